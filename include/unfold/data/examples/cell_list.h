@@ -15,7 +15,7 @@ class CellList {
     bytes_ += cell;
     ends_.push_back(static_cast<Index>(bytes_.size()));
   }
-  /// Appends cells [begin, end) of a different list.
+  /// Appends the cells [begin, end) of another list.
   void append(const CellList& more, Index begin, Index end) {
     for (Index i = begin; i < end; ++i) add(more[i]);
   }

@@ -5,9 +5,9 @@
 ///   DataSpecification data = specify(examples, {.reads = {"word", "word.suffix3"}, .predicts = {"chunk"}});
 ///   ExampleSet training(examples, data);
 ///
-/// Text fields become symbols of separate alphabets. The alphabet of a field that is read contains `<unk>` for new
-/// texts; that of a predicted field does not. Numeric fields are standardized, unless all their numbers are 0 or 1 or
-/// the caller disables it.
+/// Text fields become symbols, with a separate alphabet for each field. The alphabet of a field that is read contains
+/// `<unk>` for strings that did not occur; that of a predicted field does not. Numeric fields are standardized, unless
+/// all their numbers are 0 or 1 or the caller disables it.
 
 #include <memory>
 #include <set>
@@ -40,20 +40,23 @@ struct FieldChoice {
   std::set<std::string, std::less<>> unstandardized = {};  ///< numeric fields that are not standardized
   /// Flags of the components of a field that are not standardized, by field.
   std::map<std::string, std::vector<char>, std::less<>> kept = {};
-  /// Minimum number of occurrences of a text that is read to become a separate symbol; 0: 2 if there are many texts.
+  /// Minimum number of occurrences for a string of a field that is read to become a separate symbol; 0: 2 if there are
+  /// many different strings, otherwise 1.
   Index least = 0;
-  Index hash_bits = 0;  ///< above 0: texts that are read are hashed into 2^hash_bits symbols (Alphabet::hashed)
+  Index hash_bits =
+      0;  ///< above 0: the strings of fields that are read are hashed into 2^hash_bits symbols (Alphabet::hashed)
 };
 
-/// Creates the specification of the fields of some examples. Throws DataError: no examples, a field that does not exist
-/// (with the nearest name) or has no entries, or numbers too large to be standardized. UsageError: a field that is both
-/// read and predicted once per example.
+/// Creates the specification of the fields of some examples. Throws DataError if there are no examples, if a field does
+/// not exist (the message suggests the nearest name) or has no entries, or if numbers are too large to be standardized.
+/// Throws UsageError for a field that is both read and predicted once per example.
 DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source);
 
-/// One field of all examples, by position in order, or by example for fields with one entry per example.
+/// One field of all examples: one entry per position, in order, or one per example for fields with one entry per
+/// example.
 struct FieldColumn {
   std::vector<Symbol> symbols = {};          ///< kNoSymbol: missing, or predicted and not seen in training
-  std::map<Index, std::string> unseen = {};  ///< the texts of unseen symbols, by entry
+  std::map<Index, std::string> unseen = {};  ///< the strings of unseen symbols, by entry
   std::vector<float> values = {};            ///< standardized, `size` per entry
   std::vector<char> present = {};            ///< for values: one flag per entry
   /// For a source: one per example, its end in the entries. For a spelled field: one per entry.
@@ -80,7 +83,7 @@ class ExampleSet {
   Index begin(Index example) const { return example == 0 ? 0 : ends_[static_cast<std::size_t>(example - 1)]; }
   Index length(Index example) const { return ends_[static_cast<std::size_t>(example)] - begin(example); }
   Index longest() const;
-  /// Whether positions attend to sources; all sources of an example have the same length.
+  /// Returns whether positions attend to sources. All sources of an example have the same length.
   bool has_sources() const;
   Index source_length(Index example) const;
   /// The field that is spelled in characters; null if there is none.
@@ -94,9 +97,9 @@ class ExampleSet {
   bool has_trees() const { return !parents_.empty(); }
   /// REQUIRES has_trees().
   Tree tree(Index example) const;
-  /// Replaces the trees over the same nodes; as Examples::parents. REQUIRES has_trees().
+  /// Replaces the trees by others over the same nodes, in the format of Examples::parents. REQUIRES has_trees().
   void set_parents(std::vector<Index> parents) { parents_ = std::move(parents); }
-  /// The maximum number of children of a node.
+  /// Returns the maximum number of children of a node.
   Index most_children() const;
 
   /// Whether positions form grids, row by row.
@@ -107,7 +110,7 @@ class ExampleSet {
   /// Number of positions at the start of an example that are read but not predicted.
   Index warmup(Index example) const { return warmup_.empty() ? 0 : warmup_[static_cast<std::size_t>(example)]; }
 
-  /// A subset of the examples, in the given order.
+  /// Returns a subset of the examples, in the given order.
   ExampleSet subset(std::span<const Index> examples) const;
   /// Positions [from, to) of one example, which must be a sequence, preceded by up to `warmup` positions that are only
   /// read. Empty if there are no positions.

@@ -1,5 +1,5 @@
 #pragma once
-/// Examples as a reader returns them: each is a sequence of positions with named columns of texts or numbers.
+/// Examples as a reader returns them: each is a sequence of positions with named columns of strings or numbers.
 /// Alphabets, standardization and derived fields are applied later (data/examples/example_set.h).
 
 #include <memory>
@@ -21,7 +21,7 @@ struct TableSchema;
 struct ExampleColumn {
   std::string name;
   bool once = false;  ///< one entry per example, such as a class
-  Index width = 0;    ///< 0: texts; otherwise the number of numbers per entry
+  Index width = 0;    ///< 0: strings; otherwise the number of numbers per entry
   /// Entries form a separate chain that the positions of the example attend to, such as the source of a translation. If
   /// the column also has one entry per example, that chain has one position.
   bool source = false;
@@ -35,14 +35,14 @@ struct ExampleColumn {
   /// The class names for each number that is a class index; an empty list for other numbers. Empty: no number is a
   /// class index.
   std::vector<std::vector<std::string>> classes = {};
-  /// If several files disagree on whether the entries are texts or numbers: the error message for reading or predicting
-  /// the column, whose entries are then texts. Empty: they agree.
+  /// If several files disagree on whether the entries are strings or numbers: the error message for reading or
+  /// predicting the column, whose entries are then strings. Empty: they agree.
   std::string clash = {};
   /// The cells of the file where an entry is written differently: "1,200" for 1200. One per entry, or one per example
   /// if the entries are the words or characters of one cell. Empty: entries are written as they are.
   CellList cells = {};
-  /// The texts are whole numbers, true or false, which JSON shows without quotes. Of a column in memory that a table is
-  /// read from: numbers may be among the texts.
+  /// The strings are integers, true or false, which JSON shows without quotes. For a column in memory that a table is
+  /// read from: some of the strings may be numbers.
   bool integers = false;
   bool derived = false;  ///< computed by the reader from a different column, and not written with the data
 
@@ -72,8 +72,8 @@ struct Examples {
   bool found = false;
   /// For grids, one per example: height and width; positions are stored row by row. Empty: examples are not grids.
   std::vector<std::pair<Index, Index>> shapes = {};
-  std::vector<std::string> remarks = {};  ///< notes of the reader for the user, one sentence each
-  /// Of tables: what the columns contain and what they are used for (data/schema/table_schema.h).
+  std::vector<std::string> remarks = {};  ///< notes from the reader to the user, one sentence each
+  /// For tables: what the columns contain and what they are used for (data/schema/table_schema.h).
   std::shared_ptr<const TableSchema> schema = nullptr;
 
   bool are_trees() const { return !parents.empty(); }
@@ -100,13 +100,13 @@ struct Examples {
   }
 };
 
-/// A subset of the examples, in the given order.
+/// Returns a subset of the examples, in the given order.
 Examples subset(const Examples& all, std::span<const Index> examples);
 /// Positions [from, to) of one example, which must be a sequence.
 Examples part(const Examples& all, Index example, Index from, Index to);
-/// Appends further examples. A column without values takes the type that it has in the other file; a column of texts in
-/// one and numbers in the other becomes texts and is marked (ExampleColumn::clash). Throws DataError if the columns
-/// differ otherwise, or if only one part consists of trees or grids.
+/// Appends further examples. A column without values takes the type that it has in the other file; a column of strings
+/// in one and numbers in the other becomes a column of strings and is marked (ExampleColumn::clash). Throws DataError
+/// if the columns differ otherwise, or if only one of them consists of trees or grids.
 void append(Examples& examples, Examples more);
 
 }  // namespace unfold

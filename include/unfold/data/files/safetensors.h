@@ -104,8 +104,9 @@ enum class Checksum {
   optional   ///< for files of other programs: verified if present
 };
 
-/// Whether the bytes look like the beginning of a safetensors file, damaged or not, and not like text: among the first
-/// 64, which contain the header length, some are 0 or invalid UTF-8, or they contain the first key of the header.
+/// Returns whether the bytes look like the beginning of a safetensors file, damaged or not, rather than like text: some
+/// of the first 64 bytes, which contain the header length, are 0 or invalid UTF-8, or they contain the first key of the
+/// header.
 bool begins_as_safetensors(std::string_view bytes);
 
 /// A file that is completely verified before any of it is returned; the checksum is verified before parsing. Every

@@ -46,8 +46,8 @@ class Task {
   virtual TaskShape shape() const = 0;
   /// Number of steps of every example.
   virtual Index length() const = 0;
-  /// For a curriculum: the smallest meaningful number of steps, and the same task with `steps` steps, from shortest()
-  /// to length(). shortened() throws UsageError if the length is fixed.
+  /// For a curriculum: the smallest meaningful number of steps, and this task with `steps` steps, which is from
+  /// shortest() to length(). shortened() throws UsageError if the length is fixed.
   virtual Index shortest() const { return length(); }
   virtual std::unique_ptr<Task> shortened(Index steps) const;
   /// The number of final steps that decide whether a sequence is correct: every class there must be the most probable
@@ -67,8 +67,8 @@ class Task {
   }
   /// REQUIRES number < examples(part) if the part is limited.
   virtual void example(TaskSplit part, std::uint64_t seed, Index number, Example& out) const = 0;
-  /// An example of the training part as training reads it in epoch `pass`, counted from 0: tasks with data augmentation
-  /// draw it again in each epoch. A function of all four arguments.
+  /// An example of the training part in epoch `pass`, counted from 0: tasks with data augmentation transform it
+  /// differently in each epoch. A function of the epoch, the seed and the number.
   virtual void in_pass(Index /*pass*/, std::uint64_t seed, Index number, Example& out) const {
     example(TaskSplit::training, seed, number, out);
   }
@@ -86,9 +86,9 @@ std::unique_ptr<Task> adding(const LengthOptions& options = {});
 std::unique_ptr<Task> multiplication(const LengthOptions& options = {});
 std::unique_ptr<Task> marked_xor(const LengthOptions& options = {});
 
-/// T symbols; four of the six are distractors. A or B appears at 2 (3) places, in the second and sixth (second, fourth
-/// and seventh) tenth of the sequence; the class at the end is their order, 4 (8) classes. Throws UsageError for T
-/// below 10.
+/// T symbols; four of the six are distractors. A or B appears at 2 (3) positions, in the second and sixth (second,
+/// fourth and seventh) tenth of the sequence; the class at the end is their order, 4 (8) classes. Throws UsageError for
+/// T below 10.
 struct TemporalOrderOptions {
   Index length = 100;
   Index bits = 2;
@@ -96,8 +96,8 @@ struct TemporalOrderOptions {
 std::unique_ptr<Task> temporal_order(const TemporalOrderOptions& options = {});
 
 /// The first of T symbols is one of two, the others are random among 98 more; the symbol after the last repeats the
-/// first. With `every_step` the random ones are to be predicted too (log2 98 = 6.61 bits each). Throws UsageError for T
-/// below 2.
+/// first. With `every_step`, the random symbols must be predicted, too (log2 98 = 6.61 bits each). Throws UsageError
+/// for T below 2.
 struct PermutationOptions {
   Index length = 100;
   bool every_step = false;

@@ -16,14 +16,14 @@
 
 namespace unfold {
 
-/// What counts as one symbol.
+/// The unit of text that is one symbol.
 ///   - bytes: every byte. There are no unknown or invalid symbols.
 ///   - chars: Unicode characters (code points) of UTF-8 text, including line ends.
 ///   - words: sequences of non-blank characters (blanks: space, tab, carriage return) in UTF-8 text; each line end is
 ///     the symbol `<eos>`. The literal words `<eos>` and `<unk>` in a text are those symbols.
 ///   - entries: the whole text of a field of an example: any non-empty UTF-8 text. Not for running text: such an
 ///     alphabet finds and names symbols, and does not encode.
-///   - hashed: as entries, but hashed into a fixed number of symbols; no text is unknown, and texts are not stored.
+///   - hashed: as entries, but hashed into a fixed number of symbols; no string is unknown, and strings are not stored.
 enum class SymbolKind { bytes, chars, words, entries, hashed };
 
 /// Parses "bytes", "chars" or "words", the kinds for running text. Throws UsageError that suggests the nearest name.
@@ -52,7 +52,7 @@ class Alphabet {
   Alphabet(SymbolKind kind, std::vector<std::string> texts);
   /// All 256 bytes, by value.
   static Alphabet all_bytes();
-  /// 2^bits symbols, named "#0", "#1", ..., to which texts are mapped by their hash (Weinberger et al. 2009). Throws
+  /// 2^bits symbols, named "#0", "#1", ..., to which strings are mapped by their hash (Weinberger et al. 2009). Throws
   /// ModelError unless bits is from 1 to kMostHashBits.
   static Alphabet hashed(Index bits);
   static constexpr Index kMostHashBits = 24;
@@ -132,10 +132,10 @@ struct AlphabetOptions {
 Alphabet build_alphabet(std::span<const Input> inputs, const AlphabetOptions& options);
 Alphabet build_alphabet(const std::vector<std::string>& files, const AlphabetOptions& options);
 
-/// Throws UsageError: a vocabulary for a kind other than words, or one that is too small.
+/// Throws UsageError for a vocabulary with a kind other than words, or one that is too small.
 void require_alphabet_options(const AlphabetOptions& options);
 
-/// The same from counts or code points collected earlier; line ends are counted as `<eos>`.
+/// Like build_alphabet, but from counts or code points that were collected earlier; line ends are counted as `<eos>`.
 Alphabet alphabet_of_words(std::unordered_map<std::string_view, Index> counts, const AlphabetOptions& options);
 Alphabet alphabet_of_chars(const CodeMap& seen);
 

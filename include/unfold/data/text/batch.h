@@ -1,6 +1,6 @@
 #pragma once
-/// Batches: the input of one training or evaluation step, for all sources: text (text_batches.h), the examples of a
-/// task (task_batches.h), or files of fields (example_batches.h).
+/// Batches: the input of one training or evaluation step, whatever its source: text (text_batches.h), the examples of a
+/// task (task_batches.h), or files with fields (example_batches.h).
 ///
 /// A batch consists of a structure, its fields row by row, and the carried state: chains of the same stream, which are
 /// read one after another, share a slot of the state.
@@ -28,8 +28,8 @@ struct Carry {
 /// Parts of the structure of encoder-decoder examples: the positions of the target attend to a single summary position,
 /// which attends to the positions of the source. Fields of the source have rows over the source part.
 inline constexpr int kSummaryPart = 1, kSourcePart = 2;
-/// The part of the structure with the characters of words: a position attends to the chain of its characters, and equal
-/// words of a batch share a chain.
+/// The part of the structure with the characters of words: a position attends to the chain of its characters, and
+/// occurrences of the same word in a batch share a chain.
 inline constexpr int kSpellingPart = 1;
 
 struct Batch {
@@ -51,7 +51,7 @@ struct Batch {
   ValueRows& value_field(std::string_view name) { return rows_of_kind<ValueRows>(name); }
 
  private:
-  /// Reuses the memory of the last batch.
+  /// Reuses the memory of the previous batch.
   template <class Rows>
   Rows& rows_of_kind(std::string_view name) {
     auto found = fields.find(name);
@@ -89,7 +89,7 @@ template <class T>
 void copy_state(const State<T>& from, State<T>& to);
 
 /// Passes rows [first_row, first_row + rows) of the fields that a network reads, and all rows of sources, to an
-/// unfolding over these rows. Inputs that the plan of the unfolding does not use are skipped. Throws UsageError: a
+/// unfolding over these rows. Inputs that the plan of the unfolding does not use are skipped. Throws UsageError for a
 /// field that is missing or has the wrong kind or size.
 template <class T>
 void upload_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding);

@@ -27,7 +27,7 @@ struct TextBlock {
 
 class BlockFile {
  public:
-  /// Throws DataError: missing, empty, not a regular file.
+  /// Throws DataError if the file is missing, empty or not a regular file.
   BlockFile(std::string path, SymbolKind kind);
 
   const std::string& name() const { return path_; }

@@ -30,14 +30,14 @@ struct CorpusOptions {
 /// `<eos>`, unless it contains only blanks.
 class Corpus {
  public:
-  /// Throws DataError: invalid UTF-8, an unknown symbol (under UnknownPolicy::error), no symbols left; RuntimeFailure
-  /// if the temporary file cannot be written.
+  /// Throws DataError for invalid UTF-8, for an unknown symbol (under UnknownPolicy::error), and if no symbols are
+  /// left; RuntimeFailure if the temporary file cannot be written.
   static Corpus load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOptions& options = {});
   static Corpus load(const std::vector<std::string>& files, Alphabet alphabet, const CorpusOptions& options = {});
   /// A corpus over files that are read block by block, each one sequence; several processes can share files that none
   /// of them keeps in memory. `marks` are those of all blocks, and the alphabet contains all tokens
-  /// (data/counts/corpus_survey.h). `kept_blocks`: size of the block cache, at least the number of places that are read
-  /// in parallel.
+  /// (data/counts/corpus_survey.h). `kept_blocks`: size of the block cache, at least the number of positions that are
+  /// read in parallel.
   static Corpus of_blocks(std::vector<BlockFile> files, std::span<const BlockMark> marks, Alphabet alphabet,
                           Index kept_blocks);
   /// A single sequence, for tests and generated text.
@@ -53,8 +53,8 @@ class Corpus {
   Index symbols() const { return symbols_; }        ///< of all sequences together
   const std::string& source(Index sequence) const;  ///< name of the file a sequence came from
 
-  /// Fills `out` with the symbols begin, begin + 1, ... of a sequence; begin + out.size() <= length(sequence)
-  /// (UsageError).
+  /// Fills `out` with the symbols begin, begin + 1, ... of a sequence; begin + out.size() must be at most
+  /// length(sequence) (UsageError).
   void read(Index sequence, Index begin, std::span<Symbol> out) const;
   std::vector<Symbol> read(Index sequence, Range range) const;
 
@@ -62,8 +62,8 @@ class Corpus {
   /// words belong to the following word or line end; symbols that were left out do not count.
   Index bytes() const;
   Index bytes(Index sequence, Range range) const;
-  /// The same from position `begin` of sequence `first` up to position `end` of sequence `last`; both are of one source
-  /// (UsageError).
+  /// The same from position `begin` of sequence `first` up to position `end` of sequence `last`. Both sequences must
+  /// come from the same source (UsageError).
   Index bytes(Index first, Index begin, Index last, Index end) const;
 
   /// Restricts the symbols that are predicted: `mask` holds `0` or `1` for every symbol of all sequences in order;

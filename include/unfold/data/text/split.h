@@ -39,18 +39,19 @@ struct SplitShares {
 /// UsageError with an example.
 SplitShares parse_split(std::string_view text);
 
-/// What is divided: the text in its order, or independent sequences, such as the lines of a list. A sorted list in its
-/// order would have other first letters in each part.
+/// How a corpus is divided: `contiguous` cuts the text into consecutive parts; `shuffled` assigns independent
+/// sequences, such as the lines of a list, to parts at random. Consecutive parts of a sorted list would have different
+/// first letters.
 enum class SplitOrder { contiguous, shuffled };
 
-/// Fewer sequences are not shuffled.
+/// Minimum number of sequences for shuffling.
 inline constexpr Index kFewestShuffled = 100;
 
 /// Returns the three splits.
 ///   - contiguous: all sequences are concatenated; of n symbols, training is [0, floor(share * n)), followed by
 ///     validation, and test is the rest, with boundaries rounded down. Sequence boundaries inside a part are kept.
 ///   - shuffled: each sequence is in one part as a whole, drawn at random with a fixed seed. Of n sequences, training
-///     has floor(share * n), and so on. More than 10,000 sequences are drawn in blocks of neighbors.
+///     has floor(share * n), and so on. More than 10,000 sequences are drawn in blocks of consecutive sequences.
 /// A share of 0 gives an empty part; a positive share that gives an empty part raises DataError that names it.
 std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split,
                                   SplitOrder order = SplitOrder::contiguous);

@@ -87,7 +87,7 @@ struct BatchOptions {
 /// enter different states from the initial one and never leave them.
 class TextBatches final : public BatchSource {
  public:
-  /// Throws UsageError: window or batch below 1.
+  /// Throws UsageError if window or batch is below 1.
   TextBatches(const Corpus& corpus, const Split& part, const BatchOptions& options, std::uint64_t seed);
 
   const Batch& batch() const override { return batch_; }

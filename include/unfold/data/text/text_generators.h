@@ -32,11 +32,11 @@ class TextSource {
   virtual ~TextSource() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view unit() const = 0;  ///< "line", "bar", "block"
-  /// Appends unit `number`. Returns the bits of its choices, that is, minus log2 of their probability.
+  /// Appends unit `number`. Returns the information content of its choices in bits: minus log2 of their probability.
   virtual double append(Random& random, Index number, std::string& text) const = 0;
-  /// The means, computed from the tables that `append` draws from.
+  /// Returns the exact means, computed from the tables that `append` draws from.
   virtual UnitMeans means() const = 0;
-  /// Only symbols after this one are predicted; '\0': all are.
+  /// Only symbols after this one are predicted; '\0': all symbols.
   virtual char predicted_after() const { return '\0'; }
 };
 
@@ -67,7 +67,7 @@ struct NestedAlphabetOptions {
   double nesting = 0.1;
   Index capitals = 9;
 };
-/// Throws UsageError: nesting outside [0, 1], negative capitals.
+/// Throws UsageError if nesting is outside [0, 1] or capitals is negative.
 std::unique_ptr<TextSource> nested_alphabet(const NestedAlphabetOptions& options = {});
 
 /// A line is `length` random bits with "X" before two randomly chosen bits, then "=" and the exclusive or of the two.
