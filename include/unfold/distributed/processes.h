@@ -1,6 +1,6 @@
 #pragma once
-/// A group of processes that work together: each runs the same program with the same options, has a rank and knows the
-/// number of processes, and exchanges bytes with the others.
+/// A group of cooperating processes: each runs the same program with the same options, has a rank, knows the number of
+/// processes, and exchanges bytes with the others.
 ///
 ///   Processes& all = single_process();                 // or launched_processes() (launch.h), or simulated ones in
 ///   tests std::vector<double> seconds = all.gather(mine); // one number of each process
@@ -34,7 +34,7 @@ struct Receiving {
 
 /// Controls an exchange that runs in a background thread.
 struct Pace {
-  /// set when a thread waits for the exchange; until then the exchange leaves the processors to others
+  /// set when a thread waits for the exchange; until then, the exchange yields the CPU to other threads
   std::atomic<bool> awaited = false;
   std::atomic<bool> is_cancelled = false;  ///< cancels the exchange, which then throws RuntimeFailure
 };
@@ -68,7 +68,7 @@ class Processes {
   std::vector<std::string> gather(const std::string& mine);
   /// Returns whether `mine` is true in any process.
   bool any(bool mine);
-  /// Returns the value of the first process.
+  /// Returns the value passed by the first process.
   double of_first(double mine);
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Distribution of a vector that all processes add up: each process owns a slice of each part of the vector. A process
-/// adds its slices, and may be the only one that keeps the data that belongs to them.
+/// Distribution of a vector that is summed over all processes (reduce-scatter): each process owns a slice of each part
+/// of the vector. A process sums its slices and may be the only one that stores the data that belongs to them.
 ///
 /// If the shards of 1, 2, 4, ... processes are nodes of the tree up to all processes, pairs of processes halve a part,
 /// pairs of pairs halve again, and so on; otherwise the slices are in the order of the processes.
@@ -49,7 +49,7 @@ void gather_ranges(std::span<const T> vector, const std::vector<Range>& ranges, 
   auto to = result.begin();
   for (const Range r : ranges) to = std::copy(vector.begin() + r.begin, vector.begin() + r.end, to);
 }
-/// Copies them back.
+/// Copies contiguous memory back to these ranges.
 template <class T>
 void scatter_ranges(std::span<const T> numbers, const std::vector<Range>& ranges, std::span<T> vector) {
   auto from = numbers.begin();
