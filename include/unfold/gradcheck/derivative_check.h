@@ -53,11 +53,11 @@ struct CheckReport {
   std::vector<CheckResult> results;
   bool passed() const;       ///< whether every check that ran has passed
   std::string text() const;  ///< a table with one line per check, followed by the summary
-  /// How many checks ran, with their results; which did not run, and why.
+  /// Returns how many checks ran, their results, and which checks did not run with the reasons.
   std::string summary() const;
 };
 
-/// The passes under test in the form of plain vectors. The outputs of the circuit are concatenated, each [positions x
+/// The passes under test, as functions of plain vectors. The outputs of the circuit are concatenated, each [positions x
 /// size]. Tests of the checks inject faults by overriding a pass.
 class Passes {
  public:

@@ -36,7 +36,7 @@ class ScalarGraph {
   struct Edge {
     int from, to;
     double partial;
-    int parameter;   ///< whose value the partial is (activation -> affine), or -1
+    int parameter;   ///< the parameter whose value is the partial derivative (activation -> affine), or -1
     bool of_weight;  ///< edge from a weight to the affine component that it scales
   };
 
