@@ -69,7 +69,7 @@ struct Spelling {
 /// Type-erased cell. Empty members mean that the cell does not have the property.
 struct CellEntry : Entry {
   std::function<Signal(Circuit&, Signal x, Index units, const AnyOptions&, bool trained_initial)> add;
-  /// Returns what is wrong with the combination of values; empty if nothing is.
+  /// Returns what is wrong with the combination of values; empty if it is valid.
   std::function<std::string(const StackOptions&, const AnyOptions&)> fault;
   /// Default initialization of weights that read the output of the cell.
   std::function<Init(const AnyOptions&)> output_init;
@@ -81,8 +81,7 @@ struct CellEntry : Entry {
   /// Reduces the cell to at most `most` units, for checks.
   std::function<void(StackOptions&, AnyOptions&, Index most)> with_max_units;
   std::vector<Spelling> spellings;
-  /// If false, the cell reads its input by other means than terms of affine maps, so joined signals are first
-  /// concatenated.
+  /// If false, the cell does not read its input through terms of affine maps, so joined signals are first concatenated.
   bool accepts_joined_input = true;
   /// For cells over trees, from the leaves to the root: the number of children of a node with distinct weights; 0 if
   /// the cell sums over all children. Empty for other cells.

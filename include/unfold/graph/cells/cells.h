@@ -1,7 +1,7 @@
 #pragma once
 /// Recurrent cells. Every cell is a function that adds one step to a circuit and returns its output signal. A cell
 /// contains no derivative, no state and no loop over time. Its input is x [m] (a vector or symbols), its output h [n].
-/// `name` is the prefix of the parameters. Equations and sources are stated with each cell.
+/// `name` is the prefix of the parameters. The equations and the reference are stated with each cell.
 
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ enum class TimeConstants {
 };
 
 /// rnn: h_t = s(x_t W + sum over delays k of h_{t-k} U_k + b), Elman 1990; several delays: El Hihi & Bengio 1996.
-/// Leaky: h_t = h_{t-1} + (s(the same) - h_{t-1}) / theta, theta [n]. Jaeger et al. 2007.
+/// Leaky: h_t = h_{t-1} + (s(same argument) - h_{t-1}) / theta, theta [n]. Jaeger et al. 2007.
 struct RnnOptions {
   Map activation = Map::tanh;           ///< tanh, sigmoid, relu, softplus, hard_sigmoid (ramp) or copy (linear)
   Init recurrent = Init::orthogonal();  ///< uniform, identity (IRNN), orthogonal, sparse, `normalised` (np-RNN)
@@ -43,8 +43,8 @@ struct ClockworkOptions {
 };
 Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options = {});
 
-/// bag, without memory: h_t = x_t W, or x_t itself if it is a vector [n]. With the mean over positions (pool.h) this is
-/// a bag-of-words or bag-of-n-grams model. Iyyer et al. 2015; Joulin et al. 2016.
+/// bag, without a recurrence: h_t = x_t W, or x_t itself if it is a vector [n]. With the mean over positions (pool.h)
+/// this is a bag-of-words or bag-of-n-grams model. Iyyer et al. 2015; Joulin et al. 2016.
 struct BagOptions {
   bool counts = false;  ///< if one label per sequence is predicted: initialize as naive Bayes
                         ///< (model/network/initialization/naive_bayes_init.h)

@@ -28,7 +28,7 @@ void describe_grid(Visitor& v, GridStackOptions& o) {
 
 /// Parses "2+2"; returns an empty list if it is not a list of integers from 1 to 64.
 std::vector<Index> parse_patches(const std::string& text);
-/// Returns which option a cell over grids does not support; empty if all are supported.
+/// Returns a description of an option that a cell over grids does not support; empty if all are supported.
 std::string grid_fault(const StackOptions& stack, const GridStackOptions& options);
 /// Returns the layout of the layers of such a cell.
 GridStack grid_stack(const GridStackOptions& options);

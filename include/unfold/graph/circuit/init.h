@@ -77,7 +77,7 @@ struct Init {
 void check(const Init& init, std::string_view name, Index outputs);
 
 /// Fills w [inputs x outputs], row-major, from the stream `name` of `seed`. Computed in double, so float and double
-/// models of one seed start from the same numbers.
+/// models with the same seed start from the same values (up to rounding).
 void fill(const Init& init, std::uint64_t seed, std::string_view name, Index inputs, Index outputs, double* w);
 
 }  // namespace unfold

@@ -2,15 +2,15 @@
 /// Memory layout of an unfolding: buffers of values, adjoints and tangents laid out over a structure, and the address
 /// of any signal at any row. Internal to engine/.
 ///
-/// Every node has its rows over its own part of the structure (Node::part); rows, places and steps below refer to that
-/// part. Places and state slots are those of part 0.
+/// Every node has its rows over its own part of the structure (Node::part); rows, steps and places (the ranks of
+/// sequences, Structure::place) below refer to that part. State slots belong to the places of part 0.
 ///
 /// A buffer belongs to a root (Place::root). It holds the history rows, `places` rows for each step before the first,
 /// followed by one row per position. Adjoints inside loops may be stored in a ring of 1 + history steps.
 ///
-/// The rows of a root may be in memory of the caller (bind), with any stride; its history is then in a buffer of the
-/// layout. With `keep_values_outside`, all other values are in one block of the caller, so that the values of several
-/// forward passes can be kept.
+/// The rows of a root may be in memory owned by the caller (bind), with any stride; its history is then in a buffer of
+/// the layout. With `keep_values_outside`, all other values are in one block owned by the caller, so that the values of
+/// several forward passes can be kept.
 
 #include <memory>
 #include <span>
@@ -45,7 +45,7 @@ class Layout {
   /// Places the rows of a node at `rows`, until the structure changes.
   void bind(What what, int i, Matrix<T> rows);
   bool is_bound(What what, int root) const { return group(what).bound[static_cast<std::size_t>(root)] != 0; }
-  /// Values that are not bound are in a block of `outside_numbers` numbers that the caller provides after every `lay`.
+  /// Values that are not bound are in a block of `outside_numbers` elements that the caller provides after every `lay`.
   void keep_values_outside(bool outside);
   bool keeps_values_outside() const { return outside_; }
   Index outside_numbers() const;
@@ -67,7 +67,7 @@ class Layout {
   int part(int i) const { return node(i).part; }
   int parts() const { return parts_; }                         ///< number of parts of the plan
   Index rows(int part = 0) const { return level(part).rows; }  ///< positions
-  /// Number of sequences, sorted from longest to shortest
+  /// The number of sequences, which are sorted from longest to shortest.
   Index places(int part = 0) const { return level(part).places; }
   Index steps(int part = 0) const { return level(part).steps; }
   /// True if all chains have the same length, so that shifted views are contiguous over steps.
@@ -124,7 +124,7 @@ class Layout {
   struct Group {
     std::vector<Buffer<T>> buffers;  // per root
     std::vector<Memory> memory;      // per root
-    std::vector<char> bound;         // per root: the rows are in memory of the caller
+    std::vector<char> bound;         // per root: the rows are in memory owned by the caller
     bool roomy = false;              // allocated for the current structure
   };
   struct Level {
@@ -154,7 +154,7 @@ class Layout {
   std::vector<Level> levels_;
   Index longest_source_ = 0;
   Group groups_[3];
-  bool outside_ = false;                          // values that are not bound are in a block of the caller
+  bool outside_ = false;                          // values that are not bound are in a block owned by the caller
   std::vector<std::vector<Symbol>> symbols_;      // per symbol node (or reordered symbol node)
   std::vector<std::vector<Index>> predecessors_;  // per gathered link
   std::vector<std::vector<Index>> reorder_from_;  // per reorder node

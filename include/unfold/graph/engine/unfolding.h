@@ -11,12 +11,11 @@
 ///   ... read u.value(logits), write u.adjoint(logits) ...
 ///   u.backward(gradient);                      // gradient = J^T adjoint
 ///
-/// Shapes: signals are [positions x size], rows in the structure's main order (see structure.h).
-/// Invariant 2: the results of a sequence are bit-identical alone, in any batch, on any number of threads and in the
-/// stepper.
-/// The unfolding owns its memory and reuses it between calls; after `lay`, no pass allocates. It can also work directly
-/// on memory of the caller, such as the tensors of another library, without copies (see "Memory of the caller").
-/// Not thread-safe; the passes run on the given team.
+/// Shapes: signals are [positions x size], rows in the structure's main order (see structure.h). Invariant 2: the
+/// results of a sequence are bit-identical alone, in any batch, on any number of threads and in the stepper. The
+/// unfolding owns its memory and reuses it between calls; after `lay`, no pass allocates. It can also work directly on
+/// memory owned by the caller, such as the tensors of another library, without copies (see "Memory owned by the
+/// caller"). Not thread-safe; the passes run on the given team.
 
 #include <functional>
 #include <memory>
@@ -91,10 +90,11 @@ struct BackwardOptions {
 template <class T>
 class Unfolding {
  public:
-  /// `precision`: of the products of forward, backward and tangent. bf16 requires T = float (UsageError otherwise) and
-  /// hardware support; without hardware support products are exact. `offload`: where passes run instead of on the team
-  /// (backend.h), with its own precision; null: on the team. With an offload, the following work only on the host:
-  /// `step`, windows divided into pieces, `affine_adjoint` and the functions below it, and invariant 2.
+  /// `precision`: the precision of the products in forward, backward and tangent passes. bf16 requires T = float
+  /// (UsageError otherwise) and hardware support; without hardware support products are exact. `offload`: where passes
+  /// run instead of on the team (backend.h), with its own precision; null: on the team. With an offload, the following
+  /// work only on the host: `step`, windows divided into pieces, `affine_adjoint` and the functions below it, and
+  /// invariant 2.
   Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision = Precision::exact,
             std::shared_ptr<const Offload> offload = nullptr);
   ~Unfolding();
@@ -123,8 +123,8 @@ class Unfolding {
   /// deeper parts keep the values of the previous pass (REQUIRES: the same source and the same parameters). This allows
   /// a decoder to be stepped over encoder values that are computed once.
   void forward(State<T>* state = nullptr, bool source_stays = false);
-  /// The same for steppers, over one chain of one position. Setup work is done once and reused while the parameters
-  /// stay the same. REQUIRES: only links along `previous` and `first`, no dropout.
+  /// Like `forward`, but for steppers: over one chain of one position. Setup work is done once and reused while the
+  /// parameters stay the same. REQUIRES: only links along `previous` and `first`, no dropout.
   void step(State<T>& state);
   Matrix<const T> value(Signal signal) const;  ///< value of an output or an input
   /// `keep` stores the values of the last forward pass, rounded (stored_activations.h). `recall` restores them for
@@ -169,12 +169,12 @@ class Unfolding {
   // --- Derivatives with respect to inputs. REQUIRES PlanOptions::input_derivatives.
   Matrix<const T> input_adjoint(Signal input) const;  ///< after `backward`
   Matrix<T> input_tangent(Signal input);              ///< filled by the caller before `tangent`
-  /// The same in a direction of the carried state as well (null: it is held fixed), with the inputs moving by
-  /// `input_tangent`. `end` receives the tangents of the state that `forward` stored.
+  /// Like `tangent`, but the direction also includes the carried state (null: it is held fixed) and the inputs
+  /// (`input_tangent`). `end` receives the tangents of the state that `forward` stored.
   void tangent(std::span<const T> direction, const State<T>* state, State<T>* end);
 
-  // --- Memory of the caller, on the host. Calling `lay` with a different structure ends all bindings except those of
-  // weights. Throws UsageError with an offload.
+  // --- Memory owned by the caller, on the host. Calling `lay` with a different structure ends all bindings except
+  // those of weights. Throws UsageError with an offload.
   /// Reads an input from, or writes an output to, the given rows. Returns false if the signal shares its memory with
   /// others or links read it; then it must be copied.
   bool bind_value(Signal signal, Matrix<T> rows);
@@ -188,9 +188,9 @@ class Unfolding {
   /// (null: the initial value). `backward` sets `adjoints`; `tangent` reads `tangents` (null: zero). REQUIRES: one
   /// step.
   void bind_end(Signal link, Matrix<const T> values, Matrix<T> adjoints, Matrix<const T> tangents);
-  /// If on, all values that are not bound are in one block of the caller, of at least `outside_numbers` numbers. Bind
-  /// it after `lay` and after the values. A block keeps the values of one forward pass: passes over other blocks may
-  /// follow, and `backward` works after the block and the values are bound again and `resume` is called.
+  /// If on, all values that are not bound are in one block owned by the caller, of at least `outside_numbers` elements.
+  /// Bind it after `lay` and after the values. A block keeps the values of one forward pass: passes over other blocks
+  /// may follow, and `backward` works after the block and the values are bound again and `resume` is called.
   void keep_values_outside(bool on);
   Index outside_numbers() const;
   void bind_outside(std::span<T> block);
@@ -198,12 +198,12 @@ class Unfolding {
   /// that of the forward pass; only its fresh slots are read.
   void resume(const State<T>* state = nullptr);
 
-  /// Records the time of the passes from now on; nullptr stops recording. The account must have an entry for every
-  /// member.
+  /// Records the time of the following passes; nullptr stops recording. The account must have an entry for every member
+  /// of the team.
   void set_account(Account* account);
 
-  /// Returns whether every loop has tried all its divisions for the current number of sequences. Benchmarks wait for
-  /// this.
+  /// Returns whether tuning is complete: every loop has tried all ways to divide its work for the current number of
+  /// sequences. Benchmarks wait for this.
   bool settled() const;
 
   std::size_t memory_bytes() const;

@@ -84,12 +84,15 @@ class Plan {
  public:
   /// `watched`: signals of the circuit that also become outputs, as if declared with `output`.
   explicit Plan(const Circuit& circuit, const PlanOptions& options = {}, const std::vector<Signal>& watched = {});
-  /// The same for outputs other than the declared ones. Nodes that these outputs do not depend on are omitted.
+  /// Plans the computation of `outputs` instead of the declared outputs. Nodes that these outputs do not depend on are
+  /// omitted.
   Plan(const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options = {});
 
   /// The circuit that the plan was made from, used to recognize its signals; it may have been destroyed.
   const Circuit* circuit() const { return circuit_; }
-  const std::vector<Node>& nodes() const { return nodes_; }  ///< the circuit's, then those that the plan added
+  const std::vector<Node>& nodes() const {
+    return nodes_;
+  }  ///< the nodes of the circuit, then those that the plan added
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
   Index parameter_count() const { return parameter_count_; }
   const std::vector<Segment>& segments() const { return segments_; }
@@ -119,7 +122,7 @@ class Plan {
     Index offset;
   };
   const std::vector<Carried>& carried() const { return carried_; }
-  /// A link along `first`: its value stays in the state after the sequence has begun, for later windows.
+  /// A link along `first`: its value stays in the state for later windows of the sequence.
   struct Kept {
     int link;
     Index offset;  ///< position in a state slot; one row of the link's size

@@ -69,8 +69,8 @@ class Structure {
   bool rectangular() const {
     return kind_ == Kind::chains && size(sequence_at(0)) == size(sequence_at(sequences() - 1));
   }
-  /// Whether both are chains or grids of the same sizes in the same order, and their sources match as well. False for
-  /// trees.
+  /// Returns whether both are chains or grids of the same sizes in the same order, and their sources match as well.
+  /// False for trees.
   bool same_layout(const Structure& other) const;
 
   Kind kind() const { return kind_; }
@@ -100,7 +100,7 @@ class Structure {
   Index row(Index sequence, Index position) const {
     return order().rows[static_cast<std::size_t>(item(sequence, position))];
   }
-  /// Place of a sequence among the sorted ones (chains): its row within each of its steps.
+  /// Returns the place of a sequence (chains): its rank in the sorted order, which is its row within each of its steps.
   Index place(Index sequence) const { return place_[sequence_index(sequence)]; }
   Index sequence_at(Index place) const { return at_place_[sequence_index(place)]; }
   Index sequence_of_item(Index item) const {
