@@ -29,7 +29,7 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
         set_row(out, n, T{0});
         continue;
       }
-      // Must be done before writing `out`, which may be the signal
+      // Must be done before writing `out`, which may be the signal.
       nats[r] = row_nats(signal.row(r), targets.values.row(r), n);
       row_slopes(signal.row(r), targets.values.row(r), n, out);
       for (Index i = 0; i < n; ++i) out[i] *= scale;
@@ -71,8 +71,8 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
   }
 };
 
-/// The same with the Fisher matrix as curvature. If o is the natural parameter of an exponential family, this is the
-/// Hessian.
+/// A loss of independent components whose curvature is the Fisher matrix. If o is the natural parameter of an
+/// exponential family, this is the Hessian.
 template <class T>
 class NaturalLoss : public ComponentLoss<T>, public RowCurvature<T> {
  public:

@@ -23,7 +23,7 @@ struct SymbolRows {
     require_index("field: row", row, rows());
     return symbols[static_cast<std::size_t>(row)] != kNoSymbol;
   }
-  /// `rows` rows, all missing.
+  /// Resizes to `rows` rows, all missing.
   void clear(Index rows) {
     require_range("field: number of rows", 0, rows, kMostRows);
     symbols.assign(static_cast<std::size_t>(rows), kNoSymbol);

@@ -76,9 +76,9 @@ class Loss {
 
   /// nats[r]: contribution of row r to the loss; 0 without a target. The loss is their sum in row order.
   virtual void negative_log_likelihood(const Observed<T>& observed, Team& team, T* nats) const = 0;
-  /// The same; also sets adjoint[r] = scale * d loss / d signal[r] and adds scale * d loss / d own parameters to
-  /// own_gradient [all parameters of the circuit], only at the loss's own parameters. The adjoint may be the signal
-  /// itself.
+  /// Like negative_log_likelihood; also sets adjoint[r] = scale * d loss / d signal[r] and adds scale * d loss / d own
+  /// parameters to own_gradient [all parameters of the circuit], only at the loss's own parameters. The adjoint may be
+  /// the signal itself.
   virtual void gradient(const Observed<T>& observed, T scale, Team& team, T* nats, Matrix<T> adjoint,
                         std::span<T> own_gradient) const = 0;
 
@@ -87,7 +87,7 @@ class Loss {
   const Capability* as() const {
     return dynamic_cast<const Capability*>(this);
   }
-  /// The same, but throws a UsageError that names the caller, the loss and the missing capability.
+  /// Returns a capability. Throws a UsageError that names the caller, the loss and the capability if it is missing.
   template <class Capability>
   const Capability& need(std::string_view who) const {
     if (const auto* found = as<Capability>()) return *found;
@@ -175,19 +175,20 @@ std::unique_ptr<Loss<T>> softmax_loss();
 /// Independent bits: p(y_i = 1) = sigmoid(o_i).
 template <class T>
 std::unique_ptr<Loss<T>> bernoulli_loss();
-/// y ~ N(o, I) without its constant: nats = 0.5 |y - o|^2 (squared error).
+/// y ~ N(o, I) without the normalization constant: nats = 0.5 |y - o|^2 (squared error).
 template <class T>
 std::unique_ptr<Loss<T>> gaussian_loss();
-/// Numbers with separate deviations, y_i ~ N(m_i, d_i^2), including the constant. The signal is (m, s), 2 n numbers for
-/// n values, where log d = 10 tanh(s / 10) (see deviation.h).
+/// Numbers with individual standard deviations, y_i ~ N(m_i, d_i^2), including the normalization constant. The signal
+/// is (m, s), 2 n components for n values, where log d = 10 tanh(s / 10) (see deviation.h).
 template <class T>
 std::unique_ptr<Loss<T>> normal_loss();
-/// Vectors y of n numbers from a mixture of `components` Gaussians with diagonal covariances, including the constant:
-/// p(y) = sum_k softmax(a)_k prod_i N(y_i; m_ki, d_ki^2). Signal (a, m, s): `components` times 1 + 2 n numbers, m and s
-/// component by component, log d = 10 tanh(s / 10). Throws UsageError for fewer than one component.
+/// Vectors y of n numbers from a mixture of `components` Gaussians with diagonal covariances, including the
+/// normalization constant: p(y) = sum_k softmax(a)_k prod_i N(y_i; m_ki, d_ki^2). The signal (a, m, s) has `components`
+/// times 1 + 2 n components, m and s by mixture component, log d = 10 tanh(s / 10). Throws UsageError for fewer than
+/// one component.
 template <class T>
 std::unique_ptr<Loss<T>> mixture_loss(Index components);
-/// Counts y = 0, 1, ... ~ Poisson(exp(o)) without their constant log y!: nats = exp(o) - y o.
+/// Counts y = 0, 1, ... ~ Poisson(exp(o)) without the constant log y!: nats = exp(o) - y o.
 template <class T>
 std::unique_ptr<Loss<T>> poisson_loss();
 /// p(x) = o_x / sum_y o_y for a positive signal, such as the linear output of a hidden Markov model; NaN if the signal

@@ -40,7 +40,7 @@ class LossMaker {
   std::function<std::unique_ptr<Loss<T>>(const AnyOptions&)> make_;
 };
 
-/// What the loss is a density of. `sequences`: of sequences of numeric vectors.
+/// The kind of values that the loss is a density of; `sequences` are sequences of numeric vectors.
 enum class Density { none, bits, numbers, orderless_bits, orderless_numbers, sequences };
 
 inline bool observes_bits(Density d) { return d == Density::bits || d == Density::orderless_bits; }

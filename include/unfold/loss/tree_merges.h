@@ -21,14 +21,14 @@ namespace unfold {
 /// The field of batches that the merge loss reads: one number per node, the weight of its merge.
 inline constexpr const char* kMergeField = "merges";
 
-/// The nodes of one sentence that have no parent yet, and the scores of neighboring pairs.
+/// The open nodes of one sentence, which have no parent yet, and the scores of neighboring pairs.
 template <class T>
 class MergeScores {
  public:
-  /// For signals of 2 `half` numbers.
+  /// For signals of 2 * `half` components.
   explicit MergeScores(Index half) : half_(half) {}
 
-  /// Starts with the signals of the words, from left to right. They must stay alive while their nodes are open.
+  /// Starts with the signals of the words, from left to right. The signals must stay alive while their nodes are open.
   void start(std::span<const T* const> words);
   /// Returns the open nodes. Pair k consists of open nodes k and k + 1.
   std::span<const Index> open() const { return open_; }
