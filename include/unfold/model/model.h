@@ -3,16 +3,16 @@
 /// derives from; they are requested by type, and a missing capability raises an error that names it:
 ///
 ///   auto model = load_model_file("model.safetensors");                  // model/registry/registry.h
-///   const auto& speaker = model->need<SymbolModel>("sample");           // model/symbol_model.h
+///   const auto& symbols = model->need<SymbolModel>("sample");           // model/symbol_model.h
 ///
 ///   SymbolModel      distribution of the next symbol of a stream; every command for text is written against it
 ///   NetworkHolder    a network with parameters (model/network/network_body.h)
 ///
 /// File: safetensors with the tensors of the model and metadata "card": a JSON object with the keys format
 /// ("unfold-model"), format_version, kind, model (SPEC), data (data/examples/specification.h), configuration, history,
-/// and the keys of the kind. Files of version 0.1 had a separate format for each kind; they can still be read. Loading
-/// executes no code and checks every tensor. Equal models give equal bytes. Several threads may read a model at the
-/// same time.
+/// and the keys that are specific to the kind. Files of version 0.1 had a separate format for each kind; they can still
+/// be read. Loading executes no code and checks every tensor. Equal models give equal bytes. Several threads may read a
+/// model at the same time.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -83,8 +83,8 @@ class Model {
                      data_.source + ", is not one");
   }
 
-  /// The training record in the card. It must not contain anything that depends on the clock, the threads or the names
-  /// of folders, because equal training must give equal files. Both are JSON values of the caller's choice.
+  /// The training record in the card. It must not contain anything that depends on the clock, the threads or folder
+  /// names, because identical training must give identical files. Both are JSON values of the caller's choice.
   nlohmann::json& configuration() { return *configuration_; }
   const nlohmann::json& configuration() const { return *configuration_; }
   nlohmann::json& history() { return *history_; }  ///< an array, one object per training run
@@ -105,7 +105,7 @@ class Model {
   Model& operator=(const Model&) = default;
   Model& operator=(Model&&) = default;
 
-  /// Adds tensors of rank 1 or 2. Their data must live until they are written, so it must belong to the model.
+  /// Adds tensors of rank 1 or 2. Their data must stay valid until they are written, so it must belong to the model.
   virtual void add_tensors(SafetensorsWriter& writer) const = 0;
   /// Adds further keys to the card.
   virtual void add_to_card(nlohmann::json& /*card*/) const {}

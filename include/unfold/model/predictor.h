@@ -36,9 +36,9 @@ class Predictor {
     require_symbol(symbol, alphabet());
     update(symbol);
   }
-  /// Switches learning of predictors that learn from the symbols they observe (ppm, ctw, mixtures, online networks).
-  /// Without learning, predictions depend only on the symbols observed since the last `reset`. No effect on models that
-  /// do not learn.
+  /// Enables or disables learning, for predictors that learn from the symbols they observe (ppm, ctw, mixtures, online
+  /// networks). Without learning, predictions depend only on the symbols observed since the last `reset`. Has no effect
+  /// on models that do not learn.
   virtual void set_learning(bool) {}
   /// Variant of `set_learning(false)` for archives of trained models, whose bytes must not change: ppm still
   /// initializes cells that it reads for the first time.

@@ -39,19 +39,21 @@ class SymbolModel : public Model {
 
   const Alphabet& alphabet() const { return *data().fields.front().alphabet; }
 
-  /// Whether every line of the data, including its line end, is a sequence: `train --lines`, logs, FASTA files with
-  /// several records.
+  /// Returns whether every line of the data, including its line end, is a separate sequence: `train --lines`, logs,
+  /// FASTA files with several records.
   bool reads_lines() const;
   /// The symbol after which the next sequence of the data begins; kNoSymbol if only the end of a file ends a sequence.
   Symbol sequence_end() const { return reads_lines() ? alphabet().line_end() : kNoSymbol; }
 
-  /// A predictor before the first symbol of a sequence. After `sequence_end()` it begins the next one. The model must
-  /// outlive it.
+  /// Returns a predictor before the first symbol of a sequence. After `sequence_end()` it begins the next sequence. The
+  /// model must outlive it.
   std::unique_ptr<Predictor> predictor() const;
-  /// The predictor used to code archives. It reads all symbols as one sequence, and its bits never change.
+  /// Returns the predictor used to code archives. It reads all symbols as one sequence, and its results must stay
+  /// bit-identical in future versions.
   std::unique_ptr<Predictor> archive_predictor() const;
-  /// Returns the nats of a part of a corpus over the model's alphabet (UsageError otherwise). By default, runs the
-  /// predictor symbol by symbol; models with a faster method override this.
+  /// Returns the total surprisal of a part of a corpus in nats. The corpus must be over the model's alphabet
+  /// (UsageError otherwise). By default, runs the predictor symbol by symbol; models with a faster method override
+  /// this.
   virtual Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                               const EvaluateOptions& options = {}) const;
 
@@ -79,7 +81,7 @@ struct FitOptions {
 
   /// Reports the progress; throws InterruptedError if a stop was requested. Cheap enough to call every 1000 symbols.
   void tick(const char* what, double fraction) const;
-  /// The same for each step of a long loop; most calls return immediately.
+  /// Like tick above, for each step of a long loop; most calls return immediately.
   void tick(const char* what, std::size_t step, std::size_t steps) const {
     constexpr std::size_t kEach = std::size_t{1} << 20;
     if (step % kEach == 0) tick(what, static_cast<double>(step) / static_cast<double>(steps > 0 ? steps : 1));

@@ -33,12 +33,13 @@ void validate(const SamplingOptions& options);
 /// symbol.
 std::vector<double> filter_distribution(std::span<const float> log_probabilities, const SamplingOptions& options);
 
-/// Draws a symbol with these probabilities; never one with probability 0.
+/// Draws a symbol from these probabilities; never one with probability 0.
 Symbol draw_from(std::span<const double> probabilities, Random& random);
 
 /// Resets the predictor, reads the prime, and samples. `alphabet` is needed only for `stop`.
 std::vector<Symbol> sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options);
-/// The same, but passes each symbol to `use` as soon as it is drawn and stores nothing, so the length is unlimited.
+/// Like `sample`, but passes each symbol to `use` as soon as it is drawn and stores nothing, so the length is
+/// unlimited.
 void sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options,
             const std::function<void(Symbol)>& use);
 

@@ -40,7 +40,7 @@ struct NetworkLayout {
   static NetworkLayout language_model();
   /// The name of the signal that a head reads, by the index of the head.
   std::string output_name(std::size_t head) const;
-  /// Tensors of a model file other than the parameters.
+  /// Returns the names of the tensors of a model file that are not parameters.
   std::vector<std::string> listing_tensors() const;
   void add_listings(SafetensorsWriter& writer) const;
 };
@@ -53,13 +53,13 @@ struct NetworkVariant {
   bool merges = false;         ///< for trees that it finds: an additional head for their merges (loss/tree_merges.h)
 };
 
-/// Adds the network to an empty circuit, which must outlive the result. Throws UsageError: a field that is not in the
-/// data, or a loss that does not support its field.
+/// Adds the network to an empty circuit, which must outlive the result. Throws UsageError for a field that is not in
+/// the data, or a loss that does not support its field.
 template <class T>
 Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
                          Circuit& circuit, const NetworkVariant& variant = {});
 
-/// Throws UsageError: an option without effect, such as pool if every position is predicted, condition without a
+/// Throws UsageError for an option without effect, such as pool if every position is predicted, condition without a
 /// source, or dropouth with one layer. Called before training; existing models with such options can still be read.
 void require_options_used(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout);
 
@@ -68,8 +68,8 @@ class NetworkBody {
  public:
   /// Parameters are zero until initialized. Throws UsageError.
   NetworkBody(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout);
-  /// Reads the SPEC of the card and the parameters. Throws ModelError: a card that cannot be built, a tensor that is
-  /// missing, superfluous or of the wrong shape or type, or a value that is not finite.
+  /// Reads the SPEC of the card and the parameters. Throws ModelError for a SPEC that cannot be built, for a tensor
+  /// that is missing, superfluous or of the wrong shape or type, and for a value that is not finite.
   NetworkBody(const ModelFile& file, const DataSpecification& data, const NetworkLayout& layout);
 
   const ModelSpec& spec() const { return spec_; }

@@ -31,8 +31,8 @@ namespace unfold {
 struct ModelSpec : StackOptions {
   const CellEntry* cell = nullptr;
   AnyOptions options = {};  ///< options of the cell
-  /// For a cell over grids, regardless of its SPEC: positions see only those that precede them in row-major order, so
-  /// that a head can predict a field that is read. The directions start from the top left corner and, if there are
+  /// For a cell over grids, regardless of its SPEC: each position sees only those that precede it in row-major order,
+  /// so that a head can predict a field that is read. The directions start from the top left corner and, if there are
   /// several, the top right corner.
   bool causal = false;
   /// Above 0: heads also read products of all pairs of inputs, and their initial output is this factor times the log
@@ -41,8 +41,8 @@ struct ModelSpec : StackOptions {
   std::string density = {};  ///< for models without inputs (density_model.h): the SPEC of their loss
 };
 
-/// Throws UsageError: an unknown model or option (with the nearest name), a value out of range, or a known model that
-/// this version does not have. `others`: further names to list in the message for an unknown model.
+/// Throws UsageError for an unknown model or option (suggesting the nearest name), for a value out of range, and for a
+/// known model that this version does not have. `others`: further names to list in the message for an unknown model.
 ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others = {});
 /// The canonical form: only options that differ from the defaults, in the order of the table. parse_model_spec can read
 /// it.
@@ -56,7 +56,7 @@ bool is_linear(const ModelSpec& spec);
 bool has_random_graph(const ModelSpec& spec);
 /// The seed of the graph. REQUIRES has_random_graph.
 Index& graph_seed(ModelSpec& spec);
-/// The same model with at most `units` units of any kind, for checks.
+/// Returns the model with at most `units` units of each kind, for checks.
 ModelSpec with_max_units(ModelSpec spec, Index units);
 
 /// The layers of a model, without an output.

@@ -21,13 +21,13 @@ template <class T>
 TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
 
-/// The same with batches from a different source, over the alphabet of the model.
+/// Like the function above, with batches from another source, over the alphabet of the model.
 template <class T>
 TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
 
 /// Fits a model, evaluates it on the validation part, if there is one, and adds an entry to its history. Writes it to
-/// `model_file` (empty: none). Sets only the applicable members of the result. Throws as FittedModel::fit.
+/// `model_file` (empty: none). Sets only the members of the result that apply. Throws as FittedModel::fit.
 TrainingResult train(FittedModel& model, const TrainingData& data, const FitOptions& options, Team& team,
                      const std::string& model_file, Observer* observer = nullptr, Symbol predict_after = kNoSymbol);
 

@@ -19,8 +19,8 @@
 
 namespace unfold {
 
-/// Returns the canonical SPEC of any model. Throws UsageError: an unknown model (with the nearest name), a model that
-/// this version does not have, or an invalid option.
+/// Returns the canonical SPEC of any model. Throws UsageError for an unknown model (suggesting the nearest name), for a
+/// model that this version does not have, and for an invalid option.
 std::string canonical_model(std::string_view spec);
 /// True for a model that is fitted, false for one that is trained by gradient descent. REQUIRES a valid SPEC.
 bool is_fitted_model(std::string_view spec);
@@ -29,10 +29,11 @@ bool is_counted_model(std::string_view spec);
 /// Creates a model of a kind that is fitted; it must be fitted before use. Throws UsageError.
 std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet alphabet);
 
-/// Throws ModelError: missing, damaged, an unknown format, version or kind, or a tensor that does not match the model.
+/// Loads a model of any kind. Throws ModelError if the file is missing, damaged, or of an unknown format, version or
+/// kind, or if a tensor does not match the model.
 std::unique_ptr<Model> load_model_file(const std::string& path);
 std::unique_ptr<Model> model_from_bytes(std::string bytes, std::string name);
-/// The same, also for a run folder. Throws ModelError if it is not a model of symbols.
+/// Like load_model_file, but also accepts a run folder. Throws ModelError if the model is not a model of symbols.
 std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path);
 std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name);
 
