@@ -35,10 +35,11 @@ inline std::uint32_t to_bf16(float x) {
 }
 inline float from_bf16(std::uint32_t upper) { return std::bit_cast<float>(upper << 16); }
 
-/// Packs two neighbors along k. `first` is in the upper half, which the processor adds first.
+/// Packs two elements that are adjacent along k. `first` is in the upper half, which the processor adds first.
 inline std::uint32_t bf16_pair(float first, float second) { return to_bf16(first) << 16 | to_bf16(second); }
 
-/// The functions of product.h for `b` packed in bf16 and for `Precision::bf16`. REQUIRES: bf16_unit() is not none.
+/// Like the functions of product.h, for `b` packed in bf16 and for `Precision::bf16`. REQUIRES: bf16_unit() is not
+/// none.
 void multiply_bf16(Matrix<const float> a, const PackedMatrix<float>& b, Matrix<float> c, const Panels& panels,
                    Start start, const float* bias);
 void accumulate_outer_bf16(Matrix<const float> a, Matrix<const float> d, Matrix<float> g, Range k_range, Start start);

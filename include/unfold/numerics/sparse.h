@@ -42,7 +42,7 @@ class Edges {
   const std::vector<std::int32_t>& leaving() const { return leaving_; }
   const std::vector<std::int32_t>& leaving_edges() const { return leaving_edges_; }
   const std::vector<std::int32_t>& leaving_to() const { return leaving_to_; }
-  /// The same, without self-loops.
+  /// Like leaving_edges(), without self-loops.
   const std::vector<std::int32_t>& outgoing_without_loops() const { return leaving_others_; }
   const std::vector<std::int32_t>& leaving_others_edges() const { return leaving_others_edges_; }
   const std::vector<std::int32_t>& leaving_others_to() const { return leaving_others_to_; }
