@@ -40,14 +40,14 @@ class Optimizer {
   /// `factor` is applied in addition to the schedule: halvings on a plateau and after a divergence. Throws UsageError
   /// before `attach`, and for an objective with a different number of parameters.
   StepReport step(Objective<T>& objective, const Progress& progress, double factor);
-  /// Visits everything that a checkpoint must contain. Throws UsageError before `attach`.
+  /// Visits all state that a checkpoint must contain. Throws UsageError before `attach`.
   void visit_state(StateVisitor<T>& visitor);
   /// After `attach`: whether every visited vector contains only the concatenated slices of this process
   /// (Objective::slices) instead of an entry for each parameter.
   bool in_slices() const { return in_slices_; }
   /// The parameters to be evaluated and saved, if they differ from those being updated; otherwise empty.
   virtual std::span<const T> average() const { return {}; }
-  /// Called with the loss of every validation.
+  /// Called after every validation with its loss.
   virtual void judged(double /*nats*/) {}
   virtual Index batches() const { return 1; }    ///< number of data batches per step
   virtual Index gradients() const { return 1; }  ///< approximate cost of a step, in gradients of one batch
@@ -57,7 +57,7 @@ class Optimizer {
   const std::string& spec() const { return spec_; }  ///< canonical form with every option
 
  protected:
-  /// Implement `step` and `visit_state` once the order of calls has been checked.
+  /// Implementations of `step` and `visit_state`, called after the order of calls has been checked.
   virtual StepReport take_step(Objective<T>& objective, const Progress& progress, double factor);
   virtual void visit(StateVisitor<T>& visitor);
   /// Whether only the direction and the control have state per parameter, so that a process can keep only a slice of
@@ -80,8 +80,8 @@ std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parame
 
 /// Checks a SPEC and returns it with every option. Throws like make_optimizer.
 std::string canonical_optimizer(std::string_view spec);
-/// The same for a SPEC stored by an earlier version: options added since then get their defaults. A SPEC that cannot be
-/// parsed is returned unchanged.
+/// Like canonical_optimizer, for a SPEC stored by an earlier version: options added since then get their defaults. A
+/// SPEC that cannot be parsed is returned unchanged.
 std::string canonical_stored_optimizer(const std::string& spec);
 /// Whether the optimizer accepts a step only if the loss of all data did not increase. Late in training, this depends
 /// on the last digits of a float. Throws like make_optimizer.

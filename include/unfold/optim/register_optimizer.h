@@ -1,6 +1,6 @@
 #pragma once
-/// Optimizers defined by a program. A direction (optim/direction/direction.h) is registered under a name, which SPECs
-/// use with its options and those of every optimizer: rate, clip, decay, schedule.
+/// User-defined optimizers. A direction (optim/direction/direction.h) is registered under a name, which SPECs use with
+/// its options and those of every optimizer: rate, clip, decay, schedule.
 ///
 ///   struct SignumOptions { double momentum = 0.9; };
 ///   template <class Visitor>
@@ -37,7 +37,8 @@ using MakeOptimizer = std::function<std::unique_ptr<Optimizer<T>>(Index paramete
 struct OptimizerEntry : Entry {
   MakeOptimizer<float> in_float = {};
   MakeOptimizer<double> in_double = {};
-  /// Whether, with these settings, the steps compare losses, which float does not resolve; empty: never.
+  /// Returns whether, with these settings, steps are accepted by comparing losses, whose differences float may not
+  /// resolve; empty: never.
   std::function<bool(const AnyOptions& settings)> compares_losses = {};
   bool everything = false;  ///< every step uses all data
 
@@ -50,7 +51,7 @@ struct OptimizerEntry : Entry {
   }
 };
 
-/// Adds an optimizer. Call it before specs are parsed. Throws UsageError if the name is taken, or if it does not
+/// Adds an optimizer. Call it before SPECs are parsed. Throws UsageError if the name is taken, or if it does not
 /// consist of lowercase letters, digits and "-" with a letter in front.
 void register_optimizer(OptimizerEntry entry);
 

@@ -31,8 +31,8 @@ class Direction {
   /// parameters -= rate * d, where d is computed from `scale * gradient` and the memory, which advances by one step.
   /// One pass over memory, divided among the team; the result does not depend on the team size.
   virtual void move(Team& team, std::span<T> parameters, std::span<const T> gradient, double scale, double rate) = 0;
-  /// The same on the device that holds the parameters (graph/engine/backend.h), with the last gradient computed there.
-  /// REQUIRES can_update_on_device.
+  /// Like `move`, on the device that holds the parameters (graph/engine/backend.h), with the last gradient computed
+  /// there. REQUIRES can_update_on_device.
   virtual bool can_update_on_device() const { return false; }
   virtual void update_on_device(Resident<T>& /*there*/, Parameters<T>& /*parameters*/, double /*scale*/,
                                 double /*rate*/) {}
@@ -108,7 +108,7 @@ void describe(Visitor& v, PathMetricOptions& o) {
   v("least", o.least, "minimum share of the paths per unit, relative to the mean of its layer", range(0, 1));
 }
 
-/// For controls that do not use a direction.
+/// A direction for controls that do not use one.
 template <class T>
 std::unique_ptr<Direction<T>> no_direction();
 /// `decay`: weight decay, added to the gradient as decay * p; for adamw: p -= rate * decay * p.

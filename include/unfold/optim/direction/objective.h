@@ -46,7 +46,7 @@ struct EnteredBatch {
   std::optional<std::uint64_t> dropout_seed;
 };
 
-/// Result for a gradient of which each process has some slices.
+/// The result for a gradient whose slices are distributed over the processes.
 struct SliceGradient {
   double loss = 0;  ///< loss over all shards
   double norm = 0;  ///< norm of the whole gradient
@@ -74,17 +74,18 @@ class Objective {
   virtual SliceGradient gradient_of_slices(std::span<T> /*own*/) { return {}; }
   /// After each process has updated the parameters in its slices: distributes them to all processes. REQUIRES slices().
   virtual void spread_parameters() {}
-  /// Returns only the loss of the same batch at the current parameters.
+  /// Returns the loss of the same batch at the current parameters, without the gradient.
   virtual double loss() = 0;
   /// Number of predicted symbols of the batch.
   virtual double predicted() const { return 1; }
-  /// Whether every step uses the same batch and the loss is deterministic.
+  /// Returns whether every step uses the same batch and the loss is deterministic.
   virtual bool repeats() const { return false; }
   /// Mean number of predicted symbols per sequence (per chain) of the batch.
   virtual double symbols_per_sequence() const { return 1; }
 
-  /// Prepares the curvature at the current parameters, on a part of the batches: the first `share` of them, at least
-  /// one with targets. The distance of the first call is used throughout. REQUIRES `gradient` of this batch.
+  /// Prepares the curvature at the current parameters, on a subset of the batches: the first fraction `share` of them,
+  /// with at least one that has targets. Later calls keep the distance of the first call. REQUIRES `gradient` of this
+  /// batch.
   virtual void start_curvature(double /*share*/, Distance /*damping*/) {
     throw UsageError("this objective does not support curvature");
   }

@@ -4,9 +4,9 @@
 ///   bptt         backpropagation through time: the backward pass through a window (graph/engine/unfolding.h)
 ///   rtrl         real-time recurrent learning: the exact sensitivity of every state to every parameter is carried
 ///                forward. Williams & Zipser 1989, equations (8) and (10); Robinson & Fallside 1987
-///   snap:N       the same, only for parameters that reach a state within N steps. Menick et al. 2021, section 3
+///   snap:N       as rtrl, but only for parameters that reach a state within N steps. Menick et al. 2021, section 3
 ///   uoro         an unbiased rank-one estimate. Tallec & Ollivier 2017, algorithm 1
-///   nobacktrack  another one, which draws a sign for each state. Ollivier, Tallec & Charpiat 2015, section 3
+///   nobacktrack  a rank-one estimate with a random sign for each state. Ollivier, Tallec & Charpiat 2015, section 3
 
 #include <string>
 #include <string_view>
