@@ -26,7 +26,7 @@ class Evaluator {
     if (network_.merges.valid()) finder_ = std::make_unique<LatentTreeParser<T>>(network_, team);
   }
 
-  /// `surprisal(place, nats)` is called for every predicted symbol, in unspecified order.
+  /// `surprisal(place, nats)` is called for every predicted symbol, in unspecified order; `place`: see Passage.
   using Surprisal = std::function<void(Index, T)>;
   /// Called with every batch and the inputs of the losses, one matrix [rows x size] per head.
   using Judge = std::function<void(const Batch&, std::span<const Matrix<const T>>)>;

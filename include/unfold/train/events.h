@@ -31,7 +31,7 @@ struct CurvatureEvent {
   CurvatureReport report = {};
 };
 
-/// Metrics in addition to the nats, by name: "error_rate", "mean_squared_error".
+/// Metrics in addition to the loss in nats, by name: "error_rate", "mean_squared_error".
 using Measures = std::vector<std::pair<std::string, double>>;
 
 struct ValidationEvent {

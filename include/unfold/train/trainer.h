@@ -46,7 +46,7 @@ struct TrainerOptions {
   PenaltyOptions penalties = {};  ///< added to the loss of every step; requires Network::hidden
   TeacherForcing forcing = {};    ///< if not `always`: the network reads some of its outputs
   /// Positions at which own outputs are read, with the gradient flowing through them. In this case, `forcing` is the
-  /// share of these positions that still read the true value; it is 0 unless `forcing` is set.
+  /// fraction of these positions that still read the true value; if it is not set, the fraction is 0.
   Feedback feedback = {};
   GradientMethod gradient =
       {};                  ///< backpropagation through a window, or forward methods (optim/rtrl/forward_gradient.h)
@@ -109,7 +109,7 @@ struct TrainingData {
   Processes* processes = nullptr;  ///< processes that share passes over the whole training part; nullptr: only this one
 };
 
-/// Evaluates predictions by metrics other than the nats: the share of wrong sequences or of wrong labels.
+/// Evaluates predictions by metrics other than the loss in nats: the fraction of wrong sequences or of wrong labels.
 template <class T>
 class Judge {
  public:
@@ -118,14 +118,14 @@ class Judge {
   /// `outputs`: the inputs of the losses, by rows, one matrix per head.
   virtual void see(const Batch& batch, std::span<const Matrix<const T>> outputs) = 0;
   virtual Measures measures() const = 0;  ///< over all batches since `start`
-  virtual double error_rate() const = 0;  ///< share of wrong items, from 0 to 1
+  virtual double error_rate() const = 0;  ///< fraction of wrong items, from 0 to 1
 };
 
 /// The data sources of a trainer.
 template <class T>
 struct TrainingSources {
   std::unique_ptr<BatchSource> training;
-  /// Reads all batches of a validation; empty: no validation
+  /// Returns a reader of all batches of a validation; empty: no validation.
   std::function<std::unique_ptr<BatchReader>()> validation = {};
   Index step_symbols = 0;        ///< rows of a training batch
   Index validation_symbols = 0;  ///< rows of a validation
@@ -166,7 +166,7 @@ class Trainer {
   /// data, options or parameters differ between processes.
   Trainer(const Network<T>& network, Parameters<T>& parameters, const TrainingData& data, const TrainerOptions& options,
           Team& team);
-  /// The same with other batch sources; options.batches is ignored.
+  /// Like the constructor above, with other batch sources; options.batches is ignored.
   Trainer(const Network<T>& network, Parameters<T>& parameters, TrainingSources<T> sources,
           const TrainerOptions& options, Team& team);
   ~Trainer();

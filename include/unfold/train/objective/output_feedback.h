@@ -28,9 +28,9 @@ class OutputFeedback {
   /// Throws UsageError for a network without such inputs.
   OutputFeedback(const Network<T>& network, const Feedback& feedback, std::uint64_t seed);
 
-  /// Returns the batch with these fields. A share `forcing` of the free positions still reads the true value: a
-  /// function of the seed and `step`. Positions without a predecessor in the sequence and positions with a missing true
-  /// value are never free.
+  /// Returns the batch with these fields. A fraction `forcing` of the free positions still reads the true value; the
+  /// selection is a function of the seed and `step`. Positions without a predecessor in the sequence and positions with
+  /// a missing true value are never free.
   const Batch& mark(const Batch& batch, double forcing, Index step);
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 /// Scheduled sampling (Bengio et al. 2015): prepares a network for reading its own outputs by replacing some of its
 /// true inputs with its outputs during training. All positions are processed in parallel, as with teacher forcing: a
-/// pass over the true batch computes the outputs after each position; then a share of the inputs "previous F" is
+/// pass over the true batch computes the outputs after each position; then a fraction of the inputs "previous F" is
 /// replaced by them (Mihaylova & Martins 2019). Replaced inputs are treated as constants: no gradient flows through
 /// them.
 
@@ -14,7 +14,8 @@
 
 namespace unfold {
 
-/// The share of positions that read the true value, over the training run: `from` at its beginning to `to` at its end.
+/// The fraction of positions that read the true value, over the training run: from `from` at its beginning to `to` at
+/// its end.
 struct TeacherForcing {
   enum class Shape { linear, exponential, inverse_sigmoid };
   double from = 1, to = 1;

@@ -30,10 +30,9 @@ namespace unfold {
 template <class T>
 class BatchPass {
  public:
-  /// `memory_limit`: bytes for the activations of one batch; 0: no limit.
-  /// Throws UsageError if a memory limit and rounded activations are combined with each other, with a penalty on the
-  /// gradient flow, or with a loss over whole sequences; for rounded activations of doubles; and for smoothing if no
-  /// head is a softmax over symbols.
+  /// `memory_limit`: bytes for the activations of one batch; 0: no limit. Throws UsageError if a memory limit and
+  /// rounded activations are combined with each other, with a penalty on the gradient flow, or with a loss over whole
+  /// sequences; for rounded activations in double precision; and for smoothing if no head is a softmax over symbols.
   BatchPass(const Network<T>& network, Team& team, std::size_t memory_limit = 0, const PenaltyOptions& penalties = {});
 
   void set_parameters(const Parameters<T>& parameters) {
@@ -71,8 +70,8 @@ class BatchPass {
   /// Runs forward and returns the first signal and position that is not finite; empty if there is none.
   std::string find_non_finite(const Batch& batch, State<T> state);
   std::size_t memory_bytes() const;
-  /// From now on, divides batches into pieces of this many steps, regardless of the memory limit; 0: as required by the
-  /// limit.
+  /// Divides the following batches into pieces of this many steps, regardless of the memory limit; 0: as required by
+  /// the limit.
   void set_piece(Index steps) { forced_piece_ = steps; }
 
  private:

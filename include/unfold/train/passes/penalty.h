@@ -20,8 +20,8 @@ namespace unfold {
 struct PenaltyOptions {
   double activity = 0;  ///< beta, >= 0
   double flow = 0;      ///< weight, >= 0
-  /// Label smoothing: share of the target that is spread over all symbols, in [0, 1). Not a penalty on activations but
-  /// part of the loss of symbols (batch_pass.h).
+  /// Label smoothing: fraction of the target probability that is spread over all symbols, in [0, 1). Not a penalty on
+  /// activations, but part of the loss of symbols (batch_pass.h).
   double smoothing = 0;
   bool any() const { return activity > 0 || flow > 0; }
 };
