@@ -1,6 +1,7 @@
 #ifndef UNFOLD_C_H
 #define UNFOLD_C_H
-/* Models of sequences from C, or from any language that calls C (docs/c.md).
+/* The C interface: loads models of sequences, and predicts, scores and samples with them (docs/c.md).
+ * For programs in C and in languages that can call C functions.
  *
  *   unfold_model *model;
  *   if (unfold_load("run", &model) != UNFOLD_OK) { puts(unfold_message()); return 1; }
@@ -13,8 +14,8 @@
  * store a message for the calling thread. A model may be used by several threads at once, a stream by only one at a
  * time; streams keep the model alive. Arguments are checked: UNFOLD_USAGE is returned for a NULL that is not allowed, a
  * number out of range, or a symbol outside the alphabet. If a function that returns a model, a stream or a text through
- * a pointer fails, it sets the pointer to NULL. Texts are bytes with their size: UTF-8, unless the model's symbols are
- * bytes. */
+ * a pointer fails, it sets the pointer to NULL. Texts are passed as bytes with their size. They must be valid UTF-8,
+ * unless the model's symbols are bytes. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,9 +41,10 @@ typedef enum {
 
 enum { UNFOLD_NO_SYMBOL = -1 };
 
-/* "0.1.0". */
+/* The version of the library, such as "0.1.0". */
 const char* unfold_version(void);
-/* The error message of the last failed call of this thread, with a remedy; valid until its next failed call. */
+/* The error message of the last failed call of this thread, with a remedy; valid until the next failed call of this
+ * thread. */
 const char* unfold_message(void);
 
 /* `path`: a run folder or model file, which must hold a model of symbols. */
@@ -51,8 +53,8 @@ int unfold_load(const char* path, unfold_model** model);
 int unfold_load_bytes(const void* bytes, size_t size, unfold_model** model);
 void unfold_free(unfold_model* model); /* NULL is allowed */
 
-/* "lstm:64"; valid as long as the model. If the model is NULL, this and the next three functions return NULL, 0,
- * NULL and UNFOLD_NO_SYMBOL. */
+/* The SPEC of the model, such as "lstm:64"; valid as long as the model. If the model is NULL, this and the next three
+ * functions return NULL, 0, NULL and UNFOLD_NO_SYMBOL, respectively. */
 const char* unfold_spec(const unfold_model* model);
 /* The number of symbols, which are numbered from 0. */
 int unfold_symbols(const unfold_model* model);
@@ -60,8 +62,8 @@ int unfold_symbols(const unfold_model* model);
 const char* unfold_text(const unfold_model* model, int symbol, size_t* size);
 /* The symbol with this text, or UNFOLD_NO_SYMBOL, which is not a valid index: check for it first. */
 int unfold_find(const unfold_model* model, const char* text, size_t size);
-/* Converts a text to symbols and stores at most `room` of them; `count` receives their number. NULL with a room of 0
- * only counts. */
+/* Converts a text to symbols and stores at most `room` of them; `count` receives their number. If `symbols` is
+ * NULL and `room` is 0, the symbols are only counted. */
 int unfold_encode(const unfold_model* model, const char* text, size_t size, int32_t* symbols, size_t room,
                   size_t* count);
 
@@ -83,9 +85,9 @@ int unfold_reset(unfold_stream* stream);
 /* Computes the surprisal of a whole text in nats, equal to that of `unfold score`, and the number of predicted symbols;
  * either pointer may be NULL. */
 int unfold_score(const unfold_model* model, const char* text, size_t size, double* nats, size_t* predicted);
-/* The same for every symbol; NaN for symbols that are not predicted. `count` receives their number, which exceeds that
- * of unfold_encode if the model ends a text with a separate symbol; `nats` must have room for all of them. NULL with a
- * room of 0 only counts. */
+/* Computes the surprisal of each symbol; NaN for symbols that are not predicted. `count` receives their number, which
+ * exceeds that of unfold_encode if the model ends a text with a separate symbol; `nats` must have room for all of them.
+ * If `nats` is NULL and `room` is 0, the symbols are only counted. */
 int unfold_score_symbols(const unfold_model* model, const char* text, size_t size, float* nats, size_t room,
                          size_t* count);
 
