@@ -1,5 +1,5 @@
 #pragma once
-/// Training on corpora of running text: what networks and models that are fitted as a whole share.
+/// Training on corpora of running text: the code shared by networks and by models that are fitted as a whole.
 
 #include <optional>
 
@@ -20,11 +20,11 @@ class CorpusTraining {
   const Material& material() const { return material_; }
   TrainingData data() const;
 
-  /// The symbol after which symbols are predicted; kNoSymbol: all are.
+  /// Only symbols after this one are predicted; kNoSymbol: all symbols.
   Symbol predicts_after(const Alphabet& alphabet) const;
   /// Returns the configuration that is stored with the model.
   nlohmann::json card_configuration() const;
-  /// Reports what is about to be trained.
+  /// Reports the model, the data and the settings before training.
   void report_start(const SymbolModel& model) const;
   TrainOutcome outcome(const SymbolModel& model, const TrainingResult& result) const;
 

@@ -176,7 +176,7 @@ ExampleBatchOptions FieldsTraining<T>::batch_options(bool lists_features) const 
           .in_order = full};
 }
 
-/// Checks everything that can be checked before anything is written.
+/// Performs all checks that are possible before anything is written.
 template <class T>
 void FieldsTraining<T>::check(const NetworkModel<T>& model) const {
   TrainSettings& s = context_.settings();
@@ -195,7 +195,7 @@ void FieldsTraining<T>::check(const NetworkModel<T>& model) const {
   for (const ExampleSet& part : parts_) check_child_count(model.spec(), part);
 }
 
-/// Sets the initial parameters. Returns a remark, or an empty string.
+/// Sets the initial parameters. Returns a note, or an empty string.
 template <class T>
 std::string FieldsTraining<T>::initialize(NetworkModel<T>& model, const ExampleSet& training) {
   const TrainSettings& s = settings();
@@ -207,7 +207,7 @@ std::string FieldsTraining<T>::initialize(NetworkModel<T>& model, const ExampleS
                                                          : "";
 }
 
-/// Stores with the model what it says about its data.
+/// Stores the description of the training data with the model.
 template <class T>
 void FieldsTraining<T>::describe(NetworkModel<T>& model) const {
   const TrainSettings& s = settings();
@@ -270,7 +270,7 @@ TrainOutcome FieldsTraining<T>::finish(const ExampleSet* test) {
   return std::move(outcome_);
 }
 
-/// Fits the model in the way that suits it, and writes it.
+/// Fits the model by the method for its kind, and writes it.
 template <class T>
 TrainingResult FieldsTraining<T>::fit(NetworkModel<T>& model, TrainOutcome& outcome) {
   if (is_fitted()) {
@@ -318,7 +318,7 @@ TrainingResult FieldsTraining<T>::train_by_gradients(NetworkModel<T>& model, con
                            context_.reporter().observer(trainer.steps));
 }
 
-/// Adds baselines of the validation part; what is predicted from all other examples is compared on the training part.
+/// Adds baselines of the validation part; leave-one-out predictions are compared on the training part.
 template <class T>
 void FieldsTraining<T>::add_baselines(TrainOutcome& outcome) const {
   if (!outcome.field_valid) return;
@@ -368,7 +368,8 @@ void FieldsTraining<T>::refit(NetworkModel<T>& model, TrainOutcome& outcome) {
                   held_out, count, single ? "positions" : "examples", how));
 }
 
-/// Fits the model to all examples without writing it. Returns for how many steps, for a message, if there were steps.
+/// Fits the model to all examples without writing it. Returns the number of steps as text for a message; empty if there
+/// were none.
 template <class T>
 std::string FieldsTraining<T>::fit_again(NetworkModel<T>& model, const ExampleSet& all, Index best_step) {
   const ModelSpec spec = parse_model_spec(settings().model);

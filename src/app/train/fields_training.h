@@ -1,6 +1,6 @@
 #pragma once
-/// Training of one network on the parts of data with fields: selects the model where it is not given, builds it, fits
-/// it in the way that suits it, compares it with baselines, and fits it again to all data (--refit).
+/// Training of one network on the parts of data with fields: selects the model if none is given, builds it, fits it by
+/// the method for its kind, compares it with baselines, and fits it again to all data (--refit).
 ///
 ///   FieldsTraining<float> training(context, examples, plan, parts, {});
 ///   training.choose_model();
@@ -23,7 +23,7 @@
 
 namespace unfold {
 
-/// What is still to be selected from the data.
+/// The choices that are still to be made from the data.
 struct ModelChoices {
   bool selects_series = false;   ///< the model of labeled series
   bool chooses_density = false;  ///< the model of a table
@@ -37,16 +37,17 @@ std::array<ExampleSet, 3> split_examples(const Examples& examples, const FieldCh
 template <class T>
 class FieldsTraining {
  public:
-  /// Keeps references to all arguments but the last.
+  /// Keeps references to all arguments except the last one.
   FieldsTraining(TrainingContext& context, const Examples& examples, FieldPlan& plan,
                  const std::array<ExampleSet, 3>& parts, ModelChoices choices);
 
-  /// Selects what is to be selected, and stores it in the settings like a given option.
+  /// Makes these choices and stores them in the settings like given options.
   void choose_model();
   /// Trains or fits the model, writes it, and measures it on the validation part. Throws UsageError before anything is
   /// written, InterruptedError, DivergedError. REQUIRES choose_model().
   void train();
-  /// Fits again to all data if --refit says so, and measures on `test`; nullptr: there is no test data.
+  /// Fits the model again to all data if --refit requires it, and measures it on `test`; nullptr: there is no test
+  /// data.
   TrainOutcome finish(const ExampleSet* test);
 
  private:

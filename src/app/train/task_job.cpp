@@ -53,7 +53,7 @@ TrainOutcome TaskJob::train() {
                            .model_file = text.model_file};
   options.trainer.goal_error = s.goal_error.value_or(-1);
   options.trainer.best_by_error = s.best_by == "sequences";
-  // Before anything is written: refuses files that are missing, and a curriculum for examples of one length.
+  // Before anything is written: rejects missing files, and a curriculum for examples of a fixed length.
   const std::unique_ptr<Task> task = make_task(*s.task, s.data.empty() ? std::string() : s.data.front());
   if (s.curriculum > 0) task->shortened(task->shortest());
   Team team(context_.threads());

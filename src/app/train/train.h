@@ -59,7 +59,8 @@ struct TrainOutcome {
   std::optional<FieldFigures> field_valid =
       {};  ///< for data with fields, instead of `valid`; metrics of the best model
   std::vector<ComparedBaseline> baselines = {};  ///< on the validation data
-  Index refitted_examples = 0;  ///< that the model was fitted to after validation (refit.h); 0: it was not
+  Index refitted_examples =
+      0;  ///< number of examples that the model was fitted to after validation (refit.h); 0: it was not refitted
   std::optional<FieldFigures> field_test = {};  ///< metrics on the test part of the split
 };
 /// Returns the output of `unfold train --json`.

@@ -1,6 +1,6 @@
 #pragma once
-/// What all kinds of training share: the request, its settings in their final form, the run folder, the device and the
-/// processes.
+/// The context shared by all kinds of training: the request, its settings in their final form, the run folder, the
+/// device and the processes.
 ///
 ///   TrainingContext context(request, false, reporter);
 ///   context.prepare();                            // settings that do not depend on the data
@@ -41,7 +41,7 @@ class TrainingContext {
   /// Brings the settings into their canonical form and checks them against a run in the folder. `open`: names of
   /// settings that the job still derives from the data. Throws UsageError.
   void finish_settings(const std::set<std::string_view>& open);
-  /// Opens the device, before anything is written, because there may be no such device. Throws UsageError.
+  /// Opens the device. Called before anything is written, because the device may not exist. Throws UsageError.
   void open_device();
 
   TrainSettings& settings() { return request_.settings; }
@@ -70,24 +70,25 @@ class TrainingContext {
   /// Returns whether this process writes the run folder.
   bool writes() const { return !without_folder_ && processes().first(); }
   bool resume() const { return request_.resume; }
-  /// Seconds since the call began.
+  /// Returns the seconds since the call began.
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
-  /// Returns the options of training by gradients that follow from the settings and the folder.
+  /// Returns the trainer options that follow from the settings and the folder.
   TrainOptions train_options();
   /// Returns the configuration that is stored with the model.
   nlohmann::json card_configuration();
-  /// Sets the SPEC that is stored with the model if it is not that of the settings: with the graph of a restart.
+  /// Sets the SPEC that is stored with the model if it differs from the settings: the one with the graph of the
+  /// selected restart.
   void set_chosen_model(std::string spec) { chosen_model_ = std::move(spec); }
   /// Called when all checks have passed: removes the files of an earlier run and writes the configuration.
   void begin_folder(bool resume);
   /// Returns an outcome with the folder, the model file and the settings.
   TrainOutcome outcome(Index parameters);
-  /// Writes the model file, if this process does.
+  /// Writes the model file if this process writes the run folder.
   void save(const Model& model) const {
     if (writes()) model.save(model_file());
   }
-  /// Keeps the model for take_model if there is no run folder.
+  /// Without a run folder: stores the model for take_model.
   void keep(const Model& model) {
     if (without_folder_) model_bytes_ = model.bytes();
   }

@@ -1,7 +1,7 @@
 #pragma once
-/// Recognizes trainings that diverged although all numbers stayed finite, by a comparison with two references: the best
-/// constant prediction (the frequencies of symbols and
-/// classes, the mean of numbers, both of the training part) and the initial network.
+/// Recognizes training runs that diverged although all numbers stayed finite, by a comparison with two references: the
+/// best constant prediction (the frequencies of symbols and classes or the mean of numbers in the training part) and
+/// the initial network.
 ///
 /// A result is worse than a constant if its metric is higher: nats per prediction, or for numbers the squared error.
 /// This is reported as a warning. A result has diverged if it is worse than the constant and than the initial network

@@ -23,7 +23,7 @@ std::unique_ptr<LanguageModel<double>> as_network(const HmmModel& hmm) {
   return network;
 }
 
-/// Calls use(model) for a language model of either precision. Returns false for other models.
+/// Calls use(model) if the model is a language model, of either precision; otherwise returns false.
 template <class Use>
 bool with_language_model(const SymbolModel& model, const Use& use) {
   if (const auto* wide = model.as<LanguageModel<double>>()) return use(*wide), true;

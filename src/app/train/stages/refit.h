@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// Data with fewer examples, or positions of a single example, are small.
+/// Data with fewer examples (or, if there is a single example, fewer positions) are small.
 inline constexpr Index kFewExamples = 2000;
 
 /// Whether the model is fitted again: as `settings.refit` states; by default for small data that are split by default,
@@ -18,8 +18,7 @@ inline constexpr Index kFewExamples = 2000;
 bool is_refitted(const FieldPlan& plan, const Examples& examples, const Given& given, const TrainSettings& settings,
                  bool default_budget);
 
-/// Steps of the second training.
-/// `training`, `all`: positions.
+/// Returns the number of steps of the second fit. `training`, `all`: positions.
 Index refit_steps(Index best_step, Index training, Index all);
 
 }  // namespace unfold

@@ -26,7 +26,8 @@ bool selects_series_model(const FieldPlan& plan, const Examples& examples, const
 /// Sets the defaults of models with a fitted readout per series: if a split would hold out few examples, nothing is
 /// held out, because the readout is cross-validated example by example. Does nothing for other models.
 void set_series_defaults(const FieldPlan& plan, const Examples& examples, TrainSettings& settings);
-/// Selects the model, reports the candidates and returns its SPEC. A recurrent network is trained as the settings say.
+/// Selects the model, reports the candidates and returns its SPEC. A recurrent network is trained according to the
+/// settings.
 template <class T>
 std::string select_series_model(const ExampleSet& training, const NetworkLayout& layout, const TrainSettings& settings,
                                 Team& team, Reporter& reporter);

@@ -56,7 +56,7 @@ double pass_seconds(const LanguageModel<T>& model) {
          static_cast<double>(kTimedChains * kTimedPositions);
 }
 
-/// The units of an affine map: how many there are, and how many inputs each has.
+/// The units of an affine map: their number, and the number of inputs of each.
 struct UnitsOfMap {
   Index units = 0, gated = 0, shared = 1, alphabet = 0;  // shared: including the bias
   Index weights() const { return gated + shared; }
@@ -136,7 +136,7 @@ std::string seconds_text(double seconds) {
 
 bool has_metric(std::string_view optimizer) { return spec_name(optimizer) == "ruop" || spec_name(optimizer) == "rbpm"; }
 
-/// Returns the passes per step, in units of one gradient.
+/// Returns the number of passes per step, in units of one gradient.
 template <class T>
 double passes_of(std::string_view optimizer) {
   const bool riemannian = has_metric(optimizer) || spec_name(optimizer) == "ascent";

@@ -34,7 +34,8 @@ TrainingResult follow_stream(LanguageModel<T>& model, const TrainSettings& setti
   reporter.remark(fmt::format("{}: {} parameters; follows {}, with one update every {} bytes{}", settings.model,
                               model.parameter_count(), settings.data.front(), settings.window,
                               trainer.resume ? "; skips what the run has already read" : ""));
-  // Reaches back to the last good state, which may be one interval older if the next one is not good.
+  // Keeps enough windows to return to the last good state, which may be one snapshot older if the newest snapshot is
+  // bad.
   const Index kept = 4 * trainer.snapshot_every;
   return train(model, followed_sources<T>(settings.data.front(), settings.window, kept), options, team,
                reporter.observer(trainer.steps));

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: the device that a call of `train` runs on, or the CPU.
+/// Internal: the device on which a call of `train` runs: a GPU, or the CPU.
 
 #include <memory>
 #include <string>
