@@ -51,7 +51,7 @@ std::string choose_default_model(TrainSettings& s, const Given& given, Index sym
 
 namespace {
 
-/// Symbols of one update: of all streams of a batch.
+/// Returns the number of symbols of one update, over all streams of a batch.
 double symbols_of_update(const TrainSettings& s) { return static_cast<double>(s.window * s.batch); }
 
 bool is_default_model(const TrainSettings& s, const Given& given) {

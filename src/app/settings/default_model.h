@@ -25,7 +25,7 @@ Index default_units(double minutes, Index symbols);
 /// override it.
 std::string choose_default_model(TrainSettings& settings, const Given& given, Index symbols);
 
-/// Texts whose default epochs are fewer updates than this are small.
+/// A text is small if its default epochs amount to fewer updates than this.
 inline constexpr Index kFewestUpdates = 600;
 
 /// Whether the default epochs of a text of `symbols` symbols are fewer than kFewestUpdates updates: a list of 300 names

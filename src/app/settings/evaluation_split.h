@@ -13,9 +13,10 @@ namespace unfold {
 /// Returns whether training has validation data.
 bool validates(const TrainSettings& settings);
 
-/// How a text is divided: lines that are sequences are shuffled, except those of a log, which have an order in time.
+/// Returns how a text is divided: lines that are sequences are shuffled, except those of a log, which are in temporal
+/// order.
 SplitOrder split_order(const TrainSettings& settings);
-/// The same for the text that a model was trained on.
+/// Returns how the text that a model was trained on was divided.
 SplitOrder split_order(const SymbolModel& model);
 
 /// Returns `split`; if only a part is given, the split of the run that trained the model. Throws UsageError if that run

@@ -21,7 +21,7 @@ std::size_t words_in(std::string_view line) {
   return words;
 }
 
-/// Counts of lines, and sums over them.
+/// Line counts, and sums over lines.
 struct LineCounts {
   std::size_t lines = 0, empty = 0, odd = 0, lettered = 0, characters = 0, words = 0;
   std::unordered_set<std::string_view> distinct = {};

@@ -16,7 +16,8 @@ inline constexpr Kinds kFiles = kText | kFields;
 inline constexpr Kinds kFiniteFiles = kFiniteText | kFields;
 inline constexpr Kinds kFiniteData = kFiniteFiles | kTask;
 
-/// Appends the rows of the data and how they are read; of the model and its training; of the execution.
+/// Append the rows of settings for the data and how they are read, for the model and its training, and for the
+/// execution.
 void add_data_rows(OptionRows& rows, TrainSettings& s);
 void add_training_rows(OptionRows& rows, TrainSettings& s);
 void add_execution_rows(OptionRows& rows, RunSettings& r);

@@ -123,7 +123,7 @@ void settle_follow(TrainSettings& s, const Given& given) {
 
 bool is_of(const OptionRow& row, auto member) { return row.name == name_of(member); }
 
-/// Whether the setting, with the value that it has, is accepted when all settings are given.
+/// Returns whether the setting with its current value would be accepted if all settings were given explicitly.
 bool may_be_given(const OptionRow& row, const TrainSettings& s) {
   if (s.follow && !row.kinds.contains(Kind::stream)) return false;
   if (s.whole_sequences && is_of(row, &TrainSettings::window)) return false;
@@ -135,7 +135,7 @@ bool needs_gradients(const OptionRow& row, const TrainSettings& s) {
   return row.by_gradient && !(is_of(row, &RunSettings::memory_limit) && is_counted_model(s.model));
 }
 
-/// Describes the data, and how they could be read differently.
+/// Describes the data and other ways to read them.
 std::string description_of(Kind kind, const OptionRow& row) {
   switch (kind) {
     case Kind::task: return "this is a task";
@@ -158,7 +158,7 @@ void refuse_inapplicable(const TrainSettings& s, const Given& given) {
   }
 }
 
-/// Whether a file can be inspected before it is read.
+/// Returns whether a file can be inspected before it is read.
 bool is_file(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored);
@@ -251,7 +251,7 @@ std::string recognize_lines(TrainSettings& s, const Given& given) {
                      s.data.front(), why);
 }
 
-/// Sets the defaults for logs: each line is a sequence of words, and the default model.
+/// Sets the defaults for logs: each line is a sequence of words, and the model is kDefaultLogModel.
 void set_log_defaults(TrainSettings& s, const Given& given) {
   if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules requires --format log");
   if (s.format != kLogFormat) return;

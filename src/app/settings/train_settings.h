@@ -30,7 +30,7 @@ struct TrainSettings {
   /// For data with fields: comma-separated lists such as "word,pos" and "chunk", "label@end", "value=mixture:5".
   /// `sequences` is a field; consecutive rows with equal values form a sequence.
   std::optional<std::string> read = {}, predict = {}, sequences = {};
-  /// For tables: statements about their columns (data/schema/table_schema.h). `order` is a column.
+  /// For tables: descriptions of their columns (data/schema/table_schema.h). `order` is a column.
   std::optional<std::string> order = {}, types = {}, missing = {}, decimal = {}, thousands = {}, header = {},
                              comment = {};
   std::optional<std::string> test = {};  ///< for data with fields: a file on which the best model is evaluated at the
@@ -96,7 +96,8 @@ OptionRows setting_rows(TrainSettings& settings, RunSettings& run);
 
 /// Returns the row of --format, which states the format of DATA.
 OptionRow format_row(TrainSettings& settings);
-/// Returns the rows of the statements about a table: its sequences, their order, and the types and spellings of cells.
+/// Returns the rows of the settings that describe a table: its sequences, their order, and the types and notation of
+/// cells.
 OptionRows table_rows(TrainSettings& settings);
 
 /// Returns the row of --threads, which most verbs have; 0 stands for all processors.
