@@ -47,10 +47,11 @@ std::string position_in_total(const Weight& weight) {
   return fmt::format("[{}, {}]", weight.element / weight.shape[1], weight.element % weight.shape[1]);
 }
 
-/// Weights above this value make a single product overflow or nearly so; below it, only a growing state can overflow.
+/// With weights above this value, a single product overflows or nearly overflows; below it, only a growing state can
+/// overflow.
 constexpr double kEnormous = 1e6;
 
-/// States the cause and the remedy: the largest weight and its place, and what to do.
+/// Returns the cause and the remedy: the largest weight, its location, and the action to take.
 std::string cause_and_remedy(const SymbolModel& model) {
   const SafetensorsFile file = SafetensorsFile::from_bytes(model.bytes(), "the model");
   Weight largest;

@@ -21,8 +21,8 @@ struct LearningOptions {
   bool ends = false;           ///< also learn from the end of a sequence if it is shorter than a window
 };
 
-/// Creates a predictor that has not read anything. Throws UsageError: an unknown name or option, an alphabet that is
-/// too large.
+/// Creates an untrained predictor. Throws UsageError for an unknown name or option, and for an alphabet that is too
+/// large.
 std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& alphabet,
                                         const LearningOptions& options = {});
 
@@ -33,8 +33,8 @@ double learner_memory(std::string_view spec, const Alphabet& alphabet);
 std::string canonical_learner(std::string_view spec);
 /// Whether it is or contains a recurrent network, whose time grows with the alphabet. REQUIRES a valid SPEC.
 bool has_network(std::string_view spec);
-/// Whether a fitted model of this name is created by reading and can continue to read: `ppm`, `ctw`, `cm`, `dna`,
-/// `mix`.
+/// Whether a fitted model of this name is created by reading the data once and can continue to learn: `ppm`, `ctw`,
+/// `cm`, `dna`, `mix`.
 bool is_learner(std::string_view name);
 /// The options of a model of this name, for help texts; none for `mix`.
 std::vector<OptionHelp> learner_options(std::string_view name);

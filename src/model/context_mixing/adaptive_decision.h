@@ -32,7 +32,7 @@ class AdaptiveDecision {
   AdaptiveDecision();
   /// P(yes), above 0 and below 1. `prior` in (0, 1): the estimate of a hint that has not been seen.
   double estimate(Case& c, double prior) const;
-  /// The same, but also initializes the cells of hints that have not been seen with the prior, as `learn` requires.
+  /// Like `estimate`, but also initializes the cells of unseen hints with the prior, as `learn` requires.
   double estimate_and_initialize(Case& c, double prior);
   void learn(const Case& c, bool yes);  ///< REQUIRES estimate_and_initialize(c, ...)
 

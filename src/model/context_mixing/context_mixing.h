@@ -28,7 +28,7 @@ struct ContextMixingOptions {
 class ContextMixing final : public BitwisePredictor {
  public:
   /// `bytes`: the byte that represents each symbol in the word contexts; empty: the symbols are bytes. Throws
-  /// UsageError: more than 256 symbols, memory or a row out of range.
+  /// UsageError for more than 256 symbols, and for memory or a row out of range.
   ContextMixing(Index alphabet, const ContextMixingOptions& options, std::vector<std::uint8_t> bytes = {});
   ~ContextMixing() override;
 

@@ -29,7 +29,7 @@ class Logistic {
     return squash_[i] + (place - static_cast<float>(i)) * (squash_[i + 1] - squash_[i]);
   }
 
-  /// The same for four values that are within the limits.
+  /// Like the function above, for four values that are within the limits.
   FourFloats squash_four(FourFloats x) const {
     const FourFloats place = (x + kLargestLogit) * kSteps;
     const auto i = __builtin_convertvector(place, FourIntegers);

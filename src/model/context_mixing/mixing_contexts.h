@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: the past of context mixing, and the contexts derived from it: symbols, words, columns.
+/// Internal: the history of context mixing, and the contexts derived from it: symbols, words, columns.
 
 #include <cstdint>
 #include <initializer_list>
@@ -74,7 +74,8 @@ struct ContextHistory {
   }
 };
 
-/// The past of text beyond words: its lines, and its letters regardless of case and of the white space between them.
+/// The history of text in addition to words: its lines, and its letters regardless of case and of the white space
+/// between them.
 struct LineHistory {
   /// The last eight symbols, with letters in lower case and sequences of blanks and line ends as one blank.
   std::uint64_t plain = 0;

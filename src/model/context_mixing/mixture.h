@@ -15,7 +15,7 @@ namespace unfold {
 
 class MixturePredictor final : public BitwisePredictor {
  public:
-  /// Throws UsageError: no components, or components with different alphabets.
+  /// Throws UsageError if there are no components, or if their alphabets differ.
   explicit MixturePredictor(std::vector<std::unique_ptr<Predictor>> parts);
 
   float logit(BitPath path, int depth) override;

@@ -16,7 +16,7 @@ class NucleotideMixing final : public BitwisePredictor {
  public:
   static constexpr int kLeastSize = 12, kMostSize = 26;
   /// `size`: binary logarithm of the number of counters of a long context; these take 18 to 26 bytes each in total,
-  /// plus 16 MiB. Throws UsageError: not four symbols, a size out of range.
+  /// plus 16 MiB. Throws UsageError unless there are four symbols, and for a size out of range.
   NucleotideMixing(Index alphabet, int size);
   ~NucleotideMixing() override;
 

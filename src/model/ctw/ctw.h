@@ -32,7 +32,7 @@ void describe(Visitor& v, CtwOptions& o) {
 
 class CtwPredictor final : public BitwisePredictor {
  public:
-  /// Throws UsageError: a depth that is negative or above 16 symbols, `add` not above 0.
+  /// Throws UsageError if the depth is negative or above 16 symbols, or if `add` is not above 0.
   CtwPredictor(Index alphabet, const CtwOptions& options);
 
   float logit(BitPath path, int depth) override;

@@ -5,7 +5,8 @@
 /// distance.
 ///
 ///   perceptron          max_y s(y) - s(y*), for labels                                        Collins 2002
-///   perceptron:beam=K   the same with y found by a beam of K prefixes; if the true prefix falls out of the beam, the
+///   perceptron:beam=K   as perceptron, with y found by a beam of K prefixes; if the true prefix falls out of the beam,
+///   the
 ///                       prefixes up to there are compared and the rest is skipped (early update)  Collins & Roark 2004
 ///   margin:cost=c       max_y (s(y) + c C(y, y*)) - s(y*); for sequences, over those in a beam
 ///                                                                     Taskar et al. 2003; Tsochantaridis et al. 2004
@@ -41,7 +42,7 @@ const Registry<ObjectiveEntry>& objectives();
 std::string canonical_objective(std::string_view spec);
 bool is_likelihood(std::string_view spec);
 
-/// The objective for sequences. Throws UsageError for the likelihood, which involves no search.
+/// Creates the objective for sequences. Throws UsageError for the likelihood, which involves no search.
 SequenceObjective sequence_objective(std::string_view spec);
 
 /// Returns a loss with the value and gradient of the objective. All inference about labels uses the original loss,
@@ -49,8 +50,8 @@ SequenceObjective sequence_objective(std::string_view spec);
 template <class T>
 std::shared_ptr<const Loss<T>> searching_loss(std::shared_ptr<const Loss<T>> loss, std::string_view objective);
 
-/// The same network with this objective for every head with jointly predicted labels. Throws UsageError if there is
-/// none.
+/// Returns the network with this objective for every head with jointly predicted labels. Throws UsageError if there is
+/// no such head.
 template <class T>
 Network<T> searching_network(const Network<T>& network, std::string_view objective);
 

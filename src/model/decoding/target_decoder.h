@@ -49,9 +49,9 @@ struct TargetRow {
 template <class T>
 class TargetDecoder {
  public:
-  /// Keeps references to the network and the data. Throws UsageError: a network with heads other than a target and its
-  /// stops, or that reads fields at the target other than the predicted one and the remaining steps; a numeric target
-  /// if `ends` allows only symbols; an end symbol that is not in the alphabet.
+  /// Keeps references to the network and the data. Throws UsageError for a network with heads other than a target and
+  /// its stops, or that reads fields at the target other than the predicted one and the remaining steps; for a numeric
+  /// target if `ends` allows only symbols; and for an end symbol that is not in the alphabet.
   TargetDecoder(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends, Team& team);
 
   Index symbols() const { return symbols_; }  ///< number of symbols in the alphabet

@@ -23,7 +23,7 @@ namespace {
 constexpr Index kFewRows = 400;  // largest number of rows for ten folds
 constexpr Index kStarts = 6, kStartsOfFewRows = 20, kMostIterations = 60;
 constexpr double kCoarse = 1e-4;  // nats per row
-/// Columns with few different values, such as rounded measurements, are described best by narrow components.
+/// Columns with few different values, such as rounded measurements, are best described by narrow components.
 constexpr const char* kNarrowPrior = ",prior=1e-06";
 
 /// The training and the held-out rows of one fold.
@@ -98,7 +98,7 @@ class DensityComparison {
 
  private:
   Index fold_count() const { return static_cast<Index>(folds_.size()); }
-  /// Short fits before the best one runs on.
+  /// Number of short fits, the best of which is continued.
   Index starts() const { return static_cast<Index>(read_.size()) <= kFewRows ? kStartsOfFewRows : kStarts; }
 
   void grow_gaussians(const std::string& options) {

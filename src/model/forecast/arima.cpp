@@ -235,7 +235,7 @@ class ArimaSearch {
                                                     {-1, 0, 0, 0},  {0, -1, 0, 0}, {1, 0, 0, 0},  {0, 1, 0, 0},
                                                     {-1, -1, 0, 0}, {-1, 1, 0, 0}, {1, -1, 0, 0}, {1, 1, 0, 0}};
 
-  /// Fits a model that has not been fitted; true if it is the best so far.
+  /// Fits a model that has not been fitted yet; returns whether it is the best so far.
   bool attempt(const ArimaOrder& order, const Candidate& from) {
     if (order.p < 0 || order.q < 0 || order.seasonal_p < 0 || order.seasonal_q < 0) return false;
     if (order.p > options_.max_p || order.q > options_.max_q || order.seasonal_p > options_.max_seasonal_p ||

@@ -18,12 +18,12 @@ struct ArmaLanes {
   std::vector<Lanes> a, b;
 };
 
-/// Exact likelihood of a series without missing values at kLanes processes: sum of v_t^2 / F_t, and sum of log F_t,
-/// with sigma = 1. Computed by the recursions of Chandrasekhar type, which update the gain in O(r) per step instead of
-/// O(r^2) (Morf, Sidhu and Kailath 1974; Pearlman 1980), until the gain is constant. A lane is infeasible (infinite
-/// squares) if its process is not stationary. `means` is subtracted from the values. `predicted` and `state`, if given,
-/// receive the one-step forecasts of the first lane (of the values minus the mean) and the prediction of its state at
-/// the end.
+/// Computes the exact likelihood of a series without missing values under kLanes processes: sum of v_t^2 / F_t, and sum
+/// of log F_t, with sigma = 1. Computed by the recursions of Chandrasekhar type, which update the gain in O(r) per step
+/// instead of O(r^2) (Morf, Sidhu and Kailath 1974; Pearlman 1980), until the gain is constant. A lane is infeasible
+/// (infinite squares) if its process is not stationary. `means` is subtracted from the values. `predicted` and `state`,
+/// if given, receive the one-step forecasts of the first lane (of the values minus the mean) and the prediction of its
+/// state at the end.
 void arma_likelihood(std::span<const double> w, const ArmaLanes& process, Lanes means, Lanes& squares, Lanes& log_sum,
                      std::vector<double>* predicted = nullptr, std::vector<double>* state = nullptr);
 

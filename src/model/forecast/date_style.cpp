@@ -11,7 +11,7 @@
 
 namespace unfold::forecasting {
 
-/// The parts of a date, those that are preferred where several equal a piece first (see `Learner::preferred`).
+/// The parts of a date, in the order of preference if several match a piece (see `Learner::preferred`).
 enum class DateStyle::Part : unsigned char {
   year_month_day,
   year_month,
@@ -100,7 +100,7 @@ LetterCase case_of(std::string_view text) {
   return is_upper(text[0]) ? LetterCase::title : LetterCase::lower;
 }
 
-/// A word with a capital in front, as `how`.
+/// Returns the word, which begins with a capital letter, in the given letter case.
 std::string in_case(std::string word, LetterCase how) {
   for (std::size_t i = 0; i < word.size(); ++i) {
     if (how == LetterCase::upper && word[i] >= 'a' && word[i] <= 'z') word[i] = static_cast<char>(word[i] - 32);
@@ -162,12 +162,12 @@ std::string DateStyle::text_of(const Piece& piece, const Moment& m) {
   }
 }
 
-/// Finds the parts that equal the pieces of all cells.
+/// Finds the parts that match the pieces in all cells.
 class DateStyle::Learner {
  public:
   explicit Learner(DateFormat format) : format_(format) {}
 
-  /// False if no style describes the cell and those before it.
+  /// Returns false if no style describes the cell and those before it.
   bool see(std::string_view cell, const Moment& moment) {
     const std::vector<std::string_view> pieces = pieces_of(cell);
     if (candidates_.empty()) {
@@ -235,7 +235,7 @@ class DateStyle::Learner {
     return part == Part::month_name || part == Part::month_abbreviation || part == Part::weekday_name ||
            part == Part::weekday_abbreviation || part == Part::half_of_day;
   }
-  /// Parts of one group say the same.
+  /// Parts of one group express the same component of a date.
   static int group_of(Part part) {
     switch (part) {
       case Part::year_month_day:

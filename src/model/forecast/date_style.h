@@ -1,12 +1,13 @@
 #pragma once
-/// How the dates of a column are written, so that further dates can be written in the same way.
+/// The style in which the dates of a column are written, used to write further dates in the same way.
 ///
 ///   const DateStyle style = DateStyle::of_cells(cells, DateFormat::month_name);   // "Nov-18", "Dec-18"
 ///   style.write(moment)                                                          // "Jan-19"
 ///
-/// Cells are divided into digits, letters and other characters. A piece is the part of the date (year, name of the
-/// month, hour, ...) that equals it in all cells; where several parts do, the format decides. The time zone is that of
-/// the last cell. Cells that cannot be described in this way are written as `format_moment` (time_index.h) does.
+/// Cells are divided into digits, letters and other characters. A piece represents the part of the date (year, name of
+/// the month, hour, ...) that matches it in all cells; if several parts match, the format decides. The time zone is
+/// that of the last cell. Cells that cannot be described in this way are written as `format_moment` (time_index.h)
+/// does.
 
 #include <span>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-/// Eight numbers that are computed together: the objective of a classical model at eight parameter vectors. The
+/// Eight numbers that are computed together (SIMD): the objective of a classical model at eight parameter vectors. The
 /// compiler maps the operations to the vector instructions of the target; each is an IEEE operation per element, so
 /// that the bits do not depend on the target.
 
@@ -26,7 +26,7 @@ inline Lanes log_of(Lanes x) {
   return x;
 }
 
-/// exp and log of one number, with fixed bits (numerics/functions.h).
+/// exp and log of one number, bit-identical on all machines (numerics/functions.h).
 inline double exp_of(double x) {
   vector_exp<double>(&x, &x, 1);
   return x;

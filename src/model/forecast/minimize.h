@@ -1,7 +1,7 @@
 #pragma once
 /// A small deterministic minimizer for the objectives of classical models: BFGS with numerical gradients (central
 /// differences) and a line search over fixed step lengths. All points of a gradient or a line search are evaluated in
-/// batches of `kLanes`. There is no randomness and no clock.
+/// batches of `kLanes`. It uses neither random numbers nor the clock.
 ///
 ///     minimize([&](const double* points, double* values) { ... }, {0.5, 0.0}, {});
 ///

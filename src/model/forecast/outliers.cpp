@@ -22,7 +22,7 @@ double median_of(std::vector<double>& values) {
   return *middle;
 }
 
-/// What each value is expected to be, from its neighbors and from other seasons.
+/// Predicts each value from its neighbors and from other seasons.
 class Expectation {
  public:
   Expectation(const std::vector<double>& values, Index period) : y_(values), period_(period) {
@@ -32,7 +32,7 @@ class Expectation {
     if (period > 1 && !steps.empty()) seasonal_step_ = median_of(steps);
   }
 
-  /// The closest of what is expected; nothing if too few values are around.
+  /// Returns the prediction that is closest to the value; std::nullopt if there are too few values nearby.
   std::optional<double> of(Index t) const {
     std::optional<double> closest;
     const auto consider = [&](std::optional<double> expected) {
@@ -47,8 +47,8 @@ class Expectation {
  private:
   bool observed(Index t) const { return t >= 0 && t < static_cast<Index>(y_.size()) && !std::isnan(y_[at(t)]); }
 
-  /// The line through the neighbors: the median of their values, each carried to `t` by the median step. Those of one
-  /// side are enough, so that a change of the level is continued on both sides.
+  /// Returns predictions from the line through the neighbors: the median of their values, each extrapolated to `t` by
+  /// the median step. The neighbors on one side are sufficient, so that a change of the level is not an outlier.
   template <class Consider>
   void consider_neighbors(Index t, const Consider& consider) const {
     const Index n = static_cast<Index>(y_.size());
@@ -115,7 +115,7 @@ std::vector<Outlier> outliers_of(const std::vector<double>& values, Index period
   return found;
 }
 
-/// Whether at least half of the values are equal, as those of rare events.
+/// Returns whether at least half of the values are equal, as in series of rare events.
 bool is_intermittent(const std::vector<double>& values) {
   std::map<double, std::size_t> counts;
   std::size_t observed = 0, most = 0;

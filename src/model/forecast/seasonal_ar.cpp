@@ -12,7 +12,7 @@ namespace {
 constexpr double kSeasonalLogTwoPi = 1.8378770664093453;
 constexpr Index kShortLags = 4;     // lags 1, ..., kShortLags
 constexpr Index kSeasonsBack = 7;   // lags k m - 1, k m, k m + 1 for k = 1, ..., kSeasonsBack
-constexpr Index kValuesPerLag = 3;  // least number of equations per coefficient
+constexpr Index kValuesPerLag = 3;  // minimum number of equations per coefficient
 constexpr Index kLongestShare = 3;  // the longest lag is at most the length divided by this
 constexpr double kPenalties[] = {1e-4, 1e-3, 1e-2, 1e-1, 1};
 

@@ -22,19 +22,19 @@ class TimeIndex {
  public:
   /// Positions without times; labels count from 1.
   TimeIndex() = default;
-  /// `dates` are ascending and distinct. Returns nothing if they do not have a regular step or if one of them is off
-  /// the step. The step of two dates is their difference.
+  /// `dates` are ascending and distinct. Returns std::nullopt if they do not have a regular step or if one of them is
+  /// not at a multiple of the step. The step of two dates is their difference.
   static std::optional<TimeIndex> of_dates(std::span<const Moment> dates, const DateStyle& style);
-  /// The step continued from the last date; single dates may be off the step.
+  /// Like of_dates, but continues the step from the last date; single dates may deviate from the step.
   static std::optional<TimeIndex> after(std::span<const Moment> dates, const DateStyle& style);
-  /// The same for numbers.
+  /// Like of_dates, for numbers.
   static std::optional<TimeIndex> of_numbers(std::span<const double> times);
-  /// The same step, starting at a different time.
+  /// Returns an index with the same step that starts at a different time.
   TimeIndex starting_at(const Moment& first) const;
   TimeIndex starting_at(double first) const;
 
   bool has_times() const { return kind_ != Kind::positions; }
-  /// Position of a time; nothing if it is not at a multiple of the step.
+  /// Returns the position of a time; std::nullopt if it is not at a multiple of the step.
   std::optional<Index> place(const Moment& moment) const;
   std::optional<Index> place(double time) const;
   Moment moment(Index position) const;  ///< REQUIRES: the times are dates

@@ -12,11 +12,11 @@
 /// Fitting is expectation maximization (Baum-Welch) over all sequences:
 ///   a(i,j) ~ expected number of steps i -> j,   b(j,x) ~ expected number of x in j + add,   pi(i) ~ expected starts in
 ///   i
-/// It finds a local optimum near its initial parameters, so it begins with `starts` different ones (hmm_starts.h). Each
-/// runs for 20 iterations on a sample of the data, the best third of them for 60 more, and the best `restarts` of these
-/// until convergence on all data; of them, the best is kept.
-/// With add = 0 the likelihood never decreases; with add > 0 this holds for the posterior under a Dirichlet prior. A
-/// state whose expected count is 0 keeps its transitions and may be used again later.
+/// It finds a local optimum near its initial parameters, so fitting begins with `starts` different initializations
+/// (hmm_starts.h). Each runs for 20 iterations on a sample of the data, the best third of them for 60 more, and the
+/// best `restarts` of these until convergence on all data; the best of these is kept. With add = 0 the likelihood never
+/// decreases; with add > 0 this holds for the posterior under a Dirichlet prior. A state whose expected count is 0
+/// keeps its transitions and may be used again later.
 ///
 /// An HMM is equivalent to a network with symbol-dependent linear transitions and a linear output: see set_hmm below.
 
@@ -62,8 +62,8 @@ std::vector<double> state_posteriors(const HmmParameters& hmm, std::span<const S
 /// Converts an HMM to a gated network of linear units with a linear output, `linear-gnn` (graph/cells/linear_gnn.cpp;
 /// section 1.2.2 of Ollivier's "Riemannian metrics for recurrent networks"):
 ///   V_i = sum_j tau_{j i x} a_j,  tau_{j i x} = b(j,x) a(j,i),  a_j = V_j / sum_k V_k,  p(x) ~ sum_j a_j b(j,x)
-/// Sets the parameters of a network with as many units as states and the same alphabet. Throws UsageError: different
-/// sizes; a state that cannot emit some symbol, since the logarithm of 0 has no gradient.
+/// Sets the parameters of a network with as many units as states and the same alphabet. Throws UsageError if the sizes
+/// differ, or if a state cannot emit some symbol, because the logarithm of 0 has no gradient.
 void set_hmm(const HmmParameters& hmm, Parameters<double>& network);
 /// The inverse conversion, possible if no weight is negative and, for each symbol x, the weights have the form above up
 /// to a factor that depends on x, within `tolerance`. Units may be scaled: a unit with n times the activation and 1/n

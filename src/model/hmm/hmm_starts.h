@@ -12,8 +12,8 @@
 ///   - emissions are the frequencies of symbols times random factors, and states stay with probability 0, 0.5 or 0.9
 ///   and otherwise make random transitions.
 ///
-/// They read at most kStartSymbols symbols, in stretches that are spread evenly over the part. The result depends only
-/// on the data and the seed.
+/// All kinds read at most kStartSymbols symbols, in stretches that are spread evenly over the part. The result depends
+/// only on the data and the seed.
 
 #include <cstdint>
 #include <vector>

@@ -42,7 +42,7 @@ class CountTable {
   Index different() const { return different_; }
   Index evicted() const { return evicted_; }
   std::size_t size() const { return counts_.size(); }
-  /// Returns the share of the observations that were new values.
+  /// Returns the fraction of the observations that were new values.
   double novelty() const { return seen_ == 0 ? 1 : static_cast<double>(different_) / static_cast<double>(seen_); }
 
   /// Returns the whole table, or with `most_kept` only the most frequent of the values that were seen at least twice;

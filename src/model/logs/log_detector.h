@@ -8,7 +8,7 @@
 ///   detector.begin_calibration();
 ///   detector.pass(line); detector.hold_out(line, words); // all lines again: counted before, or held out
 ///   detector.calibrate();
-///   LogLineScore score = detector.score(line, words);    // then `learn` it, unless the detector is to stay fixed
+///   LogLineScore score = detector.score(line, words);    // then `learn` it, unless the detector should remain fixed
 ///
 /// The scores of the sources have different scales. Each is converted to a p-value by its distribution among held-out
 /// lines (tail_calibration.h). With p_i their p-values and w_i = 2/3, 1/6, 1/6, the anomaly score in bits is

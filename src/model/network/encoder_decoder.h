@@ -20,7 +20,7 @@ namespace unfold {
 
 /// `source` is in part kSourcePart, symbols or vectors; `target` in part 0 is the input of the decoder at every step.
 /// `once`: the source is given once per example, as the single position of its chain. Layers::last is not set, because
-/// no field is predicted once per example. Throws UsageError: attention, or both directions, if the source is given
+/// no field is predicted once per example. Throws UsageError for attention or both directions if the source is given
 /// once.
 Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Signal target, Circuit& circuit);
 

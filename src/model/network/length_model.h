@@ -24,7 +24,7 @@ namespace unfold {
 class LengthModel {
  public:
   static const std::vector<std::string>& kinds();
-  /// Throws UsageError: an unknown kind, no lengths, or a length below 1.
+  /// Throws UsageError for an unknown kind, if there are no lengths, and for a length below 1.
   static LengthModel fit(std::string_view kind, std::span<const Index> lengths);
 
   const std::string& kind() const { return kind_; }

@@ -9,8 +9,8 @@
 /// Inputs may also have weights for transitions between labels (the loss crf:steps=read): the outputs are then n labels
 /// followed by n^2 transitions. With several hidden states per label (hybrid:K), a pair is listed for each of them.
 ///
-/// `hash=BITS`: instead of separate symbols, the texts of each field are hashed to 2^BITS symbols (Weinberger,
-/// Dasgupta, Langford, Smola & Attenberg 2009): texts are not stored, and a new text uses the weights of its hash.
+/// `hash=BITS`: instead of separate symbols, the strings of each field are hashed to 2^BITS symbols (Weinberger,
+/// Dasgupta, Langford, Smola & Attenberg 2009): strings are not stored, and a new string uses the weights of its hash.
 ///
 /// `crf:template=FILE`, which is used only in training, reads the fields of a CRF++ template.
 
@@ -43,7 +43,7 @@ void describe(Visitor& v, LinearOptions& o) {
                  "weights"});
 }
 
-/// Its entry, which is not in the registry of cells, because it adds no layers.
+/// The entry of the linear model. It is not in the registry of cells, because it adds no layers.
 const CellEntry& linear_model();
 
 /// The symbol fields among the inputs, in order: the signals of a listing.
@@ -59,8 +59,8 @@ struct StepReads {
 };
 
 /// Lists the pairs of inputs and labels of a field in the examples. `<unk>`, which stands for texts that did not occur
-/// in training, has no pairs. `loss`: SPEC of the loss of the field; empty: softmax. Throws DataError: no example has a
-/// label; UsageError for a loss that does not support the options.
+/// in training, has no pairs. `loss`: SPEC of the loss of the field; empty: softmax. Throws DataError if no example has
+/// a label; UsageError for a loss that does not support the options.
 std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std::vector<std::string>& reads,
                                           const std::string& labels, const LinearOptions& options,
                                           const std::string& loss);

@@ -32,8 +32,8 @@ std::optional<ReadoutOptions> readout_of(const ModelSpec& spec);
 
 /// Sets the weights and biases of the affine maps of the heads. Reads all batches of the reader once, in order; memory
 /// does not grow with their number. A head with the loss `normal` also gets the standard deviation of held-out
-/// residuals, which is the same at every position. Throws UsageError: a head that does not predict numbers with
-/// gaussian or normal, or whose map has terms that are not matrices; DataError as RidgeSums::solve.
+/// residuals, which is the same at every position. Throws UsageError for a head that does not predict numbers with
+/// gaussian or normal, or whose map has terms that are not matrices; DataError like RidgeSums::solve.
 template <class T>
 ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, BatchReader& reader, Team& team,
                        const ReadoutOptions& options);

@@ -16,8 +16,8 @@ namespace unfold {
 /// Calls write(text) piece by piece. Throws UsageError if the name of a symbol is reserved in ARPA.
 void write_arpa(const NgramModel& model, const std::function<void(std::string_view)>& write);
 
-/// Reads a model; its symbols are those of the 1-grams, in their order. Throws DataError with file and line: not an
-/// ARPA file, truncated, missing numbers, a repeated n-gram, or an n-gram whose prefix is missing.
+/// Reads a model; its symbols are those of the 1-grams, in their order. Throws DataError with file and line if the file
+/// is not an ARPA file, is truncated or lacks numbers, and for a repeated n-gram or one whose prefix is missing.
 NgramModel read_arpa(const Input& input, SymbolKind kind);
 
 }  // namespace unfold

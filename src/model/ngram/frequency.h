@@ -1,5 +1,5 @@
 #pragma once
-/// The baselines that every other model must beat: the uniform distribution, and the symbol frequencies of the training
+/// Baselines that every other model should beat: the uniform distribution, and the symbol frequencies of the training
 /// part.
 
 #include "unfold/base/options/options.h"

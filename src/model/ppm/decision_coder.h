@@ -1,7 +1,8 @@
 #pragma once
 /// Interface for coding with predictors that make a sequence of decisions (Is it an escape? Is it the favorite? Which
-/// of the other symbols?) without computing the distribution over all symbols. The predictor asks an encoder and a
-/// decoder the same questions in the same order; the encoder is given the answers, and the decoder returns them.
+/// of the other symbols?) without computing the distribution over all symbols. The predictor requests the same
+/// decisions in the same order from an encoder and a decoder; the encoder is given the outcomes, and the decoder
+/// returns them.
 
 #include <cstdint>
 

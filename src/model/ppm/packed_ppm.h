@@ -19,7 +19,8 @@ namespace unfold {
 
 class PackedPpm final : public DecisionPredictor {
  public:
-  /// `memory`: bytes. Throws UsageError: more than 256 symbols, an order above 32, memory below 1 MiB or above 16 GiB.
+  /// `memory`: bytes. Throws UsageError for more than 256 symbols, an order above 32, or memory below 1 MiB or above 16
+  /// GiB.
   PackedPpm(Index alphabet, Index order, Index memory);
   ~PackedPpm() override;
 

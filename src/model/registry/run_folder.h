@@ -23,8 +23,8 @@ class RunFolder {
   bool holds_run() const;  ///< whether any of the four files exists
   bool has_config() const;
   bool has_checkpoint() const;
-  /// Keeps other processes that call this out until this object and its copies are destroyed. Does nothing if the
-  /// folder does not exist yet or this object holds the lock already. The lock of a process that was killed is
+  /// Excludes other processes that call this function until this object and its copies are destroyed. Does nothing if
+  /// the folder does not exist yet or this object holds the lock already. The lock of a process that was killed is
   /// released. Throws a RuntimeFailure that names the process holding the lock.
   void lock() const;
   /// Creates the folder with its parents, and locks it. Throws RuntimeFailure.

@@ -8,10 +8,10 @@
 ///
 /// Special cases: a series without observed values has missing forecasts; one whose observed values are all equal has
 /// that value with width 0, or without an interval if there is only one; one with fewer than four values up to the last
-/// observed one has a naive forecast with the widths of its differences. Outliers (outliers.h) are replaced by what was
-/// expected, unless covariates are known that may explain them. If no value is negative, forecasts and limits are not
-/// below 0. A member whose forecast leaves the range that the differences of the history allow (forecaster.h) is left
-/// out; `notes` says so.
+/// observed one has a naive forecast with the widths of its differences. Outliers (outliers.h) are replaced by their
+/// predicted values, unless there are known covariates that may explain them. If no value is negative, forecasts and
+/// limits are not below 0. A member whose forecast leaves the range that the differences of the history allow
+/// (forecaster.h) is left out; `notes` says so.
 ///
 /// Results do not depend on the number of threads, nor, apart from the choice of members within the budget and from the
 /// reference of the intervals, on the other series.
@@ -56,10 +56,10 @@ struct AutomaticForecast {
   double error = 0;                    ///< MASE of the combination in the backtest; NaN without one
   Index origins = 0;                   ///< of the backtest
   std::string note = {};               ///< if the series has a defined answer without a backtest
-  std::vector<Outlier> outliers = {};  ///< values that were replaced; places in the series as it was given
+  std::vector<Outlier> outliers = {};  ///< values that were replaced; positions refer to the series as given
 };
 
-/// What the budget allows.
+/// The plan that the budget allows.
 struct AutomaticPlan {
   std::vector<std::string> members = {};
   std::vector<std::string> left_out = {};  ///< members that exceed the budget

@@ -15,7 +15,7 @@
 /// All are measured on the same entries as the model. Values of NaN are left out. The n-gram is fitted to the training
 /// text; the others need only its statistics, so they are available wherever the model is.
 ///
-/// The best constant prediction in nats (`constant_nats`) also shows whether a training has diverged.
+/// The best constant prediction in nats (`constant_nats`) also shows whether a training run has diverged.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -39,21 +39,21 @@ struct Baseline {
 /// Returns whether a result in the metric of a baseline is better than the baseline.
 bool is_better(double result, const Baseline& baseline);
 
-/// A baseline beside the result of the model in the same measure, on the same data.
+/// A baseline and the result of the model in the same measure, on the same data.
 struct ComparedBaseline {
   std::string of;  ///< the field; empty for text
   Baseline baseline = {};
   double result = 0;
 };
 
-/// What constant predictions of a field need to know of the training data.
+/// The statistics of the training data that constant predictions of a field require.
 struct FieldStatistics {
   std::vector<Index> counts = {};                  ///< of each symbol
   std::vector<double> means = {}, variances = {};  ///< of each number, standardized
   bool bits = false;                               ///< all numbers are 0 or 1
 };
 FieldStatistics field_statistics(const ExampleSet& training, const std::string& field);
-/// Of the symbols of a part that a model predicts; the first 10^7 of them.
+/// Returns the statistics of the symbols of a part that a model predicts; at most the first 10^7 of them.
 FieldStatistics text_statistics(const Corpus& corpus, const Split& part, Symbol predict_after);
 
 /// Key of the model card: {FIELD: {"counts": [...]} or {"means": [...], "variances": [...], "bits": bool}}. A text has
@@ -68,21 +68,21 @@ std::optional<FieldStatistics> stored_statistics(const Model& model, const std::
 std::vector<Baseline> field_baselines(const FieldStatistics& known, const ExampleSet& measured,
                                       const std::string& field, Index ahead);
 
-/// Returns the loss in nats of the best constant prediction: the frequencies of symbols and bits, each added 1/2, or a
-/// Gaussian for each number, in standardized units. NaN if there is nothing to predict.
+/// Returns the loss in nats of the best constant prediction: the frequencies of symbols and bits, each with 1/2 added,
+/// or a Gaussian for each number, in standardized units. NaN if there is nothing to predict.
 double constant_nats(const FieldStatistics& known, const FieldColumn& measured, const FieldSpecification& field);
-/// The same for the symbols of a text, or of other data, that have these counts.
+/// Returns the same loss for the symbols of a text, or of other data, with these counts.
 double constant_nats(const FieldStatistics& known, const FieldStatistics& measured);
 
 inline constexpr Index kBaselineOrder = 5;
-/// Symbols of the training part that the n-gram reads at most, and symbols that it is measured on at most.
+/// Maximum number of symbols of the training part that the n-gram reads, and of symbols that it is measured on.
 inline constexpr Index kBaselineTraining = 1'000'000, kBaselineMeasured = 1'000'000;
 
-/// The unigram.
+/// Returns the unigram baseline.
 std::vector<Baseline> text_baselines(const FieldStatistics& known, const Corpus& measured_corpus, const Split& measured,
                                      Symbol predict_after);
-/// The n-gram; none if only some symbols are predicted (`predict_after`, masks), or for texts of more than 10^5
-/// different symbols.
+/// Returns the n-gram baseline; std::nullopt if only some symbols are predicted (`predict_after`, masks), or for texts
+/// of more than 10^5 different symbols.
 std::optional<Baseline> ngram_baseline(const Corpus& corpus, const Split& training, const Corpus& measured_corpus,
                                        const Split& measured, Symbol predict_after, Team& team);
 

@@ -3,7 +3,7 @@
 /// values minus the effect, and the effect of the future covariates is added to its forecast.
 ///
 /// The coefficients are those of a regression of the differenced values on the likewise differenced covariates, so that
-/// trends and seasons of both are not taken for an effect. The numbers of differences are those of `arima`
+/// trends and seasons of both are not mistaken for an effect. The numbers of differences are those of `arima`
 /// (decomposition.h).
 
 #include <vector>

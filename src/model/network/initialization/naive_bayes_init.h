@@ -13,7 +13,7 @@ namespace unfold {
 /// Adds to randomly initialized parameters. With r_c(a) = log p(a | c) minus its mean over the labels c, with add-one
 /// smoothing, and a random vector of signs u_c for each label, s sum_c r_c(a) u_c is added to the embedding of a symbol
 /// a, and s u_c to the weights of label c, so that the initial output is about s^2 r_c, averaged over the input. Does
-/// nothing unless the SPEC requests it (start=counts). Throws UsageError: more than one head, a head that does not
+/// nothing unless the SPEC requests it (start=counts). Throws UsageError for more than one head, a head that does not
 /// predict one symbol per sequence, or an embedding whose width differs from the input of the output layer.
 template <class T>
 void initialize_from_counts(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed);
