@@ -14,7 +14,7 @@ void describe_children(Visitor& v, Index& children) {
   v("children", children, "number of children of a node that have separate weights", range(1, kMostChildren));
 }
 
-/// Returns which option a cell over trees does not support; empty if all are supported.
+/// Returns a description of an option that a cell over trees does not support; empty if all are supported.
 std::string tree_fault(const StackOptions& stack);
 
 }  // namespace unfold

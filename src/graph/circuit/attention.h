@@ -32,7 +32,7 @@ std::shared_ptr<const Operator> attention(AttentionScore score, Index keys, Inde
 /// are signals of a deeper part.
 Signal attend(Circuit& circuit, std::string_view name, Signal query, Signal keys, Signal values, AttentionScore score);
 
-/// Returns the score of an attention operator; nothing for other operators.
+/// Returns the score of an attention operator; std::nullopt for other operators.
 std::optional<AttentionScore> as_attention(const Operator* op);
 
 /// Computes the attention weights of row 0 of `in`, one for each attended row.

@@ -1,12 +1,12 @@
 #pragma once
-/// Selects the fastest of several equivalent ways to perform a repeated operation by timing them in use.
+/// Selects the fastest of several equivalent implementations of a repeated operation by timing them in use.
 ///
 ///   Trial trial(3);
-///   for (;;) { trial.choose(); const double cost = seconds of running way trial.now(); trial.note(cost); }
+///   for (;;) { trial.choose(); const double cost = seconds of running implementation trial.now(); trial.note(cost); }
 ///
-/// Each way is tried three times, then the fastest is used. Its cost continues to be measured, and the estimates for
-/// the other ways decay slowly: a way that was r times as expensive is tried again after about 500 ln r repetitions.
-/// The choice therefore adapts when the load of the machine changes, at less than one percent overhead.
+/// Each implementation is tried three times, then the fastest is used. Its cost continues to be measured, and the
+/// estimates for the others decay slowly: one that was r times as expensive is tried again after about 500 ln r
+/// repetitions. The choice therefore adapts when the load of the machine changes, at less than one percent overhead.
 
 #include <algorithm>
 #include <cmath>
@@ -21,10 +21,10 @@ class Trial {
 
   std::size_t ways() const { return costs_.size(); }
   std::size_t now() const { return now_; }
-  /// Whether some way has not been tried often enough.
+  /// Returns whether some implementation has not been tried often enough.
   bool learning() const { return ways() > 1 && runs_ < kTrials * ways(); }
 
-  /// Call before the operation.
+  /// Selects the implementation for the next operation; call it before the operation.
   void choose() {
     if (learning()) {
       now_ = runs_ % ways();
@@ -35,7 +35,7 @@ class Trial {
     now_ = cheapest;
   }
 
-  /// Call after the operation.
+  /// Records the cost of the operation; call it after the operation.
   void note(double cost) {
     if (ways() == 1) return;
     double& known = costs_[now_];
@@ -51,12 +51,12 @@ class Trial {
   }
 
  private:
-  static constexpr std::size_t kTrials = 3;  // number of trials of each way
+  static constexpr std::size_t kTrials = 3;  // number of trials of each implementation
   static constexpr double kNews = 1.0 / 16, kForgetting = 1.0 / 512;
 
   std::vector<double> costs_;
   std::size_t runs_ = 0, now_ = 0;
-  bool returned_ = false;  // now_ differs from the way used in the previous repetition
+  bool returned_ = false;  // now_ differs from the implementation used in the previous repetition
 };
 
 }  // namespace unfold

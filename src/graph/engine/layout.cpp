@@ -173,7 +173,7 @@ void Layout<T>::keep_values_outside(bool outside) {
 
 namespace {
 
-constexpr Index kLine = 16;  ///< numbers to which the parts of a block are aligned
+constexpr Index kLine = 16;  ///< number of elements to which the parts of a block are aligned
 
 Index whole_lines(Index numbers) { return (numbers + kLine - 1) / kLine * kLine; }
 

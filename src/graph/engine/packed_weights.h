@@ -23,10 +23,10 @@ class PackedWeights {
 
   enum class Form : unsigned char { plain, transposed, squared, direction };
 
-  /// Reads the weights of a parameter from output-major memory of the caller, [columns x rows] of the parameter,
+  /// Reads the weights of a parameter from output-major memory owned by the caller, [columns x rows] of the parameter,
   /// instead of the parameter vector. Directions are still read from their vector.
   void bind(int parameter, Matrix<const T> weights) { bound_[static_cast<std::size_t>(parameter)] = weights; }
-  /// Writes the gradient of a parameter to output-major memory of the caller, too.
+  /// Also writes the gradient of a parameter to output-major memory owned by the caller.
   void bind_gradient(int parameter, Matrix<T> gradient) { gradients_[static_cast<std::size_t>(parameter)] = gradient; }
   /// The data is null if the gradient is not bound.
   Matrix<T> bound_gradient(int parameter) const { return gradients_[static_cast<std::size_t>(parameter)]; }

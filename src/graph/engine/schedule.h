@@ -36,7 +36,7 @@ class Schedule {
   /// other members.
   template <class Do>
   void walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item) const;
-  /// The same step by step, calling begin_step(step, division) before each step.
+  /// Like the function above, but step by step, calling begin_step(step, division) before each step.
   template <class Do, class Begin>
   void walk_loop(Member& me, const Segment& segment, Division how, bool reverse, Do&& run_item,
                  Begin&& begin_step) const;

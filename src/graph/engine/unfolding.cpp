@@ -524,7 +524,8 @@ Matrix<T> Unfolding<T>::input_tangent(Signal input) {
   return b.layout.matrix(What::tangent, i);
 }
 
-// ------------------------------------------------------------------------------------------- memory of the caller
+// ------------------------------------------------------------------------------------------- memory owned by the
+// caller
 
 template <class T>
 bool Unfolding<T>::bind_value(Signal signal, Matrix<T> rows) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The share of an item that one team member processes, and the ways to divide the work of a segment. Internal to
+/// The part of an item that one team member processes, and the ways to divide the work of a segment. Internal to
 /// engine/.
 
 #include "unfold/base/threads/team.h"
@@ -13,7 +13,7 @@ struct Work {
   Index step;  ///< step of the first row
   Range rows;
   bool by_columns;  ///< all members have the same rows and divide the columns instead
-  /// Not 0: the columns form blocks of this many columns, and a member owns the same whole panels of every block.
+  /// If not 0: the columns form blocks of this many columns, and a member owns the same whole panels of every block.
   Index unit = 0;
 
   /// Returns this member's part of the n columns of an element-wise map (with `unit`, n is one block: all maps have

@@ -83,7 +83,7 @@ inline Index sums_stride(Index columns) { return columns + 8; }
 /// Number of shared-memory elements for the sums of a phase.
 Index sums_of(const LoopPlan::Phase& phase, const LoopShape& shape);
 
-/// Returns the best shape by a cost model; nothing if the weights do not fit in registers.
+/// Returns the best shape by a cost model; std::nullopt if the weights do not fit in registers.
 std::optional<LoopShape> loop_shape(const LoopPlan& loop, DevicePrecision precision, Index places, Index processors,
                                     Index shared_bytes);
 

@@ -4,8 +4,8 @@
 ///   network.offload = make_offload(open_device("cuda:0"), {.precision = DevicePrecision::tf32});
 ///
 /// Results on one device are reproducible byte for byte, but are not bit-identical to the host or to other devices.
-/// Supported are chains of any lengths, carried state, dropout (with the masks of the host), all passes, float and
-/// double.
+/// Chains of any lengths, carried state, dropout (with the masks of the host), all passes, float and double are
+/// supported.
 
 #include <map>
 #include <memory>

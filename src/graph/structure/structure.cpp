@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// Positions that row numbers and sizes of buffers can be computed from without overflow.
+/// Maximum number of positions for which row numbers and buffer sizes can be computed without overflow.
 constexpr Index kMostPositions = Index{1} << 40;
 
 }  // namespace
