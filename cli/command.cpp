@@ -63,8 +63,8 @@ const VerbEntry& find_verb(const std::string& name) {
   throw UsageError(fmt::format("unknown verb {}; see `unfold --help`{}", in_quotes(name), did_you_mean(name, names)));
 }
 
-/// Joins the other processes if there are any, so that an error is reported once. Throws UsageError if all of them
-/// would do the same work.
+/// Connects to the other processes, if there are any, so that an error is reported once. Throws UsageError if all of
+/// them would do the same work.
 void require_use_for_processes(const VerbEntry& verb) {
   const Processes& all = launched_processes();
   if (all.alone() || verb.divided) return;

@@ -110,7 +110,8 @@ bool is_fitted_only(const std::string& spec) {
   return is_fitted_model(spec) && !is_learner(name);
 }
 
-/// The knowledge of a model before compression: none, in which case it always learns, or from training or fitting.
+/// What a model has learned before compression: nothing, in which case it always learns, or what training or fitting
+/// taught it.
 enum class Knowledge { none, trained };
 
 /// Parses a block size, which may have a unit.
@@ -244,7 +245,7 @@ Compress::Compress()
   add_common();
 }
 
-/// Chooses the model from the first bytes of a file. Nothing is known in advance about a pipe.
+/// Chooses the model from the first bytes of a file. The contents of a pipe are unknown in advance.
 LevelChoice Compress::level_choice(RawInput& input, Index level) const {
   std::string beginning;
   if (input.size() > 0) {
@@ -475,8 +476,8 @@ std::string Decompress::external_model(const std::string& archive, const std::st
   return read_file(model_file(path));
 }
 
-/// Checks the model options. An archive requires its external model before the first byte is decompressed or not at
-/// all; the model file that it names need not be one of the options.
+/// Checks the model options. An archive either requires an external model before the first byte is decompressed or does
+/// not use one; the model file that it names need not be one of the options.
 void Decompress::check_model() const {
   if (!used_model_.empty()) check_output_differs_from_input("--output", output_, used_model_);
   if (model_ && used_model_.empty())

@@ -95,7 +95,7 @@ class Paint {
           std::string_view(term) != "dumb";
   }
   bool on() const { return on_; }
-  /// Returns text on a background that darkens with `share` (0 to 1), from none to red or blue.
+  /// Returns the text on a background whose color intensity increases with `share` (0 to 1), from none to red or blue.
   std::string ground(const std::string& text, double share, bool blue = false) const {
     constexpr std::array kReds = {0, 52, 88, 124, 160, 196}, kBlues = {0, 17, 18, 19, 20, 21};
     const double place = std::clamp(share, 0.0, 1.0) * (kReds.size() - 1);

@@ -72,7 +72,7 @@ std::string position_in_total(const std::string& output) {
   return missing ? target.lexically_normal().string() : (folder / target.filename()).string();
 }
 
-/// Whether a path names standard output itself, which is shared with printed results on purpose.
+/// Returns whether a path names standard output itself, which may be shared with the printed results.
 bool names_standard_output(const std::string& path) {
   return path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/");
 }
@@ -108,7 +108,7 @@ void check_output_differs_from_input(const std::string& option, const std::strin
 void check_outputs_differ_from_inputs(const CommandOptions& options) {
   std::vector<FileNamed> inputs = options.files(FileUse::data);
   for (FileNamed& model : options.files(FileUse::model)) inputs.push_back(std::move(model));
-  // A run can be repeated from its own settings, which were read completely.
+  // A run may be overwritten from its own settings file, because the settings have already been read completely.
   for (const FileNamed& folder : options.files(FileUse::filled))
     for (const FileNamed& input : inputs) refuse_folder(folder, input.path);
   for (FileNamed& settings : options.files(FileUse::settings)) inputs.push_back(std::move(settings));

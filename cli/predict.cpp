@@ -39,7 +39,7 @@ class Predict final : public Verb {
   std::optional<Index> horizon_;
 };
 
-/// The tasks of the spellings of predict; predict itself applies to all of them.
+/// The tasks of the aliases of predict; predict itself applies to all of them.
 constexpr unsigned kTags = 1, kClassifies = 2, kForecasts = 4, kOther = 8;
 constexpr unsigned kAnyTask = kTags | kClassifies | kForecasts | kOther;
 struct Spelling {
@@ -66,7 +66,7 @@ const char* summary_of(std::string_view name) {
 Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name), examples_of(name))) {
   const auto spelling = std::ranges::find(kSpellings, std::string_view(name), &Spelling::name);
   const bool forecasts = spelling->tasks == kForecasts;
-  // The spellings take every option of predict and list those for their task.
+  // The aliases accept every option of predict and list those for their task.
   const auto add = [&](OptionRow row, unsigned tasks) {
     if ((tasks & spelling->tasks) == 0) row.help.clear();
     options_.add(std::move(row));

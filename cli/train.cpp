@@ -34,7 +34,7 @@ class Train final : public Verb {
   TrainRequest request_;
 };
 
-/// The line above the metrics of validation.
+/// Returns the heading of the validation metrics.
 std::string validation_heading(const TrainingResult& result) {
   if (result.steps == 0) return "Validation:\n";
   if (result.best_step > 0) return fmt::format("Best validation, at step {} of {}:\n", result.best_step, result.steps);
