@@ -55,7 +55,7 @@ Complete::Complete()
   options_.add({.name = "length",
                 .target = &request_.beam.length,
                 .placeholder = "N",
-                .help = "symbols at most",
+                .help = "maximum number of symbols",
                 .least = 1,
                 .most = 1e6,
                 .group = OptionGroup::search,
@@ -64,7 +64,7 @@ Complete::Complete()
   options_.add({.name = "beam",
                 .target = &request_.beam.beam,
                 .placeholder = "N",
-                .help = "continuations kept at every length",
+                .help = "number of continuations kept at every length",
                 .least = 1,
                 .most = 1e6,
                 .group = OptionGroup::search,
@@ -73,7 +73,7 @@ Complete::Complete()
   options_.add({.name = "count",
                 .target = &request_.beam.count,
                 .placeholder = "N",
-                .help = "continuations shown",
+                .help = "number of continuations to print",
                 .least = 1,
                 .group = OptionGroup::search,
                 .common = true,
@@ -111,7 +111,7 @@ Complete::Complete()
   options_.add({.name = "samples",
                 .target = &samples_,
                 .placeholder = "N",
-                .help = "draws for means, and probabilities, that have no closed form",
+                .help = "number of samples for means and probabilities without a closed form",
                 .least = 1,
                 .most = 1e9,
                 .group = OptionGroup::search});
@@ -135,12 +135,13 @@ void Complete::add_matching() {
   add("match", &match_.allowed.match, "REGEX", "only continuations that match this expression completely", 0);
   add("words", &match_.allowed.words, "FILE", "only words of this file (one per line) and characters between words", 0,
       FileUse::data);
-  add("least", &match_.allowed.least, "N", "symbols at least", 1);
+  add("least", &match_.allowed.least, "N", "minimum number of symbols", 1);
   add("prove", &match_.search.prove, "",
       "continue the search until no better result is possible, or --expansions are used up", 0);
   add("expansions", &match_.expansions, "N",
       "maximum number of model evaluations (20000); for --probability, per length (1000)", 1);
-  add("diverse", &match_.search.groups, "N", "number of beam groups that are penalized for equal symbols", 1);
+  add("diverse", &match_.search.groups, "N", "number of beam groups, which are penalized for choosing the same symbols",
+      1);
   add("diversity", &match_.search.diversity, "A",
       "penalty in nats of a symbol for each previous group that chose it at the same position", 0);
   add("probability", &match_.wants_probability, "",

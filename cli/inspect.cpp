@@ -15,7 +15,7 @@ class Inspect final : public Verb {
  public:
   Inspect()
       : Verb(CommandOptions(
-            "inspect", "shows the format, the fields and the faults of files, and what train would do",
+            "inspect", "shows the format, fields and problems of files, and what train would do",
             {"unfold inspect sales.csv", "unfold inspect sales.csv --types zip=category --missing none,-",
              "unfold inspect sentences.conllu --json"})) {
     options_.add_inputs({.name = "data",

@@ -119,7 +119,7 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
     options_.add({.name = "horizon",
                   .target = &horizon_,
                   .placeholder = "H",
-                  .help = "another name of --ahead",
+                  .help = "alias of --ahead",
                   .least = 1,
                   .most = 1e6,
                   .default_text = "1",
@@ -149,7 +149,7 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   add({.name = "best",
        .target = &request_.best,
        .placeholder = "N",
-       .help = "number of answers, best first: targets of a source, labels of whole sequences (crf, ctc)",
+       .help = "number of results, best first: targets of a source, labels of whole sequences (crf, ctc)",
        .least = 1,
        .most = 1e4,
        .group = OptionGroup::search,
@@ -198,7 +198,7 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   add(sampling_seed_row(seed_), kForecasts);
   add({.name = "follow",
        .target = &request_.follow,
-       .help = "streaming: answer each example, or table row, as soon as it arrives",
+       .help = "streaming: print the prediction of each example, or table row, as soon as it arrives",
        .group = OptionGroup::data,
        .common = true,
        .kinds = Kind::fields},
@@ -270,7 +270,7 @@ ExitCode Predict::run(Console& console) {
     throw UsageError(
         fmt::format("forecast: {} is not a trained model; without a model, forecast takes one table: put all series "
                     "into one, with a "
-                    "column that tells them apart (--group), or run the command for each table",
+                    "column that identifies them (--group), or run the command for each table",
                     inputs_.front()));
   if (forecast_) forecast_->refuse_with_model(options_);
   if (json_) throw UsageError("--json is not supported here; use --format jsonl for one object per example");

@@ -46,7 +46,7 @@ OptionRow prime_file_row(std::optional<std::string>& file) {
   return {.name = "prime-file",
           .target = &file,
           .placeholder = "FILE",
-          .help = "the same from a file; - is standard input",
+          .help = "read the text of --prime from a file; - is standard input",
           .file = FileUse::data,
           .group = OptionGroup::search,
           .kinds = Kind::text};

@@ -107,7 +107,7 @@ void CommandOptions::add_common(bool& json, bool& quiet, bool prints_json) {
        .target = &json,
        .help = prints_json ? "print one JSON object and nothing else" : "",
        .common = true});
-  add({.name = "quiet", .target = &quiet, .help = "no progress and no notes", .common = true});
+  add({.name = "quiet", .target = &quiet, .help = "suppress progress and notes", .common = true});
 }
 
 const OptionRow& CommandOptions::row_at(const void* target) const {

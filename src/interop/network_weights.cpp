@@ -230,7 +230,7 @@ void export_rtneural(const std::string& model, const std::function<void(std::str
 
 ImportNetworkOutcome import_network(const ImportNetworkRequest& request) {
   if (!request.activation.empty() && request.activation != "relu" && request.activation != "tanh")
-    throw UsageError(fmt::format("--activation is tanh or relu, not \"{}\"", request.activation));
+    throw UsageError(fmt::format("--activation must be tanh or relu, not \"{}\"", request.activation));
   if (!request.like.empty() && !request.alphabet.empty())
     throw UsageError("--like cannot be combined with --alphabet: both define the symbols");
   const NamedArrays arrays = NamedArrays::open(request.file);

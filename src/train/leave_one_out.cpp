@@ -37,8 +37,7 @@ FeatureScale scale_of(Matrix<const float> x, Team& team) {
       }
     for (Index c = mine.begin; c < mine.end; ++c) {
       const double deviation = std::sqrt(squares[at(c - mine.begin)] / rows);
-      if (!std::isfinite(deviation))
-        throw DataError("ridge: a feature is not finite, so that no readout can be fitted");
+      if (!std::isfinite(deviation)) throw DataError("ridge: a feature is not finite, so no readout can be fitted");
       scale.factor[at(c)] = deviation > kConstant * largest[at(c - mine.begin)] ? 1 / deviation : 0;
     }
   });
@@ -145,7 +144,7 @@ LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, 
   const std::vector<double> g = products_of_rows(x, scale, team);
   double unit = 0;
   for (Index i = 0; i < x.rows; ++i) unit += g[at(i * x.rows + i)] / static_cast<double>(x.rows);
-  if (!(unit > 0)) throw DataError("ridge: all examples have the same features, so that no readout can be fitted");
+  if (!(unit > 0)) throw DataError("ridge: all examples have the same features, so no readout can be fitted");
   LeaveOneOutFit fit;
   std::optional<DualFit> best;
   constexpr double kSmallest = 1e-7, kLargest = 20, kStep = 3.1622776601683795;

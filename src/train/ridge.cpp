@@ -180,7 +180,7 @@ RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
     throw DataError("ridge: fewer than two positions for fitting the readout; use more data or a shorter washout");
   const Centred all = centred(total_);
   if (!(all.unit > 0) || !std::isfinite(all.unit))
-    throw DataError("ridge: the states are constant or not finite, so that no readout can be fitted");
+    throw DataError("ridge: the states are constant or not finite, so no readout can be fitted");
   RidgeFit fit{.weights = {}, .bias = {}, .squares = {}, .lambda = options.lambda, .mean_square = 0};
   const std::vector<Sums> folds = this->folds();
   const auto held_out = [&](double lambda) {

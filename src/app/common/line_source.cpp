@@ -56,7 +56,7 @@ void LineSource::skip(Index bytes) {
   if (whole_)
     rest_.remove_prefix(std::min(static_cast<std::size_t>(bytes), rest_.size()));
   else if (::lseek(descriptor_, static_cast<off_t>(bytes), SEEK_SET) < 0)
-    throw DataError(fmt::format("{}: cannot continue behind byte {}: {}", name_, bytes, std::strerror(errno)));
+    throw DataError(fmt::format("{}: cannot continue after byte {}: {}", name_, bytes, std::strerror(errno)));
 }
 
 bool LineSource::ready() const { return rest_.find('\n') != std::string_view::npos || (ended_ && !rest_.empty()); }

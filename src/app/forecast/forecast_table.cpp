@@ -134,7 +134,7 @@ void require_calendar(const TableForecast& result) {
     Index most = 0;
     for (Index step = Index{1} << 40; step > 0; step /= 2)
       if (most + step < result.horizon && is_in_calendar(most + step)) most += step;
-    throw UsageError(fmt::format("--horizon {}: the dates would go beyond the year {}; use at most --horizon {}",
+    throw UsageError(fmt::format("--horizon {}: the dates would extend beyond the year {}; use at most --horizon {}",
                                  result.horizon, kLastYear, std::max<Index>(1, most)));
   }
 }
@@ -163,9 +163,8 @@ std::vector<double> parse_coverage(std::string_view text) {
     double percent = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), percent);
     if (error != std::errc() || end != part.data() + part.size() || !(percent > 0 && percent < 100))
-      throw UsageError(
-          fmt::format("--coverage {}: \"{}\" is not a percentage between 0 and 100; give for example 80,95",
-                      text.substr(0, 40), part.substr(0, 40)));
+      throw UsageError(fmt::format("--coverage {}: \"{}\" is not a percentage between 0 and 100; use for example 80,95",
+                                   text.substr(0, 40), part.substr(0, 40)));
     coverage.push_back(percent / 100);
   }
   std::ranges::sort(coverage);

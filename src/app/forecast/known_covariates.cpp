@@ -65,7 +65,7 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
   };
   for (const std::string& field : future.fields)
     if (std::ranges::find(table.fields, field) == table.fields.end())
-      throw DataError(fmt::format("{}: column {} is not a column of numbers of the data, so that its effect is unknown",
+      throw DataError(fmt::format("{}: column {} is not a column of numbers in the data, so its effect is unknown",
                                   future_name, in_quotes(field)));
   const FutureValues values(future, future_name);
   const std::size_t width = table.fields.size();

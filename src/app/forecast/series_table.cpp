@@ -271,7 +271,7 @@ class ColumnSeriesReader {
     names.resize(at(examples.end(example) - examples.begin(example)));
     for (Index r = examples.begin(example); r < examples.end(example); ++r) {
       if (!entries.present(r))
-        throw DataError(fmt::format("{}: line {}: column \"{}\", which tells the series apart, is empty", source_,
+        throw DataError(fmt::format("{}: line {}: column \"{}\", which identifies the series, is empty", source_,
                                     examples.lines[at(r)], escape_cell(column.name, kShownBytes)));
       std::string& name = names[at(r - examples.begin(example))];
       if (!name.empty()) name += ',';

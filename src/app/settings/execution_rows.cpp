@@ -33,8 +33,8 @@ void add_execution_rows(OptionRows& rows, RunSettings& r) {
                   .target = &r.memory_limit,
                   .placeholder = "BYTES",
                   .help =
-                      "for activations, for example 2G; recomputes what does not fit; ngram: for counting; what does "
-                      "not fit goes to $TMPDIR; the result is the same",
+                      "memory limit for activations, for example 2G; those that do not fit are recomputed; ngram: for "
+                      "counts; those that do not fit are written to $TMPDIR; results do not depend on it",
                   .keep = Keep::run,
                   .group = OptionGroup::execution,
                   .by_gradient = true});

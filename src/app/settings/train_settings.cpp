@@ -347,7 +347,7 @@ OptionRow threads_row(Index& threads, Keep keep) {
   return {.name = "threads",
           .target = &threads,
           .placeholder = "N",
-          .help = "threads; no result depends on their number",
+          .help = "number of threads; results do not depend on it",
           .least = 0,
           .most = kMostThreads,
           .keep = keep,

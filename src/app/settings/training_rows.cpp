@@ -146,7 +146,7 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
   rows.push_back({.name = "label-smoothing",
                   .target = &s.label_smoothing,
                   .placeholder = "SHARE",
-                  .help = "label smoothing: share of each training target that is spread over all symbols; 0: none",
+                  .help = "label smoothing: fraction of each training target that is spread over all symbols; 0: none",
                   .least = 0,
                   .keep = Keep::model,
                   .group = OptionGroup::loss,
@@ -182,23 +182,23 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
                   .group = OptionGroup::data,
                   .kinds = kText,
                   .by_gradient = true});
-  rows.push_back({.name = "teacher-forcing",
-                  .target = &s.teacher_forcing,
-                  .placeholder = "A..B",
-                  .help =
-                      "teacher forcing: share of positions that read the true value as \"previous F\", from the first "
-                      "to the last step; the others read the output of the network (scheduled sampling)",
-                  .keep = Keep::model,
-                  .default_text = "1, with --feedback 0",
-                  .group = OptionGroup::training,
-                  .kinds = kFiles,
-                  .by_gradient = true});
+  rows.push_back(
+      {.name = "teacher-forcing",
+       .target = &s.teacher_forcing,
+       .placeholder = "A..B",
+       .help = "teacher forcing: fraction of positions that read the true value as \"previous F\", from the first "
+               "to the last step; the others read the output of the network (scheduled sampling)",
+       .keep = Keep::model,
+       .default_text = "1, with --feedback 0",
+       .group = OptionGroup::training,
+       .kinds = kFiles,
+       .by_gradient = true});
   rows.push_back({.name = "feedback",
                   .target = &s.feedback,
                   .placeholder = "N+K",
-                  .help =
-                      "numbers read as \"previous F\" are true for N positions, then outputs of the network for K "
-                      "positions, with gradients through them; --teacher-forcing: the share of these K that is true",
+                  .help = "numbers read as \"previous F\" are true for N positions, then outputs of the network for K "
+                          "positions, with gradients through them; --teacher-forcing: the fraction of these K "
+                          "positions that read the true value",
                   .keep = Keep::model,
                   .default_text = "none",
                   .group = OptionGroup::training,
@@ -297,8 +297,9 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
   rows.push_back({.name = "best-by",
                   .target = &s.best_by,
                   .placeholder = "nats|labels|sequences",
-                  .help = "data with fields and tasks: validation criterion for the best model: nats, or the share of "
-                          "wrong labels or wrong sequences",
+                  .help =
+                      "data with fields and tasks: validation criterion for the best model: nats, or the fraction of "
+                      "wrong labels or wrong sequences",
                   .keep = Keep::model,
                   .default_text = "nats; for pairs, sequences",
                   .group = OptionGroup::validation,

@@ -70,7 +70,8 @@ std::string inflate_all(std::string_view input, const std::string& name, Unpacke
     if (status == Z_STREAM_END) {
       // Another member may follow; zeros may pad the last block of a tape archive.
       if (input.find_first_not_of('\0', read) == std::string_view::npos) return out.take();
-      if (!input.substr(read).starts_with(kGzipMagic)) fail_damaged(name, "the data are followed by something else");
+      if (!input.substr(read).starts_with(kGzipMagic))
+        fail_damaged(name, "the compressed data are followed by other bytes");
       inflateReset(&stream);
     } else if (status == Z_BUF_ERROR || (status == Z_OK && read == input.size() && stream.avail_out > 0)) {
       fail_cut_short(name);
@@ -144,8 +145,8 @@ std::string decompress(Compression compression, std::string_view compressed, con
   const auto require = [&](std::string_view magic, std::string_view format) {
     if (compressed.starts_with(magic)) return;
     if (!compressed.empty() && magic.starts_with(compressed)) fail_cut_short(name);
-    throw DataError(
-        fmt::format("{}: the file name says {}, but the contents have another format; rename the file", name, format));
+    throw DataError(fmt::format("{}: the file name says {}, but the contents have a different format; rename the file",
+                                name, format));
   };
   Unpacked out(compressed.size(), most, name);
   switch (compression) {

@@ -129,7 +129,7 @@ void settle_kind(Examples& examples, ExampleColumn& column, Examples& more, Exam
         fmt::format("field {} has {} numbers per entry in {} and {} in {}; use the same number in all files",
                     column.name, column.width, examples.source, added.width, more.source));
   if (column.width + added.width > 1)
-    throw DataError(fmt::format("field {} contains texts in one file and vectors in another: {} and {}", column.name,
+    throw DataError(fmt::format("field {} contains strings in one file and vectors in another: {} and {}", column.name,
                                 examples.source, more.source));
   if (column.clash.empty())
     column.clash = fmt::format(

@@ -27,7 +27,7 @@ Idx::Idx(Input input) : input_(std::move(input)) {
       throw DataError(fmt::format("{}: the sizes in the header exceed the size of the file", name()));
   }
   if (elements != all.size() - header)
-    throw DataError(fmt::format("{}: there are {} bytes of elements, but the sizes give {}", name(),
+    throw DataError(fmt::format("{}: there are {} bytes of elements, but the sizes require {}", name(),
                                 all.size() - header, elements));
   bytes_ = all.subspan(header);
 }

@@ -155,7 +155,7 @@ class ArrowColumn {
       units_.push_back(cell.units);
     } else {
       if (find_invalid_utf8(cell.text) >= 0)
-        fail(fmt::format("row {}: bytes that are not UTF-8; decode them to texts", rows_));
+        fail(fmt::format("row {}: bytes that are not UTF-8; decode them to strings", rows_));
       column_.texts.push_back(std::move(cell.text));
     }
     finish_entry(false);

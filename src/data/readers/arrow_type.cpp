@@ -192,7 +192,7 @@ ArrowType arrow_type(const ArrowSchema& schema, const std::string& where) {
   std::optional<ArrowType> type = simple_type(schema.format);
   if (!type)
     throw DataError(
-        fmt::format("{}: the Arrow type \"{}\" is not supported; convert it to numbers, texts, dates or lists", where,
+        fmt::format("{}: the Arrow type \"{}\" is not supported; convert it to numbers, strings, dates or lists", where,
                     schema.format));
   if (schema.dictionary != nullptr) {
     const ArrowType indices = *type;

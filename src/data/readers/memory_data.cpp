@@ -13,7 +13,7 @@ namespace {
 /// Replaces a column of single numbers by their shortest decimal texts.
 void make_texts(ExampleColumn& column, const std::string& source) {
   if (column.width != 1)
-    throw DataError(fmt::format("{}: column {} has {} numbers per entry, but it must contain texts", source,
+    throw DataError(fmt::format("{}: column {} has {} numbers per entry, but it must contain strings", source,
                                 column.name, column.width));
   column.texts.reserve(column.numbers.size());
   for (std::size_t i = 0; i < column.numbers.size(); ++i)

@@ -313,7 +313,7 @@ class TableExamples {
     const bool dates = order.schema().type == ColumnType::date;
     if (!dates && cells.is_text())
       throw UsageError(
-          fmt::format("--order {0}: column {0} has neither dates nor numbers; state its type with --types "
+          fmt::format("--order {0}: column {0} has neither dates nor numbers; set its type with --types "
                       "{0}=number or {0}=date",
                       order.schema().name));
     const Moments moments = dates ? moments_of(order) : Moments();

@@ -80,10 +80,10 @@ class ClassColumn {
       if (places_.contains(text) || !seen.insert(text).second) continue;
       found.emplace_back(column_.is_text() ? 0 : column_.numbers[at(row)], text);
       if (static_cast<Index>(names_.size() + found.size()) > kMostClasses)
-        throw DataError(
-            fmt::format("{}: column {} has more than {} different texts, too many for classes; leave it out (--predict "
-                        "selects columns)",
-                        examples_.source, column_.name, kMostClasses));
+        throw DataError(fmt::format(
+            "{}: column {} has more than {} different strings, too many for classes; leave it out (--predict "
+            "selects columns)",
+            examples_.source, column_.name, kMostClasses));
     }
     std::ranges::sort(found);
     for (auto& [number, text] : found) {

@@ -129,7 +129,7 @@ class RoleAssignment {
     if ((!options_.group && !options_.order) || !options_.infer_roles) return;
     throw UsageError(
         fmt::format("--{} {} makes sequences of rows, but each row has a separate text, {}; leave it out, or "
-                    "state --types {}=category to read each text as one symbol",
+                    "use --types {}=category to read each text as one symbol",
                     options_.group ? "group" : "order",
                     escape_cell(options_.group ? *options_.group : *options_.order, kMostOddBytes),
                     escape_cell(text_->name, kMostOddBytes), escape_cell(text_->name, kMostOddBytes)));

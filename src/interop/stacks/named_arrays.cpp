@@ -54,10 +54,10 @@ NamedArrays NamedArrays::open(const std::string& path) {
     return result;
   }
   if (!safetensors && head.starts_with("\x89HDF"))
-    throw ModelError(
-        fmt::format("{}: HDF5 is not read; save the weights with numpy.savez(\"w.npz\", **{{w.path: w.numpy() for w in "
-                    "model.weights}})",
-                    path));
+    throw ModelError(fmt::format(
+        "{}: HDF5 is not supported; save the weights with numpy.savez(\"w.npz\", **{{w.path: w.numpy() for w in "
+        "model.weights}})",
+        path));
   const SafetensorsFile file =
       SafetensorsFile::from_bytes(std::string(input.bytes()), input.name(), Checksum::optional);
   std::vector<NpyArray> arrays;

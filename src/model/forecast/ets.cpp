@@ -455,7 +455,7 @@ EtsForm parse_ets_form(std::string_view text) {
         if (form.name() == text) return form;
       }
   throw UsageError("ets: \"" + std::string(text.substr(0, 20)) +
-                   "\" is not a form; give error (A, M), trend (N, A, Ad) and season (N, A, M), such as ets:A,Ad,N");
+                   "\" is not a form; specify error (A, M), trend (N, A, Ad) and season (N, A, M), such as ets:A,Ad,N");
 }
 
 EtsPass run_ets(const EtsForm& form, const EtsParameters& parameters, std::span<const double> values) {

@@ -86,7 +86,7 @@ void take_pairs(const PairFlags& flags, Range symbols, const Weighed& weighed, b
         if (all || flags.has(symbol, o)) listing.outputs_of.push_back(static_cast<std::int32_t>(o));
     }
     if (listing.pairs() > std::numeric_limits<std::int32_t>::max())
-      throw DataError("there are too many pairs of texts and labels; raise cut, or read fewer templates");
+      throw DataError("there are too many pairs of strings and labels; increase cut, or read fewer templates");
     listing.begin.push_back(static_cast<std::int32_t>(listing.pairs()));
   }
 }

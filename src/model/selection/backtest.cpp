@@ -42,7 +42,8 @@ std::unique_ptr<Forecaster> Member::make() const {
   else if (suffix == "+box-cox")
     options.auto_lambda = true;
   else if (!suffix.empty())
-    throw UsageError("forecaster \"" + name.substr(0, 40) + "\": after the name come +log or +box-cox, then +known");
+    throw UsageError("forecaster \"" + name.substr(0, 40) +
+                     "\": the name may be followed by +log or +box-cox, then by +known");
   return make_forecaster(base(), options);
 }
 

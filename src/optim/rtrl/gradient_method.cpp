@@ -47,7 +47,7 @@ GradientMethod GradientMethod::parse(std::string_view text) {
     if (kind == MethodKind::snap) return {.kind = kind, .steps = parse_steps(text.substr(colon + 1))};
     throw UsageError(fmt::format("--gradient {} does not take a number; only snap:N does", name));
   }
-  throw UsageError(fmt::format("--gradient is bptt, rtrl, snap:N, uoro or nobacktrack, not \"{}\"{}", text,
+  throw UsageError(fmt::format("--gradient must be bptt, rtrl, snap:N, uoro or nobacktrack, not \"{}\"{}", text,
                                did_you_mean(name, names)));
 }
 

@@ -63,7 +63,7 @@ TEST(ImagesReader, idx_is_read_with_the_label_file_in_its_folder) {
 
 TEST(ImagesReader, damaged_or_mismatched_idx_is_refused) {
   EXPECT_THAT(refusal("images", idx_of({2, 2, 2}, "abcd")),
-              HasSubstr("there are 4 bytes of elements, but the sizes give 8"));
+              HasSubstr("there are 4 bytes of elements, but the sizes require 8"));
   EXPECT_THAT(refusal("images", idx_of({2}, "ab")), HasSubstr("contains labels; specify the file of images;"));
   EXPECT_THAT(refusal("images", idx_of({1, 40000, 1}, std::string(40000, 'a'))), HasSubstr("at most 32768 per side"));
   EXPECT_THAT(refusal("images", idx_of({0, 2, 2}, "")), HasSubstr("which contains no images"));

@@ -173,7 +173,7 @@ TEST(Idx, idx_reader_reads_sizes_and_elements_and_rejects_mismatches) {
   EXPECT_TRUE(contains(refused("PK00"), "not an IDX file:"));
   EXPECT_TRUE(contains(refused(idx(13, {1}, "abcd")), "0xd"));
   EXPECT_TRUE(contains(refused(idx(8, {2, 3}, "abcde")), "exceed the size") ||
-              contains(refused(idx(8, {2, 3}, "abcde")), "the sizes give 6"));
+              contains(refused(idx(8, {2, 3}, "abcde")), "the sizes require 6"));
   EXPECT_TRUE(contains(refused(idx(8, {2, 3}, "abcdefg")), "7 bytes of elements"));
   EXPECT_TRUE(contains(refused(idx(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "a")), "exceed the size"));
   EXPECT_TRUE(contains(refused(std::string("\0\0\x08\x03\0\0", 6)), "the IDX header is truncated"));
