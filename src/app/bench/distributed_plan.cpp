@@ -16,7 +16,7 @@ namespace {
 using DistributedJson = nlohmann::ordered_json;
 constexpr int kTracedSteps = 3;
 
-/// The share of the exchange that overlaps with computation.
+/// The fraction of the exchange that overlaps with computation.
 double hidden_share(const DistributedResults& f) { return std::max(0.0, 1 - f.waited / f.exchange_measured); }
 
 std::string prediction_rows(const std::vector<StepPrediction>& predictions) {
@@ -53,7 +53,7 @@ Curve curve_of(const std::string& label, const std::vector<StepPrediction>& pred
   return curve;
 }
 
-/// The largest number of processes up to which all predictions are efficient enough; 1 if none is.
+/// Returns the largest number of processes up to which all predicted efficiencies are sufficient; 1 if none is.
 int most_efficient(const std::vector<StepPrediction>& predictions, double wanted) {
   int most = 1;
   for (const StepPrediction& p : predictions) {

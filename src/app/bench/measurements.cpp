@@ -96,7 +96,7 @@ class StepClock final : public Observer {
   }
 
  private:
-  static constexpr Index kWarmup = 12;  // four ways to divide a loop, three times each (graph/engine/autotuner.h)
+  static constexpr Index kWarmup = 12;  // four ways to divide a loop, each tried three times (graph/engine/autotuner.h)
   double seconds_;
   std::atomic<bool>& stop_;
   std::vector<double> times_;

@@ -1,5 +1,6 @@
 #pragma once
-/// Baselines beside a result (model/selection/baselines.h), as text and as JSON: the same in train, eval and report.
+/// The comparison of a result with baselines (model/selection/baselines.h) as text and as JSON, in the same form for
+/// train, eval and report.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace unfold {
 
-/// [{"name", "measure", "value", "result", "better"}], and "field" where there are fields.
+/// [{"name", "measure", "value", "result", "better"}], and "field" for data with fields.
 nlohmann::ordered_json to_json(const std::vector<ComparedBaseline>& baselines);
 /// Returns "label: accuracy 0.93, the baseline majority class 0.5".
 std::string comparison_of(const ComparedBaseline& compared);

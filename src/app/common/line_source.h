@@ -23,7 +23,7 @@ class LineSource {
   /// Sets `line` to the next line without its line end; returns false at the end. `line` is valid until the next call.
   /// Throws DataError for empty input and read errors.
   bool next(std::string_view& line);
-  /// Continues behind the first bytes of a file (after decompression). Call it before `next`.
+  /// Skips the first bytes of a file (counted after decompression). Call it before `next`.
   void skip(Index bytes);
   /// Returns whether the last line returned by `next` had a line end, which may be missing only in the last line of a
   /// file.

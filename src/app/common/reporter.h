@@ -1,6 +1,6 @@
 #pragma once
 /// Interface for the notes, warnings and progress of long-running functions. The functions print nothing; a front end
-/// passes a reporter that shows as much as it wants. The base class ignores everything.
+/// passes a reporter that decides what to show. The base class ignores everything.
 
 #include <atomic>
 #include <string_view>
@@ -19,13 +19,13 @@ struct WorkDone {
 class Reporter {
  public:
   virtual ~Reporter() = default;
-  /// A note to the user.
+  /// Reports a note to the user.
   virtual void remark(std::string_view) {}
   /// Calls remark() unless the text is empty.
   void note_if(std::string_view text) {
     if (!text.empty()) remark(text);
   }
-  /// A warning, to be shown even if the user does not want notes.
+  /// Reports a warning, which is shown even if the user has disabled notes.
   virtual void warn(std::string_view) {}
   /// Called often, at most once per few hundred symbols.
   virtual void progress(const WorkDone&) {}

@@ -52,7 +52,7 @@ class Claim {
   int descriptor_;
 };
 
-/// Does the pieces that are neither done nor claimed, in order, until one fails.
+/// Processes the pieces that are neither done nor claimed, in order, until one fails.
 void do_unclaimed(std::span<const WorkPiece> pieces, Reporter& reporter, const std::atomic<bool>& failed) {
   std::size_t number = 0;
   for (const WorkPiece& piece : pieces) {

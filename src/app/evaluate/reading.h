@@ -19,7 +19,7 @@ namespace unfold {
 Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
                 const std::optional<std::string>& mask = {}, const std::optional<std::string>& only = {});
 
-/// The same for inputs that are already open, such as texts in memory (Input::from_bytes).
+/// Like the function above, for inputs that are already open, such as text in memory (Input::from_bytes).
 Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPolicy unknown,
                 const std::optional<std::string>& only = {});
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Training support for models of tasks (data/tasks/tasks.h): loading, evaluation and tables of examples.
+/// Support for models of tasks (data/tasks/tasks.h): loading, evaluation and tables of examples.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>

@@ -73,7 +73,7 @@ bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
 /// Features of unseen words for taggers, and neighbors of words for classifiers.
 const std::vector<const char*> kPartsOfWords = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"};
 const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
-/// The same for the leaves of a tree.
+/// Features of unseen words at the leaves of a tree.
 const std::vector<const char*> kPartsOfLeaves = {"lower", "prefix3", "suffix3"};
 
 /// Whether the field is predicted from its own past: numbers, the events of a table, or a text.
@@ -543,7 +543,7 @@ bool reads_derived(const FieldPlan& plan, std::string_view how) {
   return std::ranges::any_of(plan.layout.reads,
                              [&](const std::string& read) { return read.find(ending) != std::string::npos; });
 }
-/// Whether the network reads runs of words, that is, text with an open vocabulary.
+/// Returns whether the network reads word n-grams, that is, text with an open vocabulary.
 bool reads_runs(const FieldPlan& plan) { return reads_derived(plan, "run"); }
 
 /// Returns the number of epochs, more for small sets than for large ones, after which a network typically overfits.

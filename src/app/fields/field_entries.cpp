@@ -41,7 +41,7 @@ nlohmann::ordered_json number_json(double number) {
   return number;
 }
 
-/// A whole number, true or false as JSON; other texts as they are.
+/// Formats a string as JSON: integers, true and false without quotes, other strings with quotes.
 nlohmann::ordered_json literal_json(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
   const NumberShape shape = scan_number(text).shape;

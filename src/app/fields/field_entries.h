@@ -12,12 +12,13 @@ namespace unfold {
 
 /// Formats an entry of a column as text: the numbers of a vector separated by commas; empty if it is missing.
 std::string entry_text(const ExampleColumn& column, Index entry);
-/// The same as a TSV cell (escape_cell in printable.h).
+/// Like entry_text, as a TSV cell (escape_cell in printable.h).
 std::string entry_cell(const ExampleColumn& column, Index entry);
-/// The same as JSON: a string, a number, a list of numbers, or null. Whole numbers are written without a decimal point.
+/// Like entry_text, as JSON: a string, a number, a list of numbers, or null. Whole numbers are written without a
+/// decimal point.
 nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry);
-/// Returns the cell of running text that was split into the positions of an example; nothing for columns with other
-/// entries.
+/// Returns the cell of running text that was split into the positions of an example; std::nullopt for columns with
+/// other entries.
 std::optional<std::string_view> whole_cell(const Examples& examples, const ExampleColumn& column, Index example);
 
 /// Formats a predicted number with six digits, or more if the number is large relative to the standard deviation of the

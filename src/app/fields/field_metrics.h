@@ -81,8 +81,8 @@ std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleS
 /// Sum of ln(deviation): the amount that reverting the standardization adds to the nats of an entry.
 double log_scale(const FieldSpecification& field);
 
-/// Returns the number of positions that a network model reads at once: their outputs take at most 256 MB, but there is
-/// at least one position. A network that needs whole examples still reads each example as a whole.
+/// Returns the number of positions that a network model processes at once: their outputs take at most 256 MB, but there
+/// is at least one position. A network that needs whole examples still reads each example as a whole.
 template <class T>
 Index positions_at_once(const NetworkModel<T>& model);
 

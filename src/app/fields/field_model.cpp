@@ -21,7 +21,7 @@ namespace unfold {
 
 namespace {
 
-/// Returns the text of a setting in the card; nothing if the card does not contain it.
+/// Returns the text of a setting in the card; std::nullopt if the card does not contain it.
 template <class T>
 std::optional<std::string> stored_text(const nlohmann::json& stored, T TrainSettings::*setting) {
   const auto found = stored.find(name_of(setting));

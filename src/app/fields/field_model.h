@@ -29,7 +29,7 @@ inline constexpr const char* kSchemaKey = "schema";
 ReaderOptions reader_options_for(const Model& model);
 /// Reads data in the format of the training data; `reporter` receives the notes of the reader. Throws DataError.
 Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter = nullptr);
-/// Returns whether rows of a stream can be answered one by one: the data is a table, read in one direction, with a
+/// Returns whether the rows of a stream can be predicted one by one: the data is a table, read in one direction, with a
 /// prediction at every position.
 bool reads_row_by_row(const Model& model, const NetworkLayout& layout);
 template <class T>

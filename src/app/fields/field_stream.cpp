@@ -267,7 +267,7 @@ void FieldStream::complete(Examples& examples) {
   examples.columns = std::move(columns);
 }
 
-/// Passes each note of the readers on once per stream; a note about the encoding gets the line of the stream.
+/// Reports each note of the readers once per stream; a note about the encoding gets the line number in the stream.
 void FieldStream::remark_once(Examples& piece) {
   std::vector<std::string> fresh;
   for (std::string& remark : piece.remarks) {
@@ -280,7 +280,7 @@ void FieldStream::remark_once(Examples& piece) {
   piece.remarks = std::move(fresh);
 }
 
-/// In a stream, rows are returned as they arrive, so that a sequence ends where another one begins.
+/// In a stream, rows are returned as they arrive, so a sequence ends where another one begins.
 void FieldStream::note_sequence(Examples& piece) {
   if (sequence_.empty() || returned_ || ended_.size() >= kMostEnded) return;
   if (ended_.insert(std::hash<std::string>()(sequence_)).second) return;
@@ -297,7 +297,7 @@ void FieldStream::remember(const Examples& row) {
   }
   std::vector<Index> lines = std::move(window_.lines);
   lines.insert(lines.end(), row.lines.begin(), row.lines.end());
-  // A column that the model does not read may contain numbers in one row and texts in another.
+  // A column that the model does not read may contain numbers in one row and strings in another.
   append(window_, row);
   window_.source = row.source;
   window_.lines = std::move(lines);

@@ -36,7 +36,7 @@ class FieldStream {
   bool begins() const { return begins_; }
   /// For rows: the last one and the preceding rows of its sequence, as one example.
   const Examples& window() const { return window_; }
-  /// Whether the next line is already available.
+  /// Returns whether the next line is already available.
   bool ready() const { return source_.ready(); }
 
  private:
@@ -65,7 +65,7 @@ class FieldStream {
   std::string first_row_;  // for a table without a header line
   OpenQuotes quotes_;      // for a table: the state of quotes after the header or first row
   bool headed_ = false, one_column_ = false, begins_ = true, started_ = false, returned_ = false;
-  std::set<std::string> remarked_;                   // remarks that were made
+  std::set<std::string> remarked_;                   // notes that were already reported
   std::unordered_set<std::size_t> ended_;            // for a table: hashes of the sequences so far
   Index line_ = 0, first_ = 0;                       // number of lines read; first line of the piece
   std::string sequence_;                             // for a table: the sequence of the last row

@@ -24,7 +24,7 @@ std::size_t whole_sequence_bytes(const Plan& plan, Index outputs, const Split& p
 
 struct SequenceChoice {
   bool whole = false;
-  std::string remark;  ///< what was chosen, why, and how to override it
+  std::string remark;  ///< a note: the choice, the reason, and how to override it
 };
 SequenceChoice choose_sequences(const TrainSettings& settings, std::size_t needed, std::size_t available);
 

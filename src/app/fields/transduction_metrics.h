@@ -55,7 +55,7 @@ void for_each_transduction(const NetworkModel<T>& model, const ExampleSet& examp
                            Index samples, std::uint64_t seed, Team& team,
                            const std::function<void(Index, std::vector<Transduced>&)>& use);
 
-/// Returns "sequence_error", the share of sources without an exact match; "edit_error", the number of insertions,
+/// Returns "sequence_error", the fraction of sources without an exact match; "edit_error", the number of insertions,
 /// deletions and substitutions per reference symbol; and "sources", the number of sources. If a source has several
 /// reference targets, the closest one counts. Each source counts once.
 template <class T>

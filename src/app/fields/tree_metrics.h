@@ -26,8 +26,9 @@ class TreeMeasures {
   template <class T>
   void see(bool root, Symbol wanted, Symbol best, std::span<const T> logits);
 
-  /// Returns root_accuracy and, for graded labels, binary_accuracy and root_binary_accuracy: the share of non-neutral
-  /// nodes whose side has the larger probability. A head that predicts only at roots has only binary_accuracy.
+  /// Returns root_accuracy and, for graded labels, binary_accuracy and root_binary_accuracy: the fraction of
+  /// non-neutral nodes for which the correct side has the larger probability. A head that predicts only at roots has
+  /// only binary_accuracy.
   Measures measures() const;
 
  private:

@@ -16,8 +16,8 @@ namespace unfold {
 class LabelErrors {
  public:
   void see(std::span<const Symbol> wanted, std::span<const Symbol> found);
-  /// Returns label_error_rate (edits per reference label) and sequence_error_rate (share of examples with any error).
-  /// Empty if there are no reference labels.
+  /// Returns label_error_rate (edits per reference label) and sequence_error_rate (fraction of examples with any
+  /// error). Empty if there are no reference labels.
   Measures measures() const;
 
  private:

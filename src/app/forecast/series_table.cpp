@@ -154,7 +154,7 @@ class ColumnSeriesReader {
       : source_(text.source()), schema_(infer_table_schema(text.source(), text.text(), options)) {
     choose_columns(options);
   }
-  /// Several columns tell the series apart.
+  /// Several columns identify the series.
   ColumnSeriesReader(const ReaderText& text, const SchemaOptions& options, const std::vector<std::string>& groups)
       : source_(text.source()), schema_(infer_table_schema(text.source(), text.text(), options)) {
     for (const std::string& name : groups) {
@@ -335,7 +335,7 @@ class ColumnSeriesReader {
     }
   }
 
-  /// Whole numbers in columns named like classes are texts.
+  /// Integers in columns whose names suggest classes are strings.
   static void add_values(const Examples& examples, Index example, const ColumnSchema& column,
                          std::vector<double>& values) {
     const ExampleColumn& entries = examples.column(column.name);
@@ -361,7 +361,7 @@ class ColumnSeriesReader {
     }
   }
 
-  /// What to do about equal times: columns that could tell the series apart, or one row for each time.
+  /// Returns the remedy for equal times: columns that could identify the series, or one row for each time.
   std::string advice() const {
     std::string candidates;
     for (std::size_t i = 0; i < schema_.columns.size(); ++i) {

@@ -6,7 +6,7 @@
 /// | one column | its values in the order of the lines |
 /// | columns | each value column; with a group column, each group and value column (long tables). Several group
 ///             columns (`--group store,item`) are joined |
-/// | one row per series | each row; recognized by the names of the columns behind the first, which are consecutive
+/// | one row per series | each row; recognized by the names of the columns after the first, which are consecutive
 ///                       numbers (V2, V3, ...) or dates |
 ///
 /// The roles follow from the schema (data/schema/column_roles.h): the group (if times repeat, otherwise the first
@@ -31,13 +31,13 @@ struct TableSeries {
 
 struct SeriesTable {
   std::vector<TableSeries> series =
-      {};  ///< groups in the order of their first rows; the fields of a group are neighbors
+      {};  ///< groups in the order of their first rows; the fields of a group are adjacent
   std::vector<std::string> fields = {};
   bool has_groups = false;
   std::vector<std::string> notes = {};
 };
 
-/// Throws DataError for a table without numbers, for rows that do not fit, and for two rows of a group at the same
+/// Throws DataError for a table without numbers, for rows of the wrong length, and for two rows of a group at the same
 /// time; UsageError for options that name unknown columns.
 SeriesTable read_series_table(const std::string& path, const SchemaOptions& options);
 

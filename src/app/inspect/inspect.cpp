@@ -36,7 +36,7 @@ std::string without_source(const std::string& message, const std::string& source
   return message.starts_with(before) ? message.substr(before.size()) : message;
 }
 
-/// Reports a table: its schema, and the first fault that training would reject.
+/// Reports a table: its schema, and the first problem that training would reject.
 Inspection inspect_table(const std::string& file, const TrainSettings& s) {
   const TableSchema schema = infer_table_schema_of_file(file, stated_schema(s));
   Inspection result{.text = describe(schema), .json = to_json(schema)};
@@ -132,7 +132,8 @@ std::string lengths_text(const Examples& examples) {
                      longest);
 }
 
-/// Rows of a table as JSON Lines. Like tables, but a fault ends the inspection, because types follow from all lines.
+/// Rows of a table as JSON Lines. Like tables, but an error ends the inspection, because types are inferred from all
+/// lines.
 Inspection inspect_records(const std::string& file, const TrainSettings& s) {
   TrainSettings settings = s;
   settings.data = {file};

@@ -33,10 +33,10 @@ struct LogScoreOptions {
   bool adapt = true;
   /// The name of a placeholder, such as host or pid. The context of a line is the previous line with the same value for
   /// this placeholder: with c(y, x) the number of lines x that followed y, the probability above is mixed with the
-  /// share of x after y by the same rule. Empty: no context.
+  /// relative frequency of x after y by the same rule. Empty: no context.
   std::string context = {};
   std::string name = "the log";  ///< used in messages
-  /// Share of normal lines that may raise an alarm. LogAnomalyScorer then decides which lines do.
+  /// Fraction of normal lines that may raise an alarm. LogAnomalyScorer then decides which lines do.
   std::optional<double> false_alarms = {};
 };
 

@@ -59,7 +59,7 @@ class LogShaper {
   SessionLineParts parts_;
 };
 
-/// Reads the logs of one training.
+/// Reads the logs of one training run.
 class LogTraining {
  public:
   /// Reads the rules. Throws UsageError, DataError.

@@ -44,7 +44,7 @@ bool is_compressed(std::string_view path) {
   return path.ends_with(".gz") || path.ends_with(".xz") || path.ends_with(".zst");
 }
 
-/// At most `size` bytes of a file from `from` on, after decompression.
+/// Returns at most `size` bytes of a file from offset `from` on, after decompression.
 std::string bytes_of(const FoundFile& file, Index from, std::size_t size) {
   if (is_compressed(file.path)) {
     try {
@@ -63,7 +63,7 @@ std::string bytes_of(const FoundFile& file, Index from, std::size_t size) {
   return bytes;
 }
 
-/// Whether the bytes before a position are those that were read there.
+/// Returns whether the bytes before a position equal those that were read there.
 bool holds(const FoundFile& file, const LogInputPosition& position) {
   const std::size_t size = position.recent.size();
   return bytes_of(file, position.bytes - static_cast<Index>(size), size) == position.recent;
@@ -242,7 +242,8 @@ bool LogInput::open_piece() {
   return true;
 }
 
-/// Whether a line without a line end is not complete: the rest follows in the same file later, or in the next one now.
+/// Returns whether a line without a line end is incomplete: its rest follows later in the same file, or already in the
+/// next one.
 bool LogInput::leaves(std::string_view line) {
   if (!resumed_ || source_->line_ended()) return false;
   const bool is_last = piece_ + 1 == pieces_.size();

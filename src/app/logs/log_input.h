@@ -29,10 +29,10 @@
 
 namespace unfold {
 
-/// How much of a log was read.
+/// The position in a log up to which it was read.
 struct LogInputPosition {
   static constexpr std::size_t kRecentBytes = 4096;
-  std::uint64_t device = 0, inode = 0;  ///< of the log; 0: nothing was read of a regular file
+  std::uint64_t device = 0, inode = 0;  ///< of the log; 0: no regular file was read
   Index bytes = 0;                      ///< of the file, after decompression
   std::string recent = {};              ///< the last bytes before the position, at most kRecentBytes
   std::string carry = {};               ///< the beginning of the next line, in the file before
@@ -53,12 +53,12 @@ class LogInput {
   explicit LogInput(std::string path) : path_(std::move(path)) {}
   /// Reads the whole log.
   void open();
-  /// Reads the lines behind a position. Returns notes on rotated and truncated files.
+  /// Reads the lines after a position. Returns notes on rotated and truncated files.
   std::vector<std::string> continue_after(const LogInputPosition& position);
 
-  /// The next line; false at the end. `line` is valid until the next call.
+  /// Sets `line` to the next line; returns false at the end. `line` is valid until the next call.
   bool next(std::string_view& line);
-  /// Whether `next` can return without waiting for input.
+  /// Returns whether `next` can return without waiting for input.
   bool ready() const { return source_ != nullptr && source_->ready(); }
   const LogInputPosition& position() const { return position_; }
   /// Whether the last line is the first one of a file; `position` before it had a different file.

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kStateFormat = "unfold log state 3";
 constexpr std::string_view kJournalFormat = "unfold log journal 2 ";
 constexpr std::size_t kLeastJournal = std::size_t{4} << 20;
-/// The size of a record is that of a line; with this bit, that of an event.
+/// Bit of the size field of a record that marks an event instead of a line.
 constexpr std::uint32_t kEventBit = 0x80000000u;
 
 std::string read_whole(const std::string& path) { return std::string(FileBytes(path).bytes()); }

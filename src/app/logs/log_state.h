@@ -34,7 +34,7 @@ struct LogJournalRecord {
 
 class LogStateFile {
  public:
-  /// `model`: identifies the model; the state of a different model is refused.
+  /// `model`: identifies the model; the state of a different model is rejected.
   LogStateFile(std::string path, std::uint64_t model);
   ~LogStateFile();
   LogStateFile(const LogStateFile&) = delete;

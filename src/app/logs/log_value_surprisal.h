@@ -1,5 +1,5 @@
 #pragma once
-/// Surprisal of the values that the placeholders of a log stand for, such as an address, a user or a number of bytes.
+/// Surprisal of the values that the placeholders of a log represent, such as an address, a user or a number of bytes.
 ///
 /// Let m be the number of values observed for one rule, d the number of distinct ones, and n(c) the number of
 /// observations whose value was seen at most c times. The surprisal of a value seen c times is the negative log

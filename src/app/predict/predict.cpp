@@ -42,7 +42,7 @@ constexpr double kLow = 0.1, kHigh = 0.9;
 constexpr const char* kParentColumn = "parent";
 constexpr const char *kGridRow = "row", *kGridColumn = "column";
 
-/// An added column of texts or numbers.
+/// An added column of strings or numbers.
 struct Added {
   std::string name;
   bool once = false;
@@ -50,7 +50,7 @@ struct Added {
   std::vector<double> numbers = {};
   std::vector<Json> values = {};  ///< only for JSON lines
   double deviation = 1;           ///< of the numbers; determines their digits
-  bool integers = false;          ///< the texts are whole numbers
+  bool integers = false;          ///< the strings are integers
 
   Json json(Index entry) const {
     if (!values.empty()) return values[at(entry)];
@@ -520,7 +520,7 @@ std::vector<std::vector<Index>> portions_of(const NetworkModel<T>& model, const 
   return portions;
 }
 
-/// Whether a text can stand in JSON without quotes.
+/// Returns whether a string can appear in JSON without quotes.
 bool is_literal(std::string_view text) {
   return text == "true" || text == "false" || scan_number(text).shape == NumberShape::integer;
 }

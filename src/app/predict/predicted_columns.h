@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// A column of predictions: texts or numbers, one per position, or one per example if `once`.
+/// A column of predictions: strings or numbers, one per position, or one per example if `once`.
 struct PredictedColumn {
   std::string name;
   bool once = false;
@@ -17,7 +17,7 @@ struct PredictedColumn {
 };
 
 /// Returns the columns that `predict` adds to the data (predict.h), in the order of the rows of a table in memory.
-/// Throws UsageError for requests whose answers are not columns: targets of a source, forecasts (`ahead`) and streams.
+/// Throws UsageError for requests whose results are not columns: targets of a source, forecasts (`ahead`) and streams.
 /// Throws as `predict`.
 std::vector<PredictedColumn> predict_columns(const PredictRequest& request, Reporter& reporter);
 

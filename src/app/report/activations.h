@@ -13,7 +13,7 @@ namespace unfold {
 struct ShownPlaces {
   std::vector<std::string> texts = {};  ///< "\n" ends a line
   std::vector<Index> rows = {};         ///< row of the pass that has just read the text; -1: none
-  bool words = false;                   ///< separate the texts by spaces
+  bool words = false;                   ///< separate the strings by spaces
 };
 
 /// Builds sections from the pass last run by `gradients`. Keeps references to all arguments.

@@ -40,7 +40,7 @@ struct Shades {
 };
 PageJson heat_map_block(const Shades& shades);
 
-/// A section. `note` says how to read it. If `blocks` is empty, `missing` gives the reason.
+/// A section. `note` explains how to read it. If `blocks` is empty, `missing` gives the reason.
 struct PageSection {
   std::string id, title, note = {};
   std::vector<PageJson> blocks = {};

@@ -35,7 +35,7 @@ std::vector<std::string> cells_of(const std::string& line, char separator) {
   return cells;
 }
 
-/// Reads the columns of measurements; skips texts, classes and columns with few distinct values.
+/// Reads the columns of measurements; skips strings, classes and columns with few distinct values.
 NumberTable read_numbers(const std::string& path, char separator, bool heading,
                          const std::vector<std::size_t>& left_out) {
   const Input input = Input::open(path);

@@ -26,7 +26,7 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-/// Converts ISO-8859-1 to UTF-8 unless the text is valid UTF-8 already.
+/// Converts ISO-8859-1 to UTF-8 unless the text is already valid UTF-8.
 std::string as_utf8(const std::string& text) {
   if (find_invalid_utf8(text) < 0) return text;
   std::string out;

@@ -61,8 +61,8 @@ struct SampledNumberSequences {
   std::vector<std::string> columns = {};
   std::vector<SampledNumbers> sequences = {};
 };
-/// Same as above for models that satisfy holds_number_sequences(model). From `sampling`, it uses only the length and
-/// the seed.
+/// Like the function above, for models that satisfy holds_number_sequences(model). From `sampling`, it uses only the
+/// length and the seed.
 SampledNumberSequences sample_number_sequences(const SampleRequest& request, Index threads);
 
 struct CompleteRequest {

@@ -1,6 +1,6 @@
 #pragma once
-/// The consequences of a table's schema for a model: the fields that are read and predicted by default, and the stored
-/// information by which further files are read like the training data.
+/// Applies the schema of a table to a model: determines the fields that are read and predicted by default, and stores
+/// the information that is needed to read further files like the training data.
 
 #include <string>
 #include <string_view>
@@ -33,7 +33,7 @@ bool is_part_of_date(const Examples& examples, std::string_view field);
 
 /// Stores the group and the order that the reader chose, so that further files are read in the same way.
 void settle_sequences(const Examples& examples, TrainSettings& settings);
-/// Makes the reader treat further files as it treated these: the same types, group and order.
+/// Makes the reader interpret further files like these: with the same types, group and order.
 void read_like(const Examples& examples, ReaderOptions& options);
 /// Makes the reader find the fields of a model in a table: the columns of its fields are read, others are left out.
 void request_columns(const DataSpecification& data, SchemaOptions& options);

@@ -19,7 +19,8 @@ enum class ScoreUnit { symbol, line, state };
 
 struct ScoreRequest {
   std::string model, data;  ///< run folder or model file; one text file
-  /// The unit that will be queried. Lines require an alphabet with a line end, states a hidden Markov model.
+  /// The unit of the requested results. Lines require an alphabet with a line end; states require a hidden Markov
+  /// model.
   ScoreUnit by = ScoreUnit::symbol;
   std::optional<std::string> mask = {};  ///< file that marks the symbols to be predicted
   std::string unknown = "error";         ///< for symbols not in the alphabet: "error" or "skip"
@@ -75,7 +76,8 @@ ScoredText score(const ScoreRequest& request);
 /// Same as above, with the model named by `request.model` already loaded.
 ScoredText score(std::unique_ptr<SymbolModel> model, const ScoreRequest& request, Reporter& reporter);
 
-/// How well line scores separate lines whose label is not `normal` from the others. Needs one label per line.
+/// Returns how well line scores separate lines whose label is not `normal` from the others. REQUIRES one label per
+/// line.
 struct RocResults {
   Roc by_bits_per_symbol, by_bits;
 };

@@ -21,8 +21,8 @@ bool uses_default_model(const TrainSettings& settings, const Given& given);
 /// symbols >= 0.
 Index default_units(double minutes, Index symbols);
 
-/// Sets the model, and the optimizer unless it was specified. Returns a note that says what was chosen, why, and how to
-/// override it.
+/// Sets the model, and the optimizer unless it was specified. Returns a note that says a note: the choice, the reason,
+/// and how to override it.
 std::string choose_default_model(TrainSettings& settings, const Given& given, Index symbols);
 
 /// A text is small if its default epochs amount to fewer updates than this.

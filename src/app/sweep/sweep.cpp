@@ -48,7 +48,7 @@ std::string with_option(const std::string& spec, const std::string& key, const s
   return to_string(parsed);
 }
 
-/// The message of the exception that `check` throws; empty if it throws none.
+/// Returns the message of the exception that `check` throws; empty if it does not throw.
 template <class Check>
 std::string complaint(const Check& check) {
   try {
