@@ -21,7 +21,7 @@ double MinutesBudget<T>::row_seconds() const {
 
 template <class T>
 Index MinutesBudget<T>::validation_rows() const {
-  constexpr double kMost = 0.1, kThen = 0.05;  // shares of the budget
+  constexpr double kMost = 0.1, kThen = 0.05;  // fractions of the budget
   const Index all = sources_.validation_symbols;
   const double whole = row_seconds() * static_cast<double>(all) * (1 + run_.options.validations_after);
   const double budget = std::max(total(), 0.0);  // negative once the budget is exceeded

@@ -28,11 +28,11 @@ class MinutesBudget {
   Index validation_rows() const;
   /// Time needed after the last step.
   double reserve() const;
-  /// Whether a validation now would leave time for another step and the final validation.
+  /// Returns whether a validation now would leave time for another step and the final validation.
   bool has_time_for_validation() const {
     return run_.state.seconds + validation_seconds() + step_seconds_ + reserve() < total();
   }
-  /// Whether the run would end closer to the budget without the next step than with it.
+  /// Returns whether the run would end closer to the budget without the next step than with it.
   bool is_used_up() const { return run_.state.seconds + step_seconds_ / 2 + reserve() >= total(); }
 
  private:

@@ -16,8 +16,8 @@ void best_labels(const Head<T>& head, const Batch& batch, Matrix<const T> output
                  Team& team, std::vector<Symbol>& best);
 
 enum class WrongLabels {
-  each,      ///< "error_rate": share of labels that differ from the most probable ones
-  sequences  ///< "sequence_error": share of sequences with a wrong label in any head
+  each,      ///< "error_rate": fraction of labels that differ from the most probable ones
+  sequences  ///< "sequence_error": fraction of sequences with a wrong label in any head
 };
 
 /// Returns a judge that counts wrong labels. If each label is predicted from the true labels before it, a sequence

@@ -47,7 +47,7 @@ class LabelMetrics {
   void merge(const LabelMetrics& other);
 
   Index seen() const { return seen_; }  ///< number of counted positions
-  double accuracy() const;  ///< share of positions at which prediction and reference agree; NaN without positions
+  double accuracy() const;  ///< fraction of positions at which prediction and reference agree; NaN without positions
   /// Mean over labels of F1 = 2 right / (wanted + best). Labels that occur neither in the reference nor in the
   /// prediction are ignored; a label that occurs in only one of them has F1 = 0. NaN without positions.
   double macro_f1() const;
@@ -92,7 +92,7 @@ class LabelMetrics {
 struct ValuePrediction {
   std::span<const double> mean;
   std::optional<double> crps = {};  ///< summed over the row (distribution.h)
-  /// A prediction interval for each number, including its ends; empty: none
+  /// A prediction interval for each number, including its ends; empty: no intervals.
   std::span<const double> low = {}, high = {};
 };
 
@@ -114,7 +114,7 @@ class ValueMetrics {
   ///   - nmse = sum (y - m)^2 / sum (y - average)^2 and its root nrmse: 1 for a model that always predicts the average
   ///     of the observations. Each component of a row has a separate average. Omitted if all observations are equal.
   ///   - crps: mean score per number
-  ///   - coverage: share of the numbers within their intervals
+  ///   - coverage: fraction of the numbers within their intervals
   ///
   /// Empty without rows.
   Measures measures() const;

@@ -61,7 +61,7 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
                            {"goal_error", options.goal_error},         {"snapshot_every", options.snapshot_every},
                            {"log_every", options.log_every},           {"model", options.model}};
   result.update(sources);
-  // The precision actually used rather than the requested one, which another processor may not support. A run may move
+  // The precision actually used, rather than the requested one, which another processor may not support. A run may move
   // to or from a device (kOnDevice).
   if (options.offload != nullptr)
     result["precision"] = kOnDevice;

@@ -46,7 +46,7 @@ class Recovery {
   void finish();
   /// Writes the current state and throws InterruptedError.
   [[noreturn]] void interrupt();
-  /// The same with the state at the start of the interrupted step. REQUIRES keep_start_of_step.
+  /// Like the function above, with the state at the start of the interrupted step. REQUIRES keep_start_of_step.
   [[noreturn]] void interrupt_from_start_of_step() { interrupt(start_of_step_); }
 
  private:

@@ -22,13 +22,13 @@ class Validation {
 
   bool exists() const { return sources_.validation != nullptr; }
   bool is_due() const { return exists() && run_.state.step % interval_ == 0; }
-  /// Whether the current parameters have not been validated yet.
+  /// Returns whether the current parameters have not been validated yet.
   bool is_pending() const { return exists() && run_.state.validated_step != run_.state.step; }
   /// Must be called again after a run was resumed.
   void choose_interval();
   /// With a budget in minutes: determines how much is read, once the duration of steps is known.
   void settle();
-  /// Approximate share of the validation part that is read.
+  /// Returns the approximate fraction of the validation part that is read.
   double share() const;
   /// Validates the current parameters. Returns a description of the problem if the run has diverged, otherwise an empty
   /// string.

@@ -40,7 +40,7 @@ struct BatchObjectiveOptions {
   /// Polled between and within passes, which throw BrokenOff if it is set; parameters and optimizer may then be between
   /// two steps.
   const std::atomic<bool>* stop = nullptr;
-  /// The same, but polled only within the first gradient of a step, when only `carried` has changed.
+  /// Like the flag above, but polled only within the first gradient of a step, when only `carried` has changed.
   const std::atomic<bool>* stop_first = nullptr;
 };
 

@@ -212,7 +212,7 @@ void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool want
   if (wanted && penalties_) penalties_->seed(unfolding_, batch.structure, first);
 }
 
-/// For symbols y, adds the smoothing share times (o_y - mean of o); its gradient is 1 at y minus 1 / K everywhere.
+/// For symbols y, adds the smoothing fraction times (o_y - mean of o); its gradient is 1 at y minus 1 / K everywhere.
 template <class T>
 void BatchPass<T>::smooth(const Head<T>& head, const Observed<T>& seen, double scale, T* nats, std::span<T> gradient) {
   if (smoothing_ == 0 || head.loss->template as<Categorical<T>>() == nullptr) return;

@@ -39,7 +39,7 @@ Penalties<T>::Penalties(const PenaltyOptions& options, const Network<T>& network
   if (options.any() && layers_.empty()) throw UsageError("penalties: the model has no hidden signal to act on");
 }
 
-/// Finds the only matrix through which the past of a layer affects its present.
+/// Finds the single matrix through which earlier outputs of a layer affect its current output.
 template <class T>
 void Penalties<T>::find_matrix(Layer& layer, const Circuit& circuit) const {
   const auto& nodes = circuit.nodes();
