@@ -15,13 +15,13 @@ namespace unfold {
 /// weighed against the nats of a sequence, independently of the number of its predicted symbols.
 struct NewtonOptions {
   Index windows = 16;        ///< number of windows per step, for gradient and losses
-  double curvature = 0.125;  ///< share of the windows used for curvature products
+  double curvature = 0.125;  ///< fraction of the windows used for curvature products
   double lambda = 0.03;      ///< damping; for hf: initial value and, while steps are found, maximum
   double structural = 1;     ///< mu
   Distance distance = Distance::matching;
   Index iterations = 50;
   double tolerance = 5e-4;
-  double warm = 0.95;  ///< share of the previous solution that conjugate gradients start from
+  double warm = 0.95;  ///< fraction of the previous solution that conjugate gradients start from
   Index probes = 8;    ///< number of random vectors for estimating the preconditioner; 0: no preconditioner
 };
 template <class Visitor>

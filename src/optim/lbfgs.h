@@ -13,8 +13,8 @@
 /// orthant of the pseudo-gradient, lengths are halved, and parameters that would cross 0 are set to 0, so that many
 /// parameters are exactly 0.
 ///
-/// The optimizer has converged when the gradient of N F is at most `tolerance` max(1, |p|), when F decreased by less
-/// than the share `change` in ten steps, or when no length along the gradient itself decreases F.
+/// The optimizer has converged when the gradient of N F is at most `tolerance` max(1, |p|), when the relative decrease
+/// of F in ten steps is less than `change`, or when no length along the gradient itself decreases F.
 
 #include "unfold/optim/optimizer.h"
 

@@ -30,8 +30,8 @@ template <class T>
 class HeadMetric {
  public:
   /// `damping`: added to the diagonal of the Hessian of each output, multiplied by the frequency of the output (the
-  /// share of a symbol among the targets, 1 for a number) and by the head's weight. `averages`: whether `direction`
-  /// will keep a running average.
+  /// relative frequency of a symbol among the targets, 1 for a number) and by the head's weight. `averages`: whether
+  /// `direction` will keep a running average.
   HeadMetric(const CoreHead<T>& head, int members, double damping, bool averages);
 
   const std::string& field() const { return head_.field; }
