@@ -30,7 +30,7 @@ class Interruptible {
 };
 
 /// While an object of this class exists, the signal handler (cli/terminal/interrupt.h) ends the process if the process
-/// does not end by itself shortly after the signal. The constructor throws InterruptedError if a stop has already been
+/// does not end on its own shortly after the signal. The constructor throws InterruptedError if a stop has already been
 /// requested.
 class NothingToSave {
  public:

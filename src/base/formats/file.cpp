@@ -251,7 +251,7 @@ namespace {
 
 constexpr std::string_view kTemporaryEnding = ".unfold-tmp-";
 constexpr std::size_t kRandomDigits = 16;
-/// longer names are cut, so that the name of the temporary file is not too long
+/// longer names are truncated, so that the name of the temporary file is not too long
 constexpr std::size_t kMostOfName = 200;
 
 std::string_view remedy(int error) {
@@ -289,7 +289,7 @@ bool is_temporary(const std::string& name, const std::string& stem) {
 enum class Leftover { removed, alive, foreign };
 
 /// Removes a temporary file unless a living process holds its lock (the kernel releases the lock when the process
-/// ends). Files of other users are left alone.
+/// ends). Files of other users are not removed.
 Leftover remove_leftover(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};

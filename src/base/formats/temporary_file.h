@@ -8,7 +8,8 @@
 
 namespace unfold {
 
-/// Throws a RuntimeFailure that names `what` the file holds and the directory if it cannot be written or read.
+/// Throws a RuntimeFailure that names the contents of the file (`what`) and the directory if it cannot be written or
+/// read.
 class UnnamedFile {
  public:
   explicit UnnamedFile(std::string what);

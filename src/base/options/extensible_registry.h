@@ -29,7 +29,7 @@ void require_entry_name(std::string_view function, std::string_view what, std::s
 template <class EntryType>
 class ExtensibleRegistry {
  public:
-  /// `kind` says what an entry is, in messages.
+  /// `kind` describes an entry in messages, for example "model".
   ExtensibleRegistry(std::string kind, std::vector<EntryType> entries) : kind_(std::move(kind)) {
     lists_.emplace_back(kind_, std::move(entries));
   }

@@ -88,8 +88,8 @@ struct OptionRow {
   OptionGroup group = OptionGroup::general;
   bool common = false;  ///< listed by --help; the others only by --help-all
   Kinds kinds = Kinds::all();
-  bool by_gradient = false;               ///< only for models that are trained by gradients
-  std::vector<std::string> aliases = {};  ///< other spellings, in addition to those of base/options/option_aliases.h
+  bool by_gradient = false;                     ///< only for models that are trained by gradients
+  std::vector<std::string> aliases = {};        ///< aliases, in addition to those of base/options/option_aliases.h
   std::vector<KindDefault> kind_defaults = {};  ///< defaults that depend on the data, shown in the help
   bool default_varies = false;                  ///< the default depends on the data or on other options
   bool is_input = false;  ///< positional arguments instead of an option; least and most bound their number
@@ -101,8 +101,7 @@ using OptionRows = std::vector<OptionRow>;
 /// Returns the value, name, limits and choices of a row as the option that parses and checks values.
 Option option_of(const OptionRow& row);
 
-/// Returns the row that `word` names: its name or another spelling of it. nullptr: there is
-/// none.
+/// Returns the row whose name or alias is `word`; nullptr if there is none.
 const OptionRow* find_row(const OptionRows& rows, std::string_view word);
 /// Like find_row. Throws a UsageError that begins with `where`, names `verb` and suggests the nearest name.
 const OptionRow& need_row(const OptionRows& rows, std::string_view word, std::string_view where, std::string_view verb);
@@ -110,8 +109,8 @@ const OptionRow& need_row(const OptionRows& rows, std::string_view word, std::st
 /// Returns the address of the setting that a row sets, which identifies the option within a table; nullptr for choices.
 const void* address_of(const OptionTarget& target);
 
-/// Returns the text after "(default": that of the row, its defaults by kind, or the current value of the target; empty
-/// for flags and options without a value.
+/// Returns the text after "(default": the one of the row, its defaults by kind, or the current value of the target;
+/// empty for flags and options without a value.
 std::string default_of(const OptionRow& row);
 
 /// Returns the kinds in words: "text and data with fields".

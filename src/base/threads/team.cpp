@@ -71,7 +71,7 @@ Clock::duration wait_for(const std::atomic<int>& counter, Clock::duration awake,
 }
 
 /// Decides whether all members take part in the next parallel region or only the caller. If the caller spends most of
-/// the time waiting, it would have finished the whole work sooner by itself.
+/// the time waiting, it would have finished all of the work sooner alone.
 class Choice {
  public:
   Choice(int members, Attendance attendance)
