@@ -1,5 +1,5 @@
 #pragma once
-/// Consistency check across processes: each process states its settings, and a difference from the first process is an
+/// Consistency check across processes: each process reports its settings, and a difference from the first process is an
 /// error.
 
 #include <cstddef>

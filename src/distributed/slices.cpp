@@ -8,7 +8,8 @@
 namespace unfold {
 namespace {
 
-/// Returns whether groups of 1, 2, 4, ... processes are nodes of the tree, up to all of them.
+/// Returns whether groups of 1, 2, 4, ... consecutive processes are nodes of the tree, up to the group of all
+/// processes.
 bool groups_are_nodes(const Sharding& sharding) {
   const int count = sharding.all().count();
   if (count == 1 || !std::has_single_bit(static_cast<unsigned>(count))) return false;
