@@ -56,7 +56,7 @@ class Output {
     pending_ += text;
     if (pending_.size() >= kBlock) drain();
   }
-  /// How many bytes of the text are the next ones of `written_`.
+  /// Returns how many bytes of the text match the next bytes of `written_`.
   std::size_t written_before(std::string_view text) {
     const auto same = static_cast<std::size_t>(
         std::mismatch(text.begin(), text.end(), written_.begin(), written_.end()).first - text.begin());

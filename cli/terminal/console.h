@@ -17,7 +17,8 @@ inline constexpr int kClosedOutputCode = 141;
 /// written as escapes (printable.h); otherwise every byte is kept. Throws RuntimeFailure if writing fails (a full
 /// disk), and ClosedOutput.
 void print_result(std::string_view text);
-/// The same for text with colors, in which the caller has escaped the data: it is written to a terminal unchanged.
+/// Like print_result, for text with colors, in which the caller has escaped the data: it is written to a terminal
+/// unchanged.
 void print_styled_result(std::string_view text);
 /// Flushes all output. Throws the same errors.
 void flush_results();

@@ -14,7 +14,7 @@ namespace unfold {
 std::string to_text(const Figures& figures);
 std::string to_text(const TaskMetrics& figures);
 std::string to_text(const FieldFigures& figures);
-/// Ends in a warning if the result is not better than all of them.
+/// Formats baselines; ends with a warning if the result is not better than all of them.
 std::string to_text(const std::vector<ComparedBaseline>& baselines);
 
 /// Returns the name of a metric with spaces: "error rate".

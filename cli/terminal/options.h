@@ -55,7 +55,7 @@ class CommandOptions {
 
   /// Returns whether the value came from the command line, the environment or --config.
   bool given(std::string_view name) const;
-  /// The same for the option that sets `target`. REQUIRES that a row has this target.
+  /// Like the function above, for the option that sets `target`. REQUIRES that a row has this target.
   template <class T>
   bool is_given(const T& target) const {
     return is_set(row_at(&target));

@@ -1,5 +1,5 @@
 #pragma once
-/// Where the results of a command end in a file, so that a command that was interrupted can continue them.
+/// The position in an output file where the results of a command end, so that an interrupted command can continue them.
 ///
 ///   flush_results();
 ///   remember(result_position());                            // with the state of the command
@@ -12,15 +12,16 @@
 
 namespace unfold {
 
-/// The end of the results in a regular file that is written at its end.
+/// A position at the end of the results in a regular file that is written at its end.
 struct ResultPosition {
   std::uint64_t device = 0, inode = 0;
   Index bytes = 0;
 };
-/// Where the results that were flushed end; nothing if standard output is not such a file.
+/// Returns the end of the flushed results; std::nullopt if standard output is not such a file.
 std::optional<ResultPosition> result_position();
-/// Call it before the first result. If the file contains bytes behind `position` already, the same bytes are not
-/// written again: an interrupted command wrote them. From the first difference on, everything is written.
+/// Continues the results at `position`; call it before the first result. Bytes that an interrupted command already
+/// wrote after `position` are not written again as long as they are equal; from the first difference on, everything is
+/// written.
 void continue_results(const ResultPosition& position);
 
 }  // namespace unfold
