@@ -55,8 +55,8 @@ class NgramReader {
   std::size_t counted_ = 0;
 };
 
-/// Reads the share plus one symbol before it, which shows whether a sentence begins, and the symbols after it that its
-/// n-grams extend to.
+/// Reads the symbols of this process plus one symbol before them, which shows whether a sentence begins, and the
+/// symbols after it that its n-grams extend to.
 void read_piece(const Corpus& corpus, const Piece& piece, Range share, const CorpusCountOptions& options,
                 NgramReader& reader, const std::function<void()>& tick) {
   const Code begin_code = static_cast<Code>(corpus.alphabet().size()) + 1;

@@ -1,6 +1,6 @@
 #pragma once
 /// n-gram counts of a part of a corpus, computed within a memory limit. Several processes can share the work; each
-/// reads its share of the symbols.
+/// reads a part of the symbols.
 
 #include <functional>
 #include <memory>

@@ -8,7 +8,7 @@
 ///   word.char3      "D"            the third character; missing in a shorter text
 ///   word.char-1     "s"            the last one
 ///   word.chars      "M", "c", "D", ..., "'", "s"        all of them, as a separate chain at every position
-///   word.run2       "at McDonald's"  with the preceding text, which is <s> before the first one
+///   word.run2       "at McDonald's"  with the preceding entry, which is <s> before the first one
 ///
 /// Characters are Unicode code points; case and digits are those of the Unicode Character Database (utf8proc).
 
@@ -27,7 +27,7 @@ struct DerivedField {
   std::string field;
   Kind kind = Kind::lower;
   /// Number of characters of a prefix or suffix, at least 1; position of a character, from 1, or from the end, starting
-  /// at -1; number of texts of a run.
+  /// at -1; number of strings of an n-gram.
   Index count = 0;
   bool operator==(const DerivedField&) const = default;
 };
@@ -36,7 +36,7 @@ struct DerivedField {
 std::optional<DerivedField> parse_derived(std::string_view name);
 
 /// `spell` returns the characters of a text. `derive` returns the derived text, or an empty string if there is none
-/// (the entry is then missing); for `run`, it returns the last text.
+/// (the entry is then missing); for `run`, it returns the last string.
 std::vector<std::string> spell(std::string_view text);
 std::string derive(const DerivedField& derived, std::string_view text);
 

@@ -110,7 +110,7 @@ class Origin {
     return result;
   }
 
-  /// The text after the steps from `step` on; the last one is applied first.
+  /// Returns the string after the derivation steps from `step` on; the last step is applied first.
   std::string text(Index entry, std::size_t step) const {
     if (step == steps_.size()) return column->texts[at(entry)];
     const DerivedField& derived = steps_[step];
@@ -124,7 +124,7 @@ class Origin {
   }
 
   std::vector<DerivedField> steps_;
-  std::vector<char> starts_;  // whether an entry is the first of its example; only for runs
+  std::vector<char> starts_;  // whether an entry is the first of its example; only for n-grams
   bool runs_ = false;
   std::vector<std::pair<Origin, Index>> parts_;  // parts of a template, with their offsets
   const std::vector<Index>* ends_ = nullptr;     // ends of the examples

@@ -84,7 +84,7 @@ void set_width(ExampleColumn& column, Index width) {
   column.missing.assign(at(entries), 1);
 }
 
-/// Converts numbers to texts in the format of tables.
+/// Converts numbers to strings in the format of tables.
 void make_texts(ExampleColumn& column) {
   column.texts.reserve(column.numbers.size());
   for (Index e = 0; e < column.entries(); ++e)
@@ -119,7 +119,7 @@ std::string what_holds(const Examples& examples, const ExampleColumn& column) {
   return fmt::format("{} contains {} ({}{})", examples.source, column.is_text() ? "texts" : "numbers", entry, line);
 }
 
-/// Converts a column of two files to texts, or to numbers, in both.
+/// Converts a column of two files to strings, or to numbers, in both.
 void settle_kind(Examples& examples, ExampleColumn& column, Examples& more, ExampleColumn& added) {
   if (column.width == added.width) return;
   if (!has_value(added)) return set_width(added, column.width);

@@ -13,8 +13,8 @@ namespace unfold {
 
 class Idx {
  public:
-  /// Compressed files (.gz and others) are unpacked. Throws DataError: missing, damaged, a different type, or a length
-  /// that does not match the sizes.
+  /// Compressed files (.gz and others) are unpacked. Throws DataError if the file is missing or damaged, has a
+  /// different type, or has a length that does not match the sizes.
   static Idx open(const std::string& path) { return Idx(Input::open(path)); }
   explicit Idx(Input input);
 

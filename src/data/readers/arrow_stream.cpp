@@ -20,7 +20,7 @@ using ArrowKind = ArrowType::Kind;
 
 constexpr Index kArrowDaySeconds = 86400;
 
-/// Releases a structure of the interface at the end.
+/// Releases a structure of the interface at the end of the scope.
 template <class Structure>
 class Released {
  public:
@@ -38,7 +38,7 @@ class Released {
   Structure value_ = {};
 };
 
-/// A date or time as text. `unit`: units in a second, 0: units are days. `digits` of the fraction; -1: without a time.
+/// Formats a date or time. `unit`: units per second, 0: units are days. `digits`: of the fraction; -1: without a time.
 std::string moment_text(const ArrowType& type, Index units, int digits) {
   const Index per_day = type.per_second * kArrowDaySeconds;
   const Index days = type.per_second == 0 ? units : units >= 0 ? units / per_day : -((-units + per_day - 1) / per_day);
@@ -58,7 +58,7 @@ std::string moment_text(const ArrowType& type, Index units, int digits) {
   return text + (type.zoned ? "Z" : "");
 }
 
-/// The digits that the fraction of a time needs: 0, 6 or 9; -1 if it is midnight.
+/// Returns the number of digits of the fraction of a second: 0, 6 or 9; -1 if the time is midnight.
 int digits_of(const ArrowType& type, Index units) {
   if (type.kind == ArrowKind::date) return -1;
   const Index second = type.per_second, fraction = ((units % second) + second) % second;
@@ -181,7 +181,7 @@ class ArrowColumn {
     column_.missing.push_back(missing ? 1 : 0);
   }
 
-  /// The texts of the numbers so far but the last one.
+  /// The strings of all numbers so far except the last one.
   void keep_digits() {
     for (std::size_t i = 0; i + 1 < column_.numbers.size(); ++i)
       digits_.push_back(column_.present(static_cast<Index>(i)) ? fmt::format("{}", column_.numbers[i]) : std::string());
@@ -213,7 +213,7 @@ class ArrowColumn {
 
   const std::string& source_;
   const ArrowType& type_;
-  const ArrowType* entry_;  ///< of an entry: of a list, what it contains
+  const ArrowType* entry_;  ///< type of an entry; for a list, of its elements
   bool list_, vectors_ = false, numbers_ = false, inexact_ = false;
   Index rows_ = 0, entries_ = 0, width_ = 0;
   ExampleColumn column_;
@@ -221,7 +221,7 @@ class ArrowColumn {
   std::vector<std::string> digits_;
 };
 
-/// All columns, those of structures one by one.
+/// All columns, with the members of structures as separate columns.
 class ArrowReader {
  public:
   ArrowReader(const std::string& source, const ArrowSchema& schema) : source_(source) {

@@ -1,7 +1,7 @@
 #pragma once
 /// Reads tables that other libraries hold in memory, through the Arrow C stream interface: pyarrow, polars, DuckDB,
-/// pandas, and Parquet files through them. The values are copied; texts and dates become those of a CSV file with the
-/// same table, so that models trained on either are identical.
+/// pandas, and Parquet files through them. The values are copied; strings and dates are converted to those of a CSV
+/// file of the same table, so that models trained on either are identical.
 ///
 /// | Arrow | becomes |
 /// | --- | --- |
@@ -28,8 +28,8 @@ struct ArrowTable {
   Examples examples;   ///< of a table one example with one entry per row
 };
 
-/// Takes the stream, which is released at the end. Throws DataError: the stream fails, there are no rows, a type that
-/// is not supported, numbers that are not finite, empty lists, or lists of different lengths in one row.
+/// Takes the stream, which is released at the end. Throws DataError if the stream fails or there are no rows, and for
+/// unsupported types, numbers that are not finite, empty lists, and lists of different lengths in one row.
 ArrowTable read_arrow_stream(const std::string& source, ArrowArrayStream* stream);
 
 }  // namespace unfold

@@ -160,7 +160,8 @@ std::string_view text_value(const ArrowType& type, const ArrowArray& array, Inde
     const Index begin = signed_value(array.buffers[1], type.bytes, i);
     return characters(array.buffers[2], begin, signed_value(array.buffers[1], type.bytes, i + 1) - begin);
   }
-  // A view has its length, then up to 12 characters, or four of them, the number of a buffer and a place in it.
+  // A view consists of its length, followed by up to 12 characters, or by four characters, the index of a buffer and an
+  // offset in it.
   constexpr Index kInline = 12;
   const char* view = static_cast<const char*>(array.buffers[1]) + i * type.bytes;
   const Index size = stored<std::int32_t>(view, 0);
@@ -266,7 +267,7 @@ std::string decimal_text(const unsigned char* bytes, Index size, Index scale) {
       carry = sum >> 8;
     }
   }
-  std::string digits;  // the last first
+  std::string digits;  // in reverse order
   while (std::any_of(magnitude.begin(), magnitude.end(), [](unsigned char byte) { return byte != 0; })) {
     unsigned rest = 0;
     for (auto byte = magnitude.rbegin(); byte != magnitude.rend(); ++byte) {

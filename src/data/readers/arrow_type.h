@@ -33,8 +33,8 @@ struct ArrowType {
     dictionary
   };
   Kind kind = Kind::null;
-  Index bytes = 0;                    ///< of a value, or of an offset of texts and lists
-  Index scale = 0;                    ///< digits of decimals behind the point
+  Index bytes = 0;                    ///< of a value, or of an offset of strings and lists
+  Index scale = 0;                    ///< number of digits of decimals after the point
   Index per_second = 1;               ///< units of times
   Index size = 0;                     ///< entries of a fixed list
   bool zoned = false;                 ///< a timestamp with a time zone
@@ -45,13 +45,14 @@ struct ArrowType {
   bool is_moment() const { return kind == Kind::date || kind == Kind::timestamp || kind == Kind::time; }
 };
 
-/// Throws DataError with `where` for types that are not supported.
+/// Throws a DataError that begins with `where` for types that are not supported.
 ArrowType arrow_type(const ArrowSchema& schema, const std::string& where);
 
-/// The type and the array of the values themselves: those of a dictionary instead of its indices.
+/// The type and the array of the values; for a dictionary, those of its values instead of its indices.
 const ArrowType& value_type(const ArrowType& type);
 
-/// Whether entry i, counted without the offset of the array, has a value. Dictionaries are followed.
+/// Returns whether entry i, counted without the offset of the array, has a value. For dictionaries, this is the value
+/// that the index refers to.
 bool arrow_present(const ArrowType& type, const ArrowArray& array, Index i);
 /// The entries of a list. REQUIRES: type.is_list(), and the entry is present.
 Range arrow_list(const ArrowType& type, const ArrowArray& array, Index i);
@@ -60,8 +61,8 @@ Range arrow_list(const ArrowType& type, const ArrowArray& array, Index i);
 struct ArrowCell {
   double number = 0;
   Index units = 0;        ///< of dates and times
-  std::string text = {};  ///< of texts, and all digits of whole numbers beyond 2^53
-  bool inexact = false;   ///< such a number
+  std::string text = {};  ///< of strings, and all digits of integers beyond 2^53
+  bool inexact = false;   ///< whether the value is such an integer
 };
 /// REQUIRES: the entry is present.
 ArrowCell arrow_cell(const ArrowType& type, const ArrowArray& array, Index i);

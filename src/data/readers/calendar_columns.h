@@ -25,7 +25,7 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, const Momen
                                             std::span<const Index> ends);
 /// The suffixes of such columns: "hour", "weekday", "month", "gap", "trend".
 std::span<const std::string_view> calendar_parts();
-/// Whether the gap to the preceding row has to be known, as opposed to the date alone.
+/// Returns whether the column requires the gap to the preceding row, not only the date.
 bool reads_preceding_date(std::string_view column);
 
 }  // namespace unfold

@@ -40,7 +40,7 @@ DataSample sample_of(const Input& input) {
   DataSample sample{.name = without_compression(input.name()), .bytes = input.bytes().substr(0, kSampleBytes)};
   sample.whole = sample.bytes.size() == input.bytes().size();
   if (sample.bytes.find('\0') != std::string_view::npos) return sample;
-  // An incomplete last line is ignored: it says nothing about the format.
+  // An incomplete last line is ignored, because it gives no information about the format.
   const char end = line_end_of(sample.bytes);
   const std::string_view complete = sample.whole ? sample.bytes : sample.bytes.substr(0, sample.bytes.rfind(end) + 1);
   for (ReaderLines lines(strip_bom(complete)); lines.next();) sample.lines.push_back(lines.line());
@@ -76,8 +76,8 @@ bool are_few_integers(const ExampleColumn& column, std::set<double>& distinct) {
   return true;
 }
 
-/// Whole numbers become classes if the options state texts, or if they are few and the column is named like a class. A
-/// table has its own rules (data/schema).
+/// Integers become classes if the options request strings, or if there are few different ones and the name of the
+/// column suggests a class. A table has its own rules (data/schema).
 void make_classes(const ReaderOptions& options, Examples& examples) {
   if (examples.schema != nullptr || !options.rows.field.empty()) return;
   for (ExampleColumn& column : examples.columns) {

@@ -28,17 +28,17 @@ struct ReaderOptions {
   std::string format = {};  ///< a name in readers(); empty: detected
   /// How running text is split into positions: words separated by blanks, characters, or bytes.
   SymbolKind text = SymbolKind::words;
-  std::optional<SymbolKind> target_text = {};  ///< for `pairs`: the same for targets; empty: as `text`
+  std::optional<SymbolKind> target_text = {};  ///< for `pairs`: the kind of symbols of targets; empty: as `text`
   /// For `pairs`: targets end with a separate field "target.stop", which is kStop after the last symbol and kGo before;
   /// the target is missing there. Otherwise they end with the symbol kTargetEnd.
   bool stops = false;
   bool text_kind_set = false;  ///< false: characters if texts have fewer than 1.5 words on average, otherwise words
   /// For a table: rows with the same value form one example; empty: the schema decides.
   std::string sequence_column = {};
-  SchemaOptions schema = {};  ///< for a table: what is stated about it
+  SchemaOptions schema = {};  ///< for a table: options that describe it
   bool date_parts = true;     ///< for a table: adds columns derived from dates (calendar_columns.h)
   bool headed = false;        ///< for a table: the first row holds the column names, regardless of its contents
-  /// Columns of `columns` and `table` that are always read as texts, or as numbers. The types of the others are
+  /// Columns of `columns` and `table` that are always read as strings, or as numbers. The types of the others are
   /// detected.
   std::vector<std::string> texts = {}, numbers = {};
   SequenceEndOptions whole = {};  ///< sequence ends and sources, added to the examples after reading
@@ -60,7 +60,7 @@ struct ReaderEntry {
   /// Returns what in the sample shows the format, such as "3 columns between blanks"; empty: no match.
   std::string (*guess)(const DataSample& sample);
   Examples (*read)(const Input& input, const ReaderOptions& options);
-  bool has_texts = false;            ///< reads texts that are split into positions as ReaderOptions::text says
+  bool has_texts = false;            ///< reads text that is split into positions as specified by ReaderOptions::text
   bool has_sequence_column = false;  ///< uses ReaderOptions::sequence_column
 };
 
@@ -68,7 +68,7 @@ struct ReaderEntry {
 const Registry<ReaderEntry>& readers();
 
 inline constexpr std::string_view kRecords = "records";  ///< rows of a table as JSON Lines
-/// Whether a format is that of tables, whose rows follow each other: `table` and `records`.
+/// Returns whether a format is one of tables with consecutive rows: `table` or `records`.
 bool has_rows(std::string_view format);
 
 struct FormatGuess {
@@ -77,7 +77,7 @@ struct FormatGuess {
 };
 /// Guesses the format from the file extension if it is known (file_formats.h), otherwise from the first lines.
 FormatGuess guess_format(const Input& input);
-/// Returns a sentence that says which other format an input read as running text resembles; empty if none.
+/// Returns a sentence that names the format that an input read as running text resembles; empty if there is none.
 std::string resembles(const Input& input);
 
 /// Throws DataError; UsageError for an unknown format.

@@ -31,8 +31,9 @@ struct FastaFile {
   Index count() const { return static_cast<Index>(ends.size()); }
 };
 
-/// Takes linear time and memory. Throws DataError with the file, the line and the remedy: no header, a record without
-/// letters, an invalid character (anything but letters, `*`, `-` and `.`), qualities of a different length.
+/// Takes linear time and memory. Throws DataError with the file, the line and the remedy if a header is missing, for a
+/// record without letters, an invalid character (anything but letters, `*`, `-` and `.`), or qualities of a different
+/// length.
 FastaFile read_fasta(const Input& input);
 
 /// Returns what in the name or the first lines of a file shows the format; empty: no match. Reads at most 64 KiB of an

@@ -23,11 +23,12 @@ struct Image {
 bool is_png(std::string_view bytes);  ///< checks the first bytes
 bool is_pnm(std::string_view bytes);
 
-/// Returns levels 0 to 255: deeper ones are rounded, and transparent pixels are drawn on black. Throws DataError
-/// beginning with `source`: damaged, truncated, empty, or larger than the limits.
+/// Returns levels 0 to 255: deeper ones are rounded, and transparent pixels are drawn on black. Throws a DataError that
+/// begins with `source` if the image is damaged, truncated, empty, or larger than the limits.
 Image read_png(const std::string& source, std::string_view bytes);
-/// Returns levels from 0 to the maximum in the header, which is at most 65535. Throws DataError that names the
-/// position: damaged, truncated, larger than the limits, a level above the maximum, or data after the image.
+/// Returns levels from 0 to the maximum in the header, which is at most 65535. Throws a DataError that names the
+/// position if the image is damaged, truncated, or larger than the limits, if a level exceeds the maximum, or if there
+/// is data after the image.
 Image read_pnm(const std::string& source, std::string_view bytes);
 
 }  // namespace unfold

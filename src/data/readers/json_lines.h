@@ -1,5 +1,5 @@
 #pragma once
-/// Shared functions of the readers of JSON Lines: one object per line, and values as texts.
+/// Shared functions of the readers of JSON Lines: one object per line, and values as strings.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace unfold {
 
-/// Parses the object in a line. Throws DataError with the line and what to write instead.
+/// Parses the object in a line. Throws DataError with the line and the remedy.
 nlohmann::json object_in_line(const std::string& source, std::string_view line, Index number);
 
-/// Whether every value of an object is a text, a number, true, false or null, and none is the running text of the key
-/// "text": then lines are the rows of a table (format `records`), and not examples with lists (format `jsonl`).
+/// Returns whether every value of an object is a string, a number, true, false or null, and none is the running text of
+/// the key "text". Lines are then the rows of a table (format `records`) and not examples with lists (format `jsonl`).
 bool is_record(const nlohmann::json& object);
 
 /// The keys of the objects in the complete lines of a text, each once; lines that are not objects are ignored.
 std::vector<std::string> record_keys(std::string_view text);
 
-bool is_json_text(const nlohmann::json& value);  ///< a text, true or false
-/// The text of a text, true, false or a number; whole numbers have all their digits.
+bool is_json_text(const nlohmann::json& value);  ///< a string, true or false
+/// Returns the text of a string, true, false or a number; integers keep all their digits.
 std::string json_text(const nlohmann::json& value);
-/// Whether a whole number has no exact value as a double: its magnitude is beyond 2^53.
+/// Returns whether an integer cannot be represented exactly as a double: its magnitude exceeds 2^53.
 bool is_inexact_integer(const nlohmann::json& value);
 
 }  // namespace unfold

@@ -20,7 +20,7 @@ namespace unfold {
 
 struct MemoryData {
   std::string format = {};  ///< the name of a reader; empty: running text
-  /// For data with fields; for a table, one example with one text or number per column and row.
+  /// For data with fields; for a table, one example with one string or number per column and row.
   Examples examples = {};
   std::vector<Input> texts = {};  ///< for running text, or the contents of files with fields
 };
@@ -46,12 +46,12 @@ class MemoryFiles {
 /// types that the options request, then trees, ends and vectors. Throws DataError.
 /// REQUIRES data.texts.empty(): texts are inputs like files.
 Examples take_examples(MemoryData& data, const ReaderOptions& options);
-/// Returns the examples of a table whose columns have one text or number per row: the reader `table` for data in
-/// memory. Numbers are numbers, and texts are categories, texts, dates or identifiers, but never numbers. Throws
+/// Returns the examples of a table whose columns have one string or number per row: the reader `table` for data in
+/// memory. Numbers stay numbers, and strings become categories, text, dates or identifiers, but never numbers. Throws
 /// DataError, and UsageError for options that name unknown columns.
 Examples table_of_columns(Examples columns, const ReaderOptions& options);
 
-/// Checks examples and processes them as the options say: trees, sequence ends, vectors. Throws DataError.
+/// Checks examples and processes them as the options specify: trees, sequence ends, vectors. Throws DataError.
 void finish_examples(const ReaderOptions& options, Examples& examples);
 
 }  // namespace unfold

@@ -16,8 +16,8 @@ struct NpyArray {
 };
 
 bool is_npy(std::string_view bytes);  ///< checks the first bytes
-/// Returns all arrays of an input; the array of an .npy file is named "values". Throws DataError: no array, elements
-/// that are not numbers, damaged or truncated.
+/// Returns all arrays of an input; the array of an .npy file is named "values". Throws DataError if there is no array,
+/// if elements are not numbers, or if the file is damaged or truncated.
 std::vector<NpyArray> read_npy_arrays(const Input& input);
 /// Returns the examples that arrays contain: a [N, T, n] makes N examples, otherwise there is one. NaN is a missing
 /// value. `source` is the name of the data in messages. Throws DataError.

@@ -121,7 +121,7 @@ class ColumnsReader {
     return entry.empty();
   }
 
-  /// Measurements contain a decimal point or an exponent; whole numbers may be classes and are kept as texts.
+  /// Measurements contain a decimal point or an exponent; integers may be classes and are kept as strings.
   bool is_measured(const std::vector<std::string_view>& entries) const {
     if (conllu_) return false;
     const auto is_number = [](std::string_view entry) { return number_of(entry).kind != NumberText::Kind::none; };

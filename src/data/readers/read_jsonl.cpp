@@ -1,5 +1,5 @@
 /// The format `jsonl` (JSON Lines): one JSON object per line, one per example. Lists are fields with one entry per
-/// position; single texts and numbers are fields with one entry per example.
+/// position; single strings and numbers are fields with one entry per example.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ constexpr const char* kTextKey = "text";
 /// The type of the values of a key.
 struct JsonType {
   bool once = false;
-  Index width = 0;  ///< 0: texts
+  Index width = 0;  ///< 0: strings
   bool operator==(const JsonType&) const = default;
 };
 
@@ -78,7 +78,7 @@ class JsonField {
     }
     mark_entry(column_, false);
   }
-  /// The text of a whole example, as it stands in the line; examples before it without one have an empty text.
+  /// The text of a whole example, exactly as in the line; earlier examples without one have an empty text.
   void add_cell(std::string_view text, Index example) {
     while (column_.cells.size() < example) column_.cells.add({});
     column_.cells.add(text);
@@ -93,7 +93,7 @@ class JsonField {
   void drop_cells() { column_.cells = {}; }
 
  private:
-  /// Makes texts of numbers of which some are whole numbers beyond 2^53, as which they keep all their digits.
+  /// Converts numbers to strings if some are integers beyond 2^53, so that all digits are kept.
   void keep_digits() {
     if (column_.width != 1) return;
     for (Index e = 0; e < column_.entries(); ++e) {
@@ -108,7 +108,7 @@ class JsonField {
   }
 
   ExampleColumn column_;
-  std::map<Index, std::string> inexact_;  ///< whole numbers beyond 2^53, by entry
+  std::map<Index, std::string> inexact_;  ///< integers beyond 2^53, by entry
   Index booleans_ = 0, present_ = 0;
   JsonType type_;
   Index line_;
@@ -237,11 +237,11 @@ class JsonlReader {
   std::vector<JsonField> fields_;
   std::map<std::string, std::size_t, std::less<>> places_;
   Index line_ = 0, length_ = -1, first_without_list_ = 0;
-  bool text_lists_ = false;  ///< some texts are lists of words, so that examples do not have one text
+  bool text_lists_ = false;  ///< some strings are in lists of words, so examples do not have a single text
   std::string length_key_;
 };
 
-/// All running texts, to detect their kind. Empty if the kind is given or there are no texts.
+/// Returns all running texts, to detect their kind. Empty if the kind is specified or there is no running text.
 std::vector<std::string> running_texts(const ReaderText& text, const ReaderOptions& options) {
   std::vector<std::string> texts;
   if (options.text_kind_set || text.text().find("\"text\"") == std::string_view::npos) return texts;

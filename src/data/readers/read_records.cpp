@@ -1,5 +1,5 @@
-/// The format `records`: one JSON object per line, each a row of a table. All values are texts, numbers, true, false or
-/// null; keys are columns. The schema decides how columns are read, as for the format `table`.
+/// The format `records`: one JSON object per line, each a row of a table. All values are strings, numbers, true, false
+/// or null; keys are columns. The schema decides how columns are read, as for the format `table`.
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 namespace unfold {
 namespace {
 
-/// The values of one key. A column with numbers and texts becomes one of texts in which numbers are recognized, like a
-/// column of a file.
+/// The values of one key. A column with numbers and strings becomes a column of strings in which numbers are
+/// recognized, like a column of a file.
 class RecordColumn {
  public:
   explicit RecordColumn(std::string name) : name_(std::move(name)) {}

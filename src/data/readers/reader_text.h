@@ -32,7 +32,7 @@ class ReaderText {
   ReaderText& operator=(const ReaderText&) = delete;
 
   std::string_view text() const { return text_; }
-  /// The same before any conversion, for file names, which need not be UTF-8.
+  /// Like the function above, but before any conversion, for file names, which need not be UTF-8.
   std::string_view bytes() const { return bytes_; }
   const std::string& source() const { return source_; }
   /// An empty set of examples with source and remark set.

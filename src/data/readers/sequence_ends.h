@@ -34,8 +34,8 @@ struct SequenceEndOptions {
 };
 
 /// Adds ends and converts the given fields to sources. Fields that the examples do not have are ignored. Throws
-/// DataError: a text that equals kTargetEnd; UsageError: an end symbol for a field of numbers, or a field with one
-/// entry per example.
+/// DataError for a string that equals kTargetEnd; UsageError for an end symbol with a field of numbers, or for a field
+/// with one entry per example.
 void add_sequence_ends(const SequenceEndOptions& how, Examples& examples);
 
 /// Computes the three numbers of FIELD.left.

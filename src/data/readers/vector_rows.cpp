@@ -38,7 +38,7 @@ std::vector<std::string> names_of(const std::vector<const ExampleColumn*>& colum
   return names;
 }
 
-/// A column of classes: texts, or numbers that are treated as classes.
+/// A column of classes: strings, or numbers that are treated as classes.
 class ClassColumn {
  public:
   ClassColumn(const VectorRows& how, const Examples& examples, const ExampleColumn& column)
@@ -70,7 +70,7 @@ class ClassColumn {
     const std::string& text = column_.texts[at(row)];
     return text.empty() || (!places_.contains(text) && how_.holes && (text == "?" || text == "NA"));
   }
-  /// Adds new classes: numbers sorted by value, texts alphabetically.
+  /// Adds new classes: numbers sorted by value, strings alphabetically.
   void add_further() {
     std::vector<std::pair<double, std::string>> found;
     std::set<std::string> seen;

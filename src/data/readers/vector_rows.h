@@ -1,7 +1,8 @@
 #pragma once
 /// Converts rows to vectors, the input of models of vector distributions. Every position of every example becomes a
 /// separate example (or, for distributions of sequences, remains a position), with the numbers of its columns
-/// concatenated into one vector. A text is a class, represented by its index among the distinct texts of the column.
+/// concatenated into one vector. A string is a class, represented by its index among the distinct strings of the
+/// column.
 
 #include <map>
 #include <set>
@@ -25,13 +26,13 @@ struct VectorRows {
   ColumnClasses classes = {};                          ///< known classes
   bool further = true;                                 ///< new classes are allowed
   bool sequences = false;                              ///< examples remain sequences: each position has a vector
-  std::string without = {};                            ///< a column to leave out: the one that names the sequences
+  std::string without = {};                            ///< a column to leave out: the one that identifies the sequences
 };
 
 /// Adds the vector, with one entry per example (unless they are sequences). The names of its components and classes are
 /// recorded (ExampleColumn::parts, classes): the name of a column, or "notes.1", "notes.2", ... for a column of
-/// vectors. New classes follow the known ones, in the order of their texts. Throws DataError with the line: a class
-/// that is not allowed, a missing number (without `holes`), more than a thousand classes; UsageError for an unknown
+/// vectors. New classes follow the known ones, in alphabetical order. Throws DataError with the line for a class that
+/// is not allowed, a missing number (without `holes`), or more than a thousand classes; UsageError for an unknown
 /// column.
 void make_vectors(const VectorRows& how, Examples& examples);
 

@@ -10,8 +10,8 @@
 namespace unfold {
 namespace {
 
-/// A column has a type if at least this share of its entries fits the type, or all entries but one if there are at
-/// least four.
+/// A column has a type if at least this fraction of its entries matches the type, or all entries except one if there
+/// are at least four.
 constexpr double kFittingShare = 0.9;
 constexpr Index kFittingBesidesOne = 3;
 constexpr Index kMostClasses = 20;     ///< of integers
@@ -19,13 +19,13 @@ constexpr Index kEntriesPerClass = 2;  ///< at least, on average
 constexpr Index kRowsOfCounter = 5;    ///< minimum number of rows in a column that counts the rows
 constexpr Index kRowsOfUnsortedCounter = 10;
 constexpr Index kEntriesOfCodes = 5;
-constexpr double kNearUnique = 0.9;      ///< distinct values among entries of identifiers
-constexpr double kMostlyDistinct = 0.5;  ///< distinct values among entries of texts
-constexpr Index kEntriesOfText = 20;     ///< shorter columns are texts only if most cells contain blanks
+constexpr double kNearUnique = 0.9;      ///< fraction of distinct values among entries of identifiers
+constexpr double kMostlyDistinct = 0.5;  ///< fraction of distinct values among entries of text
+constexpr Index kEntriesOfText = 20;     ///< shorter columns are text only if most cells contain blanks
 constexpr double kWordsOfSentences = 3;  ///< on average
 constexpr Index kRepeatsOfCategory = 5;  ///< sentences that occur this often are categories
 constexpr std::size_t kLongestCode = 64;
-constexpr std::size_t kMostUnits = 8;  ///< cells with further units are texts
+constexpr std::size_t kMostUnits = 8;  ///< cells with further units are text
 
 bool fits_nearly(Index fitting, Index entries) {
   return fitting > 0 && (static_cast<double>(fitting) >= kFittingShare * static_cast<double>(entries) ||
@@ -177,7 +177,7 @@ Index ColumnProfile::with_other_units(std::string_view unit) const {
   return unit.empty() ? with_unit : all_numbers() - own;
 }
 
-/// Adds the numbers with a unit that the others do not have, and those without, to the odd cells.
+/// Adds numbers whose unit differs from that of most numbers, and numbers without a unit, to the odd cells.
 void ColumnProfile::collect_other_units(ColumnSchema& column) const {
   if (units_.empty()) return;
   column.odd += with_other_units(column.number_unit);
@@ -586,7 +586,7 @@ bool ColumnProfile::decide_number(ColumnSchema& column, const Context& context) 
   const bool whole = integral(convention);
   const Index fitting =
       admitted(convention) - (whole ? numbers(NumberShape::big_integer) : 0) - with_other_units(main_unit());
-  // Infinite numbers are numbers that are odd, so that they are refused.
+  // Infinite numbers count as odd cells, so that they are rejected.
   if (fitting == 0 || !fits_nearly(fitting + numbers(NumberShape::infinite), entries)) return false;
   column.type = whole ? ColumnType::integer : ColumnType::number;
   finish_numbers(column, convention);

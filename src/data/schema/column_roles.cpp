@@ -249,7 +249,7 @@ class RoleAssignment {
            column.type == ColumnType::category;
   }
 
-  /// A count of the rows, which is a value where there is nothing else to predict.
+  /// A column that counts the rows; it is a value only if there is nothing else to predict.
   ColumnSchema* find_counter(const ColumnSchema* group, const ColumnSchema* order) {
     ColumnSchema* last = nullptr;
     for (ColumnSchema& column : schema_.columns)

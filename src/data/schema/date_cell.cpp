@@ -235,7 +235,7 @@ DateScan scan_year_first(DateCursor& in) {
 
 Index full_year(Index two_digits) { return two_digits + (two_digits < 69 ? 2000 : 1900); }
 
-/// The year behind a day and a month: four digits, or two where they are allowed.
+/// Reads the year after a day and a month: four digits, or two where they are allowed.
 bool read_year(DateCursor& in, bool two_digits, Index& year) {
   if (in.number(4, 4, year)) return true;
   if (!two_digits || !in.number(2, 2, year)) return false;

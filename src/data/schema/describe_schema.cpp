@@ -12,8 +12,8 @@
 namespace unfold {
 namespace {
 
-/// A number with the decimals of its column, or, where these are only the digits of a binary fraction, as few as
-/// determine it.
+/// Formats a number with the decimals of its column, or with as few digits as identify it if these decimals are only
+/// those of a binary fraction.
 std::string shown_number(double x, int decimals) {
   constexpr int kMostDecimals = 6;
   return decimals > kMostDecimals ? fmt::format("{}", x) : format_number(x, decimals);

@@ -15,7 +15,7 @@ namespace unfold {
 /// bytes that are not UTF-8 are \xNN; a backslash is doubled.
 std::string escape_cell(std::string_view cell, std::size_t most);
 
-/// Returns the plural of what separates cells: "commas"; "nothing (one column)" for no separator.
+/// Returns the plural name of the cell separator: "commas"; "nothing (one column)" if there is no separator.
 const char* separator_name(char separator);
 
 /// A few lines about the table, then one line per column with type, role, missing values, examples and reasons, and one

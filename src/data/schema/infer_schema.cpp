@@ -160,7 +160,7 @@ class SchemaInference::State {
         name, date_pattern(*column.date_format), name, date_pattern(other)));
   }
 
-  /// Texts of a table in memory remain texts where those of a file would be numbers.
+  /// Strings of a table in memory remain strings even if those of a file would be read as numbers.
   static void keep_texts(const ColumnProfile& profile, ColumnProfile::Context context, ColumnSchema& column) {
     const StatedType category{.type = ColumnType::category, .unit = {}, .date_format = {}};
     const bool numbers = column.type == ColumnType::number || column.type == ColumnType::integer;

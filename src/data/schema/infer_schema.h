@@ -56,7 +56,7 @@ void require_column(std::string_view option, const std::string& column, const st
 /// A column of a table in memory.
 struct ColumnCells {
   std::string name;
-  /// Whether the cells are numbers, written with a decimal point; other cells become numbers only if an option states
+  /// Whether the cells are numbers, written with a decimal point; other cells become numbers only if an option requires
   /// it.
   bool numbers = false;
   std::function<std::string_view(Index row)> cell;  ///< valid until the next call; empty: missing

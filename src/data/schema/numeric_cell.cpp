@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<double, 23> kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 constexpr int kMostDecimals = 17;
-constexpr std::size_t kLongestNumber = 400;  ///< longer cells are texts
+constexpr std::size_t kLongestNumber = 400;  ///< longer cells are text
 
 bool is_decimal_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers as people write them in tables: signs, decimal point or comma, thousands separators, exponents.
+/// Numbers in the notations that are common in tables: signs, decimal point or comma, thousands separators, exponents.
 ///
 /// `scan_number` classifies a cell by its shape, without deciding whether "1,200" means 1.2 or 1200. The
 /// convention of the column decides (`NumberConvention`), and `parse_number` then returns the value. Blanks around a
@@ -55,7 +55,7 @@ inline constexpr Index kLargestExactInteger = Index{1} << 53;
 
 NumberScan scan_number(std::string_view text);
 
-/// A cell divided into its number and the unit before or behind it: "12 %", "$12.50", "-€3", "3.5 km".
+/// A cell divided into its number and the unit before or after it: "12 %", "$12.50", "-€3", "3.5 km".
 struct UnitCell {
   std::string number;     ///< with its sign; empty if the cell is not a number with a unit
   std::string_view unit;  ///< as in the cell: "%", "$", "km"
@@ -68,11 +68,12 @@ bool admits(const NumberConvention& convention, NumberShape shape);
 /// Returns whether a `point_three` or `comma_three` is read with a thousands separator; false for other shapes.
 bool reads_as_grouped(const NumberConvention& convention, NumberShape shape);
 
-/// Returns the value, or nothing if the text is not a finite number under the convention or is an integer beyond 2^53.
+/// Returns the value, or std::nullopt if the text is not a finite number under the convention or is an integer beyond
+/// 2^53.
 std::optional<double> parse_number(std::string_view text, const NumberConvention& convention = {});
 
 /// Formats a number with `decimals` digits after the point (0 to 17), the resolution of its column: 1234101.25 with two
-/// digits is "1234101.25". Magnitudes from 1e17 are formatted as the shortest text that is read back as the same
+/// digits is "1234101.25". Magnitudes from 1e17 on are formatted in the shortest form that is read back as the same
 /// number. Zero has no sign. NaN is formatted as an empty cell, which is a missing value.
 std::string format_number(double value, int decimals);
 

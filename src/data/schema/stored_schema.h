@@ -1,6 +1,6 @@
 #pragma once
 /// The part of a schema that a model needs in order to read other tables in the same way as its training data: the
-/// columns whose type or spelling does not follow from the fields of the model.
+/// columns whose type or notation does not follow from the fields of the model.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace unfold {
 
-/// Returns an object with the columns, among those not left out, that contain texts, dates, or numbers with a decimal
+/// Returns an object with the columns, among those not left out, that contain text, dates, or numbers with a decimal
 /// comma or thousands separators; null if there are none.
 nlohmann::json stored_schema(const TableSchema& schema);
 /// Sets the types of these columns as if options stated them. Throws ModelError if the object is invalid.

@@ -52,12 +52,12 @@ struct ColumnSchema {
 
   NumberConvention convention;        ///< of numbers and integers
   std::optional<double> least, most;  ///< of numbers and integers
-  int decimals = 0;                   ///< resolution: the most digits behind the decimal mark
+  int decimals = 0;                   ///< resolution: maximum number of digits after the decimal mark
   std::string number_unit;            ///< "%" or "$" if the cells are numbers with this unit (numeric_cell.h)
   bool class_labels = false;          ///< a category whose values are integers
   std::optional<DateFormat> date_format;
   bool has_time = false;      ///< dates with a time of day
-  bool exchangeable = false;  ///< day and month of all dates could be exchanged, and their order is not stated
+  bool exchangeable = false;  ///< day and month of all dates could be exchanged, and no option specifies their order
   DateStep step;
   TextUnit unit = TextUnit::words;  ///< of texts
   bool panel = false;  ///< a panel: times repeat, but no two rows have the same time and the same entry in this column
@@ -107,20 +107,20 @@ struct TableSchema {
   const ColumnSchema* text() const;
 };
 
-/// The type that an option states for a column.
+/// The type that an option specifies for a column.
 struct StatedType {
   ColumnType type = ColumnType::number;
   std::optional<TextUnit> unit;                     ///< `words` and `characters`
   std::optional<DateFormat> date_format;            ///< `date:DD/MM/YYYY`
-  std::optional<NumberConvention> convention = {};  ///< of a model; inferred where the option states none
-  std::string number_unit = {};                     ///< of a model; other units do not fit
+  std::optional<NumberConvention> convention = {};  ///< of a model; inferred if the option does not specify it
+  std::string number_unit = {};                     ///< of a model; numbers with other units are odd cells
 };
 
 /// What the user specifies about a table; everything else is inferred.
 struct SchemaOptions {
   std::map<std::string, StatedType> types = {};
   std::optional<std::vector<std::string>> missing =
-      {};  ///< replaces the usual spellings; an empty cell is always missing
+      {};  ///< replaces the usual representations; an empty cell is always missing
   std::optional<DecimalMark> decimal = {};
   std::optional<ThousandsMark> thousands = {};
   std::optional<bool> header = {};
@@ -140,9 +140,9 @@ DecimalMark parse_decimal_mark(std::string_view text);          ///< comma, poin
 ThousandsMark parse_thousands_mark(std::string_view text);      ///< none, comma, point, space
 bool parse_header(std::string_view text);                       ///< yes, no
 
-/// Throws a DataError for the first fault of a table that a reader would have to guess about: an odd cell in a column
-/// that is not left out, a row of a different length, or an unclosed quote. The message states the line, the cell and
-/// the options that help.
+/// Throws a DataError for the first error in a table that a reader could only resolve by guessing: an odd cell in a
+/// column that is not left out, a row of a different length, or an unclosed quote. The message states the line, the
+/// cell and the options that help.
 void require_regular(const TableSchema& schema);
 
 }  // namespace unfold

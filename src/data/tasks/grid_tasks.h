@@ -9,7 +9,7 @@
 ///   #######	_______
 ///
 /// They are files of the format `grids` (data/readers/read_grids.cpp). A perfect model makes no errors. The
-/// neighborhood of a position says nothing about its label unless it contains the mark.
+/// neighborhood of a position gives no information about its label unless it contains the mark.
 
 #include <string>
 #include <string_view>
@@ -36,7 +36,7 @@ inline constexpr Index kTextureNear = 2;
 
 bool is_grid_task(std::string_view spec);
 /// Generates `count` grids. The result depends only on SPEC, seed and count, and is the same on every machine. Throws
-/// UsageError: an unknown option, a value out of range.
+/// UsageError for an unknown option or a value out of range.
 GeneratedGrids generate_grids(std::string_view spec, std::uint64_t seed, Index count);
 std::vector<EntryHelp> grid_tasks();
 

@@ -32,7 +32,7 @@ struct GeneratedPairs {
 
 bool is_pair_task(std::string_view spec);
 /// Generates `count` pairs. The result depends only on SPEC, seed and count, and is the same on every machine. Throws
-/// UsageError: an unknown option, a value out of range.
+/// UsageError for an unknown option or a value out of range.
 GeneratedPairs generate_pairs(std::string_view spec, std::uint64_t seed, Index count);
 std::vector<EntryHelp> pair_tasks();
 

@@ -28,7 +28,7 @@ struct MackeyGlassOptions {
   double tau = 17;  ///< a multiple of 1/10
 };
 std::unique_ptr<Task> mackey_glass(const MackeyGlassOptions& options = {});
-/// The same series in double from the given constant history.
+/// Returns the same series in double precision, starting from the given constant history.
 std::vector<double> mackey_glass_series(Index length, double tau, double history);
 
 /// u uniform on [-1, 1) is the input; u_{t-1} .. u_{t-delays} are the targets, where they exist. Jaeger 2001.

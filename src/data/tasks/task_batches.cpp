@@ -19,7 +19,7 @@ class Filler {
 
   void fill(std::span<const Index> numbers, Batch& out) { fill(task_, numbers, out); }
 
-  /// The same with examples of `steps` steps, as training reads them in epoch `pass`.
+  /// Like the function above, with examples of `steps` steps from training epoch `pass`.
   void fill(std::span<const Index> numbers, Index steps, Index pass, Batch& out) {
     pass_ = pass;
     if (steps == task_.length()) return fill(numbers, out);

@@ -11,7 +11,8 @@
 
 namespace unfold {
 
-/// Null if the SPEC does not name a text source. Throws UsageError: a malformed SPEC, an unknown option, a bad value.
+/// Returns null if the SPEC does not name a text source. Throws UsageError for a malformed SPEC, an unknown option or
+/// an invalid value.
 std::unique_ptr<TextSource> make_text_source(std::string_view spec);
 
 using SourceHelp = EntryHelp;

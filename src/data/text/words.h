@@ -1,6 +1,6 @@
 #pragma once
-/// The literal word `<eos>` in a text of words. It is not the symbol `<eos>`, which stands for line ends: an alphabet
-/// is not built from a text that contains it, and to an alphabet it is an unknown word.
+/// The literal word `<eos>` in a text of words. It is not the symbol `<eos>`, which represents line ends: an alphabet
+/// is not built from a text that contains it, and an alphabet treats it as an unknown word.
 
 #include <string_view>
 
