@@ -18,8 +18,8 @@ class ValueDistribution : public virtual Loss<T> {
   static constexpr const char* kWhat = "a distribution of numbers";
 
   virtual void mean(std::span<const T> signal, std::span<T> mean) const = 0;
-  /// By component, the smallest number that is not exceeded with probability of at least `level`. Throws UsageError
-  /// unless 0 < level < 1.
+  /// Returns, for each component, the smallest number that is not exceeded with a probability of at least `level`.
+  /// Throws UsageError unless 0 < level < 1.
   virtual void quantile(std::span<const T> signal, double level, std::span<T> values) const = 0;
   /// Continuous ranked probability score (CRPS) of each component: integral over x of (P(Y <= x) - [observed <= x])^2.
   /// It has the unit of the values and equals the absolute error if the distribution is a point mass (Gneiting &

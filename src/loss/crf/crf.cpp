@@ -194,7 +194,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
         judge_exactly(o, o.structure.sequence_at(work.first + k), work, nats, scale, adjoint, counts);
   }
 
-  /// The same for the chains that are suitable for ChainBlock.
+  /// Computes the same for the chains that are suitable for ChainBlock.
   void judge_scaled(const Observed<T>& o, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                     ChainScores* counts) const {
     ChainBlock& block = work.block;
@@ -228,7 +228,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
     counts[at(block.label(row))] -= 1;
   }
 
-  /// The same for any chain.
+  /// Computes the same for any chain.
   void judge_exactly(const Observed<T>& o, Index s, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                      ChainScores* counts) const {
     const auto of_all = [&](Index, CrfChain& chain) {

@@ -196,7 +196,7 @@ class NormalLaw final : public ComponentDistribution<T> {
 /// pi)) or exp(-|z|) / (2 d). Gradients and curvature are those of mixture.cpp for one number; the Fisher matrix of the
 /// Laplace distribution is 1 / d^2 for m and 1 for log d.
 ///
-/// With a background of share b, the density is (1 - b) times that of the mixture plus b times Laplace(0, 2): a
+/// With a background of weight b, the density is (1 - b) times that of the mixture plus b times Laplace(0, 2): a
 /// component without outputs. It has a responsibility in the value and the gradients, but no parameters.
 template <class T>
 class MixtureLaw final : public ComponentDistribution<T> {

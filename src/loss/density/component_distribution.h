@@ -26,15 +26,15 @@ class ComponentDistribution {
   /// Returns the sum of -log p over n numbers. Throws UsageError for numbers outside the support of the distribution;
   /// `who` is named in the message.
   virtual T nats(const T* o, const T* x, Index n, std::string_view who) const = 0;
-  /// The same; also sets out = d nats / d o. out must not overlap o.
+  /// Like the function above; also sets out = d nats / d o. out must not overlap o.
   virtual T slopes(const T* o, const T* x, Index n, std::string_view who, T* out) const = 0;
   /// out = H v for a positive semidefinite matrix H: the Hessian for bits, the Fisher matrix for `normal`, and for
   /// mixtures the Fisher matrices of the components weighted by their responsibilities (mixture.cpp). out may be v.
   virtual void curvature(const T* o, const T* x, Index n, const T* v, T* out) const = 0;
   /// out = R noise, R R' = H. out may be noise.
   virtual void curvature_root(const T* o, const T* x, Index n, const T* noise, T* out) const = 0;
-  /// From the outputs of one number. `mean` returns the mean; for a bit the probability of 1, for a class the index of
-  /// the most probable class. `sample` draws a value.
+  /// The following functions take the outputs of one number. `mean` returns the mean; for a bit the probability of 1,
+  /// for a class the index of the most probable class. `sample` draws a value.
   virtual double mean(const T* o) const = 0;
   virtual T sample(const T* o, Random& random) const = 0;
   /// Returns the probability of each value of a bit or class; empty for other numbers.

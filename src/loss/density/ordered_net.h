@@ -64,8 +64,8 @@ class AutoregressiveNet {
   virtual Index kept(const NetWeights<T>& w, const T* x) const = 0;
 
   virtual void value(const NetWeights<T>& w, const T* signal, const T* x, T* kept, T* o) const = 0;
-  /// The same for several rows; the result of each row has the same bits as alone. Overridden by nets that are faster
-  /// when all rows are processed while some weights are in the cache.
+  /// Like the function above, for several rows; the result of each row is bit-identical to that of a separate call.
+  /// Overridden by nets that are faster when all rows are processed while some weights are in the cache.
   virtual void values(const NetWeights<T>& w, std::span<const NetPass<T>> rows) const {
     for (const NetPass<T>& row : rows) value(w, row.signal, row.x, row.kept, row.outputs);
   }

@@ -27,7 +27,7 @@ class VectorDensity : public virtual Loss<T> {
  public:
   static constexpr const char* kWhat = "a distribution of whole vectors";
 
-  /// Whether any subset of numbers may be known.
+  /// Returns whether any subset of numbers may be known.
   virtual bool any_order() const = 0;
   /// Returns the mean of number d given the known ones (for a bit its probability, for a class the most probable
   /// class); the other entries of `values` are ignored. With a fixed order, the known numbers are those before d.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kHalfLogOfTwoPi = 0.91893853320467274178;
 
-/// Draws an index with probability proportional to its share.
+/// Draws an index with probability proportional to its weight.
 Index draw_share(const double* shares, Index n, Random& random) {
   double left = random.uniform();
   Index chosen = 0;
