@@ -1,6 +1,6 @@
 #pragma once
 /// The outputs of an exported network that predicts a field, as C source: log-probabilities of labels, or numbers in
-/// units of the data. Internal to programs/.
+/// units of the data. Internal to interop/.
 
 #include <set>
 #include <string>

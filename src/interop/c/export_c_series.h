@@ -1,6 +1,6 @@
 #pragma once
 /// Export of random kernels with a fitted readout as a C file (export_c.h): one function that reads a whole series.
-/// Internal to programs/.
+/// Internal to interop/.
 
 #include <functional>
 #include <string_view>
