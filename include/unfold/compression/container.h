@@ -1,8 +1,8 @@
 #pragma once
-/// The container format of compressed data: a header that says how to decode, blocks, and an end record. Every record
-/// ends with a CRC-32 that continues that of the previous record, so that truncation, flipped bits, and lost, repeated
-/// or reordered blocks are all detected. Every block also carries the CRC-32 of its contents, which detects a decoder
-/// that diverged from the encoder.
+/// The container format of compressed data: a header that describes how to decode, blocks, and an end record. Every
+/// record ends with a CRC-32 that continues that of the previous record, so that truncation, flipped bits, and lost,
+/// repeated or reordered blocks are all detected. Every block also carries the CRC-32 of its contents, which detects a
+/// decoder that diverged from the encoder.
 ///
 ///   magic 8F 55 4E 46, version 01
 ///   header   length, payload, crc            lengths and numbers are LEB128, crcs 4 bytes, little-endian

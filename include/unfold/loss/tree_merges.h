@@ -1,7 +1,8 @@
 #pragma once
-/// Merges: how a network builds the tree of a sentence. The words are the first nodes. In each step, two neighbors
-/// among the nodes without a parent become the children of a new node, until a single node is left. A tree over n words
-/// is thus a sequence of n - 1 merges. Nodes are numbered in this order: first the words, then the new nodes.
+/// Merges: the steps by which a network builds the tree of a sentence. The words are the first nodes. In each step, two
+/// neighbors among the nodes without a parent become the children of a new node, until a single node is left. A tree
+/// over n words is thus a sequence of n - 1 merges. Nodes are numbered in this order: first the words, then the new
+/// nodes.
 ///
 /// Every node has a signal (a, b): a represents the node as the left element of a pair, b as the right element:
 ///

@@ -49,8 +49,8 @@ class Predictor {
   /// Returns a predictor in the same state, including what it has learned, for use on the same thread. Cheap enough for
   /// beam search: it shares the weights and the workspace of networks and copies on write.
   virtual std::unique_ptr<Predictor> clone() const = 0;
-  /// Whether clones copy megabytes of tables, as clones of learning predictors do. Searches then keep only a few of
-  /// them.
+  /// Returns whether clones copy megabytes of tables, as clones of learning predictors do. Searches then keep only a
+  /// few of them.
   virtual bool clones_are_large() const { return false; }
 
  protected:

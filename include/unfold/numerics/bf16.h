@@ -1,5 +1,5 @@
 #pragma once
-/// Mixed-precision products: bfloat16 operands with float accumulation. Used only on request.
+/// Mixed-precision products: bfloat16 operands with float accumulation. Used only if the caller selects this precision.
 ///
 /// The arithmetic is that of product.h with both operands rounded to bfloat16 (8 bits of significand, to nearest, ties
 /// to even, numbers below 2^-126 to zero):

@@ -60,8 +60,8 @@ class Optimizer {
   /// Implementations of `step` and `visit_state`, called after the order of calls has been checked.
   virtual StepReport take_step(Objective<T>& objective, const Progress& progress, double factor);
   virtual void visit(StateVisitor<T>& visitor);
-  /// Whether only the direction and the control have state per parameter, so that a process can keep only a slice of
-  /// it.
+  /// Returns whether only the direction and the control have state per parameter, so that a process can keep only a
+  /// slice of it.
   virtual bool may_keep_slices() const { return true; }
 
  private:
@@ -83,11 +83,11 @@ std::string canonical_optimizer(std::string_view spec);
 /// Like canonical_optimizer, for a SPEC stored by an earlier version: options added since then get their defaults. A
 /// SPEC that cannot be parsed is returned unchanged.
 std::string canonical_stored_optimizer(const std::string& spec);
-/// Whether the optimizer accepts a step only if the loss of all data did not increase. Late in training, this depends
-/// on the last digits of a float. Throws like make_optimizer.
+/// Returns whether the optimizer accepts a step only if the loss of all data did not increase. Late in training, this
+/// depends on the last digits of a float. Throws like make_optimizer.
 bool compares_losses(std::string_view spec);
 
-/// Whether every step should use the complete data. Throws like make_optimizer.
+/// Returns whether every step should use the complete data. Throws like make_optimizer.
 bool needs_full_batch(std::string_view spec);
 
 using OptimizerHelp = EntryHelp;

@@ -1,5 +1,5 @@
 #pragma once
-/// Number of threads that this process can use.
+/// The number of threads that this process can use.
 
 #include "unfold/base/threads/control_groups.h"
 

@@ -93,7 +93,7 @@ class ExampleSet {
   const FieldColumn& column(std::string_view field) const;
   const std::string& source() const { return source_; }
 
-  /// Whether positions are nodes of trees, with the root last.
+  /// Returns whether positions are nodes of trees, with the root last.
   bool has_trees() const { return !parents_.empty(); }
   /// REQUIRES has_trees().
   Tree tree(Index example) const;
@@ -102,7 +102,7 @@ class ExampleSet {
   /// Returns the maximum number of children of a node.
   Index most_children() const;
 
-  /// Whether positions form grids, row by row.
+  /// Returns whether positions form grids, row by row.
   bool has_grids() const { return !shapes_.empty(); }
   /// Height and width. REQUIRES has_grids().
   std::pair<Index, Index> shape(Index example) const { return shapes_[static_cast<std::size_t>(example)]; }

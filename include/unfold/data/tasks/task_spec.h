@@ -18,7 +18,7 @@ std::unique_ptr<Task> make_task(std::string_view spec, const std::string& folder
 /// The task with only the options that differ from the defaults, in the order of the table. Throws UsageError like
 /// make_task.
 std::string canonical_task(std::string_view spec);
-/// Whether the task reads files. REQUIRES a valid SPEC.
+/// Returns whether the task reads files. REQUIRES a valid SPEC.
 bool task_needs_files(std::string_view spec);
 bool is_task(std::string_view spec);
 

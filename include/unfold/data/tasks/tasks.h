@@ -53,7 +53,7 @@ class Task {
   /// The number of final steps that decide whether a sequence is correct: every class there must be the most probable
   /// one, and every value must be within a squared error of kTolerance.
   virtual Index scored_steps() const { return 1; }
-  /// Whether there is a single target per sequence, at its last step; models may then pool over the sequence.
+  /// Returns whether there is a single target per sequence, at its last step; models may then pool over the sequence.
   virtual bool predicts_once() const { return false; }
   static constexpr double kTolerance = 0.04;
   /// Entropy of the target given the inputs so far, in bits per prediction.

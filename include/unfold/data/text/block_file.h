@@ -37,7 +37,7 @@ class BlockFile {
   /// Throws DataError if a word extends more than one block past the end of its block, and RuntimeFailure if the file
   /// has become shorter.
   TextBlock read(Index block) const;
-  /// Whether words follow the last line end.
+  /// Returns whether words follow the last line end.
   bool ends_within_line() const;
   /// Returns the line number, from 1, of a byte. Reads everything before it.
   Index line_of(Index byte) const;

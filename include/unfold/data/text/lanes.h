@@ -1,6 +1,6 @@
 #pragma once
-/// Lanes read items of different lengths in parallel, window by window. A lane that has finished an item continues with
-/// its next one in the same window, so that windows are full and every position has the same weight.
+/// Lanes: parallel readers of items of different lengths, window by window. A lane that has finished an item continues
+/// with its next one in the same window, so that windows are full and every position has the same weight.
 
 #include <span>
 #include <vector>

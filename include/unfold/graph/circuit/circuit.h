@@ -95,15 +95,15 @@ struct Delay {
   static Delay source_first() { return {Along::source_first, 1}; }
   static Delay source_last() { return {Along::source_last, 1}; }
   static Delay source_start() { return {Along::source_start, 1}; }
-  /// Whether every position of a chain reads the same position: such a link cannot be part of a loop (the plan throws
-  /// UsageError).
+  /// Returns whether every position of a chain reads the same position: such a link cannot be part of a loop (the plan
+  /// throws UsageError).
   bool to_end() const { return along == Along::first || along == Along::last; }
-  /// Whether it reads a chain of a deeper part.
+  /// Returns whether it reads a chain of a deeper part.
   bool crosses() const {
     return along == Along::source_first || along == Along::source_last || along == Along::source_start ||
            along == Along::block;
   }
-  /// Whether it reads toward the leaves of a tree.
+  /// Returns whether it reads toward the leaves of a tree.
   bool reads_children() const {
     return along == Along::child || along == Along::children || along == Along::each_child;
   }

@@ -1,7 +1,7 @@
 #pragma once
-/// Runs a circuit one position at a time, with constant memory and no allocation: for sampling, streaming and coding.
-/// The results are bit-identical to those of the unfolding: the stepper runs the same plan on one row, compiled at the
-/// first step.
+/// A stepper runs a circuit one position at a time, with constant memory and no allocation: for sampling, streaming and
+/// coding. The results are bit-identical to those of the unfolding: the stepper runs the same plan on one row, compiled
+/// at the first step.
 
 #include "unfold/graph/engine/unfolding.h"
 

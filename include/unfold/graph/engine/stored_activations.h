@@ -1,9 +1,9 @@
 #pragma once
-/// The forward values that a backward pass needs, stored in half the memory: activations and the values before the
-/// first position, rounded to bfloat16 (numerics/bf16.h). Outputs are stored exactly because losses read them. As a
-/// result, the rounded activations of a sequence do not depend on how it is divided into windows. Values that can be
-/// reproduced are not stored: the caller supplies inputs and symbols again, and masks are drawn again. Rounding uses
-/// ordinary instructions, so the bits are the same on every processor.
+/// Forward values that a backward pass needs, stored in half the memory: activations and the values before the first
+/// position, rounded to bfloat16 (numerics/bf16.h). Outputs are stored exactly because losses read them. As a result,
+/// the rounded activations of a sequence do not depend on how it is divided into windows. Values that can be reproduced
+/// are not stored: the caller supplies inputs and symbols again, and masks are drawn again. Rounding uses ordinary
+/// instructions, so the bits are the same on every processor.
 
 #include <cstdint>
 #include <vector>

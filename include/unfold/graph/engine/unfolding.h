@@ -178,7 +178,8 @@ class Unfolding {
   /// Reads an input from, or writes an output to, the given rows. Returns false if the signal shares its memory with
   /// others or links read it; then it must be copied.
   bool bind_value(Signal signal, Matrix<T> rows);
-  /// Reads the seed of an output from, or writes the adjoint of an input to, the given rows. Returns false as above.
+  /// Reads the seed of an output from, or writes the adjoint of an input to, the given rows. Returns false like
+  /// bind_value.
   bool bind_adjoint(Signal signal, Matrix<T> rows);
   /// Reads the weights of dense terms from output-major memory [outputs x inputs], and writes their gradients there,
   /// not to the gradient vector (null: the vector). Call `set_parameters` after every change. Throws UsageError if no

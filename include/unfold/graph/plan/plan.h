@@ -130,8 +130,8 @@ class Plan {
   const std::vector<Kept>& kept() const { return kept_; }
   Index state_width() const { return state_width_; }
 
-  /// Whether recomputing windows in the backward pass gives the same bits: every link must run along `previous` inside
-  /// a loop.
+  /// Returns whether recomputing windows in the backward pass gives the same bits: every link must run along `previous`
+  /// inside a loop.
   bool recomputable() const { return recomputable_; }
   bool may_run_as_chain() const { return chain_; }  ///< PlanOptions::chain
   /// Multiply-adds of the forward pass per position (lower bound for benchmarks), and the number of packed loop

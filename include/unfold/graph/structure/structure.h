@@ -65,7 +65,7 @@ class Structure {
   std::vector<Index> rows_seen(const Delay& delay, int depth) const;
   /// Returns whether two sequences refer to the same chain of their source, here or in any deeper part.
   bool shares_sources() const;
-  /// Whether all chains have the same length.
+  /// Returns whether all chains have the same length.
   bool rectangular() const {
     return kind_ == Kind::chains && size(sequence_at(0)) == size(sequence_at(sequences() - 1));
   }

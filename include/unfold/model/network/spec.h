@@ -50,9 +50,9 @@ std::string to_string(const ModelSpec& spec);
 
 /// Applies dropout to a signal, with the kind of mask that the model uses.
 Signal dropped(const ModelSpec& spec, Signal signal, double rate, Circuit& circuit);
-/// Whether the model is linear, without layers (linear.h).
+/// Returns whether the model is linear, without layers (linear.h).
 bool is_linear(const ModelSpec& spec);
-/// Whether a model uses a random graph (option `graph`) and is initialized from symbol frequencies.
+/// Returns whether a model uses a random graph (option `graph`) and is initialized from symbol frequencies.
 bool has_random_graph(const ModelSpec& spec);
 /// The seed of the graph. REQUIRES has_random_graph.
 Index& graph_seed(ModelSpec& spec);

@@ -1,5 +1,5 @@
 #pragma once
-/// Controls: the step length along a direction, and whether a step is accepted.
+/// Controls choose the step length along a direction and decide whether a step is accepted.
 
 #include <memory>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
-/// Directions: how a gradient becomes a parameter update. A direction transforms the gradient with its metric and
-/// memory, and moves the parameters; the control decides the step length (control.h).
+/// Directions convert a gradient to a parameter update. A direction transforms the gradient with its metric and its
+/// state (such as momentum), and moves the parameters; the control decides the step length (control.h).
 
 #include <functional>
 #include <memory>
@@ -28,8 +28,8 @@ class Direction {
   virtual void attach(Objective<T>&) {}
   /// Called after the gradient and before `move`, with the current parameters: computes the metric from the circuit.
   virtual void prepare(Objective<T>&) {}
-  /// parameters -= rate * d, where d is computed from `scale * gradient` and the memory, which advances by one step.
-  /// One pass over memory, divided among the team; the result does not depend on the team size.
+  /// parameters -= rate * d, where d is computed from `scale * gradient` and the state, which advances by one step. One
+  /// pass over memory, divided among the team; the result does not depend on the team size.
   virtual void move(Team& team, std::span<T> parameters, std::span<const T> gradient, double scale, double rate) = 0;
   /// Like `move`, on the device that holds the parameters (graph/engine/backend.h), with the last gradient computed
   /// there. REQUIRES can_update_on_device.

@@ -27,7 +27,8 @@ class BatchChooser {
  public:
   virtual ~BatchChooser() = default;
   virtual std::string_view name() const = 0;  ///< the option that selects the objective, for messages
-  /// Whether all rows of a selected sequence have the same weight, so that losses over whole sequences are supported.
+  /// Returns whether all rows of a selected sequence have the same weight, so that losses over whole sequences are
+  /// supported.
   virtual bool weighs_whole_sequences() const { return false; }
   /// A function of the batch, the parameters and `draw`, independent of the team. The selection for a sequence does not
   /// depend on the other sequences of the batch. Does not keep a reference to the parameters.
