@@ -18,7 +18,7 @@ class MinutesBudget {
 
   void step_took(double seconds);
   void saving_took(double seconds) { saving_seconds_ = seconds; }
-  /// Whether enough steps have been timed for an estimate.
+  /// Returns whether enough steps have been timed for an estimate.
   bool knows_steps() const { return steps_ >= kFewSteps; }
 
   /// Duration of one validation: the last measured one, or an estimate.

@@ -62,7 +62,7 @@ bool is_read_from_outside(const Circuit& circuit, int id) {
          (node.kind == Node::Kind::link && node.delay.crosses());
 }
 
-/// Whether a node is computed only from the inputs of the same position.
+/// Returns whether a node is computed only from the inputs of the same position.
 bool reads_own_position(const Circuit& circuit, int id) {
   if (id < 0) return true;
   const Node& node = circuit.nodes()[at(id)];

@@ -39,7 +39,7 @@ class Watched {
   /// The affine maps that read the inputs. The gradient with respect to their outputs is the gradient with respect to
   /// the contribution of a position.
   const std::vector<Signal>& readers() const { return readers_; }
-  /// Whether no layer reads other positions, as in a bag of words. The readers are then outputs.
+  /// Returns whether no layer reads other positions, as in a bag of words. The readers are then outputs.
   bool is_memoryless() const;
 
  private:

@@ -76,7 +76,7 @@ const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
 /// Features of unseen words at the leaves of a tree.
 const std::vector<const char*> kPartsOfLeaves = {"lower", "prefix3", "suffix3"};
 
-/// Whether the field is predicted from its own past: numbers, the events of a table, or a text.
+/// Returns whether the field is predicted from its own past: numbers, the events of a table, or a text.
 bool reads_own_past(const Examples& examples, const Predicted& head) {
   const ExampleColumn& column = examples.column(head.field);
   if (examples.are_grids() || column.once || head.at_end) return false;
@@ -179,7 +179,7 @@ void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan)
   add_decoder(plan, Problem::generating);
 }
 
-/// Whether a loss predicts numbers that are not standardized: bits and counts.
+/// Returns whether a loss predicts numbers that are not standardized: bits and counts.
 bool wants_raw_numbers(const std::string& loss) { return loss.starts_with("bernoulli") || loss.starts_with("poisson"); }
 
 bool all_bits(const ExampleColumn& column) {
@@ -356,7 +356,7 @@ void report_reader_notes(const Examples& examples, Reporter& reporter) {
 
 namespace {
 
-/// Whether any predicted symbol is known.
+/// Returns whether any predicted symbol is known.
 bool predicts_known(const ExampleSet& part, const std::string& field) {
   const std::vector<Symbol>& symbols = part.column(field).symbols;
   if (part.data().field(field).once) return std::ranges::any_of(symbols, [](Symbol s) { return s != kNoSymbol; });
@@ -537,7 +537,7 @@ constexpr Index kMostWholePositions = 2'000'000;
 /// Steps after which an optimizer that detects its convergence is stopped.
 constexpr double kUntilConverged = 1000;
 
-/// Whether the network reads fields that are derived in this way (data/examples/derived.h).
+/// Returns whether the network reads fields that are derived in this way (data/examples/derived.h).
 bool reads_derived(const FieldPlan& plan, std::string_view how) {
   const std::string ending = fmt::format(".{}", how);
   return std::ranges::any_of(plan.layout.reads,
@@ -601,7 +601,7 @@ void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings&
   s.predict = joined(all);
 }
 
-/// Whether only a target is predicted, symbol by symbol, and no numbers, unaligned labels or stops.
+/// Returns whether only a target is predicted, symbol by symbol, and no numbers, unaligned labels or stops.
 bool finds_by_symbols(const FieldPlan& plan) {
   const std::string& loss = plan.layout.heads.front().loss;
   return plan.layout.heads.size() == 1 && (loss.empty() || loss == "softmax");

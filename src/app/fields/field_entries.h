@@ -14,8 +14,8 @@ namespace unfold {
 std::string entry_text(const ExampleColumn& column, Index entry);
 /// Like entry_text, as a TSV cell (escape_cell in printable.h).
 std::string entry_cell(const ExampleColumn& column, Index entry);
-/// Like entry_text, as JSON: a string, a number, a list of numbers, or null. Whole numbers are written without a
-/// decimal point.
+/// Like entry_text, as JSON: a string, a number, a list of numbers, or null. Integers are written without a decimal
+/// point.
 nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry);
 /// Returns the cell of running text that was split into the positions of an example; std::nullopt for columns with
 /// other entries.

@@ -45,7 +45,7 @@ void restore_empty_cells(Examples& examples) {
   }
 }
 
-/// Whether each row of the table is an example with a separate text.
+/// Returns whether each row of the table is an example with a separate text.
 bool rows_are_examples(const ReaderOptions& options) {
   return std::ranges::any_of(options.schema.types,
                              [](const auto& stated) { return stated.second.type == ColumnType::text; });

@@ -12,7 +12,7 @@ namespace unfold {
 
 bool is_of_crf(const std::string& model);
 
-/// Whether the SPEC of a model is `crf` with the option `template`.
+/// Returns whether the SPEC of a model is `crf` with the option `template`.
 bool names_template(const std::string& model);
 
 /// `crf:template=FILE`: the templates of the file replace `read`, and the option is removed; templates of transitions

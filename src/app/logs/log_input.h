@@ -61,7 +61,7 @@ class LogInput {
   /// Returns whether `next` can return without waiting for input.
   bool ready() const { return source_ != nullptr && source_->ready(); }
   const LogInputPosition& position() const { return position_; }
-  /// Whether the last line is the first one of a file; `position` before it had a different file.
+  /// Returns whether the last line is the first one of a file; `position` before it had a different file.
   bool began_file() const { return began_file_; }
   const std::string& file() const { return pieces_[piece_].path; }  ///< of the last line
   const std::string& carry() const { return carry_; }               ///< of the last line

@@ -166,7 +166,8 @@ Frame frame_of(const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
   return frame;
 }
 
-/// Whether all values are positive and span so wide a range that a linear axis would flatten all but the largest.
+/// Returns whether all values are positive and span so wide a range that a linear axis would flatten all but the
+/// largest.
 bool spans_orders(const std::vector<Curve>& curves) {
   constexpr double kFar = 30;
   double low = std::numeric_limits<double>::infinity(), high = 0;
@@ -294,7 +295,7 @@ namespace {
 
 constexpr double kBarStep = 24, kBarsAcross = 400;
 
-/// Whether bars that start at 0 would have almost the same length.
+/// Returns whether bars that start at 0 would have almost the same length.
 bool alike(const std::vector<Bar>& bars) {
   constexpr double kNear = 0.8;
   double low = std::numeric_limits<double>::infinity(), high = 0;

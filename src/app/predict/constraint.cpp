@@ -46,7 +46,7 @@ std::size_t find_head(const NetworkModel<T>& model, std::string_view& text) {
       fmt::format("--constraint: the field is ambiguous; use FIELD={} with one of the fields {}", text, fields));
 }
 
-/// Whether an input is derived from a field in any way.
+/// Returns whether an input is derived from a field in any way.
 bool is_made_of(const std::string& read, const std::string& field) {
   const std::string name = parse_read(read).field;
   if (name == field) return true;

@@ -132,7 +132,7 @@ class PathForecaster {
     Signal signal;
   };
 
-  /// Whether some head has no means and quantiles because the numbers of its vectors depend on each other.
+  /// Returns whether some head has no means and quantiles because the numbers of its vectors depend on each other.
   bool only_draws() const {
     return std::ranges::any_of(model_.network().heads, [](const Head<T>& head) {
       return head.loss->template as<VectorDensity<T>>() != nullptr;

@@ -191,7 +191,7 @@ class TableWriter {
     }
   }
 
-  /// Whether examples are sequences of rows, separated by empty lines.
+  /// Returns whether examples are sequences of rows, separated by empty lines.
   bool has_runs() const { return !by_example_; }
 
   /// Each row of a table as an object.
@@ -241,9 +241,10 @@ class TableWriter {
   }
 
  private:
-  /// Whether to show the nodes of trees, numbered from 1 in each tree, with the number of the parent (0 for the root).
+  /// Returns whether to show the nodes of trees, numbered from 1 in each tree, with the number of the parent (0 for the
+  /// root).
   bool shows_parents() const { return examples_.are_trees() && !by_example_; }
-  /// Whether to show the coordinates of a position in its grid, from 1.
+  /// Returns whether to show the coordinates of a position in its grid, from 1.
   bool shows_places() const { return examples_.are_grids() && !by_example_; }
 
   /// A sequence of numbers does not fit into the single cell of an example.
@@ -652,7 +653,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
   }
 }
 
-/// Whether --probabilities adds columns for classes, tags or hidden states.
+/// Returns whether --probabilities adds columns for classes, tags or hidden states.
 template <class T>
 bool has_probabilities(const NetworkModel<T>& model) {
   return std::ranges::any_of(model.network().heads, [&](const Head<T>& head) {

@@ -28,7 +28,7 @@ std::vector<std::string> schema_reads(const Examples& examples, const std::vecto
                                       bool own_past);
 /// Replaces names of dates by the names of their parts.
 std::vector<std::string> with_date_parts(const Examples& examples, const std::vector<std::string>& reads);
-/// Whether a field is computed from a date, which is known in advance.
+/// Returns whether a field is computed from a date, which is known in advance.
 bool is_part_of_date(const Examples& examples, std::string_view field);
 
 /// Stores the group and the order that the reader chose, so that further files are read in the same way.

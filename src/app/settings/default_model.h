@@ -28,8 +28,8 @@ std::string choose_default_model(TrainSettings& settings, const Given& given, In
 /// A text is small if its default epochs amount to fewer updates than this.
 inline constexpr Index kFewestUpdates = 600;
 
-/// Whether the default epochs of a text of `symbols` symbols are fewer than kFewestUpdates updates: a list of 300 names
-/// has 20. Only windows of the same network are counted as updates, not whole texts or sequences.
+/// Returns whether the default epochs of a text of `symbols` symbols are fewer than kFewestUpdates updates: a list of
+/// 300 names has 20. Only windows of the same network are counted as updates, not whole texts or sequences.
 bool is_small_text(const TrainSettings& settings, Index symbols);
 
 /// Sets the defaults of a small text: small batches, kFewestUpdates updates or more, an end of training when validation

@@ -130,7 +130,7 @@ bool may_be_given(const OptionRow& row, const TrainSettings& s) {
   return !is_of(row, &TrainSettings::symbols) || !has_fields(s) || readers().get(*s.format).has_texts;
 }
 
-/// Whether the setting is only for models that are trained by gradients. A memory limit also bounds counting.
+/// Returns whether the setting is only for models that are trained by gradients. A memory limit also bounds counting.
 bool needs_gradients(const OptionRow& row, const TrainSettings& s) {
   return row.by_gradient && !(is_of(row, &RunSettings::memory_limit) && is_counted_model(s.model));
 }
@@ -210,7 +210,7 @@ std::string remark_on_text(const TrainSettings& s, std::string_view option) {
                      s.data.front(), option, guess.format, guess.format, guess.why);
 }
 
-/// Whether the extension of a file allows running text, including logs, which are a special form of text.
+/// Returns whether the extension of a file allows running text, including logs, which are a special form of text.
 bool may_be_text(const std::string& file) {
   const std::span<const std::string_view> named = formats_of_name(file);
   return named.empty() || named.front() == kLogFormat;

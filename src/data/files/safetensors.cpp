@@ -324,7 +324,7 @@ void for_each_step(std::string_view stretch, const FileBytes& file, const Use& u
   }
 }
 
-/// Whether the header says that the file was written with a key.
+/// Returns whether the header says that the file was written with a key.
 bool has_tag(std::string_view header) {
   constexpr std::size_t kAt = kChecksumStart.size() + kChecksumDigits;
   return header.starts_with(kChecksumStart) && header.size() >= kAt + kMacStart.size() + kMacDigits &&

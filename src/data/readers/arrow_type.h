@@ -67,7 +67,7 @@ struct ArrowCell {
 /// REQUIRES: the entry is present.
 ArrowCell arrow_cell(const ArrowType& type, const ArrowArray& array, Index i);
 
-/// The decimal text of a whole number in two's complement, little-endian, divided by 10^scale.
+/// The decimal text of an integer in two's complement, little-endian, divided by 10^scale.
 std::string decimal_text(const unsigned char* bytes, Index size, Index scale);
 
 }  // namespace unfold

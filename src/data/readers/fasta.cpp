@@ -115,7 +115,7 @@ void FastaPass::skip_qualities() {
   file_.ends.push_back(static_cast<Index>(file_.letters.size()));
 }
 
-/// Whether every line except headers consists of letters. An incomplete last line is checked like the others.
+/// Returns whether every line except headers consists of letters. An incomplete last line is checked like the others.
 bool lines_look_like_fasta(std::string_view bytes) {
   Index headers = 0, letters = 0;
   for (ReaderLines lines(strip_bom(bytes)); lines.next();) {
@@ -131,8 +131,8 @@ bool lines_look_like_fasta(std::string_view bytes) {
   return headers > 0 && letters > 0;
 }
 
-/// Whether the sample begins with a record of header, letters, plus sign, and as many qualities; the first record is
-/// sufficient.
+/// Returns whether the sample begins with a record of header, letters, plus sign, and as many qualities; the first
+/// record is sufficient.
 bool lines_look_like_fastq(std::string_view bytes) {
   std::string_view first[4];
   ReaderLines lines(strip_bom(bytes));

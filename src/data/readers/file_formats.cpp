@@ -45,7 +45,7 @@ std::vector<std::size_t> shown_lines(const DataSample& sample) {
   return shown;
 }
 
-/// Whether one of the first words is a time with seconds, a date with a time, or a Unix time with a fraction.
+/// Returns whether one of the first words is a time with seconds, a date with a time, or a Unix time with a fraction.
 bool begins_with_time(std::string_view line) {
   constexpr std::size_t kFirstWords = 5, kShortestTime = 7;
   std::vector<std::string_view> words;

@@ -63,10 +63,10 @@ class LogScanner {
 /// The label of normal lines in labeled logs.
 inline constexpr std::string_view kNormalLabel = "-";
 
-/// Whether the first column of a log holds labels, as in supercomputer logs: in the first thousand lines it is `-` at
-/// least once and otherwise one word of capital letters, digits and underscores.
+/// Returns whether the first column of a log holds labels, as in supercomputer logs: in the first thousand lines it is
+/// `-` at least once and otherwise one word of capital letters, digits and underscores.
 bool begins_with_labels(std::string_view text);
-/// Whether a line may begin with such a label.
+/// Returns whether a line may begin with such a label.
 bool begins_with_label(std::string_view line);
 
 /// The templates of all lines, one per line.

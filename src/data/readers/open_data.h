@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// Whether the name ends in .png, .pgm, .ppm or .pnm, the formats with one image per file.
+/// Returns whether the name ends in .png, .pgm, .ppm or .pnm, the formats with one image per file.
 bool is_image_name(std::string_view name);
 
 /// Returns whether an input is the list that open_data created for a folder, not a file with that name.

@@ -29,7 +29,7 @@ bool is_conllu_word(std::string_view line) {
   return cells.size() == kConlluColumns && is_conllu_id(cells[0]);
 }
 
-/// Whether a line holds entries, as opposed to a document mark or a column header.
+/// Returns whether a line holds entries, as opposed to a document mark or a column header.
 bool is_columns_data(std::string_view line) {
   const std::string_view shown = without_blanks(line);
   return !shown.empty() && !shown.starts_with(kDocumentStart) && !shown.starts_with(kColumnsHeader);

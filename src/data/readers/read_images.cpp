@@ -215,7 +215,7 @@ class ImageList {
 };
 
 /// Interprets arrays as images: [H, W] is one image; [N, H, W] and [N, H, W, C] are N images; additional arrays [N] and
-/// [N, m] give one entry per image. "label" holds whole numbers, which are labels.
+/// [N, m] give one entry per image. "label" holds integers, which are labels.
 class ImageArrays {
  public:
   ImageArrays(const Input& input) : arrays_(read_npy_arrays(input)) { examples_.source = input.name(); }

@@ -168,7 +168,7 @@ class TreeTexts {
   Index number_ = 0;
 };
 
-/// Whether the top bracket has no label, as in the Penn Treebank, where empty lines may separate trees.
+/// Returns whether the top bracket has no label, as in the Penn Treebank, where empty lines may separate trees.
 bool has_bare_top(std::string_view tree) {
   tree = without_blanks(tree);
   return tree.starts_with('(') && without_blanks(tree.substr(1)).starts_with('(');

@@ -63,7 +63,7 @@ struct UnitCell {
 /// Recognizes percent signs, currency and common units of measurement. Numbers without a unit have none.
 UnitCell split_unit(std::string_view text);
 
-/// Whether a cell of this shape is a number under the convention.
+/// Returns whether a cell of this shape is a number under the convention.
 bool admits(const NumberConvention& convention, NumberShape shape);
 /// Returns whether a `point_three` or `comma_three` is read with a thousands separator; false for other shapes.
 bool reads_as_grouped(const NumberConvention& convention, NumberShape shape);

@@ -196,7 +196,7 @@ class HeaderRule {
     return nullptr;
   }
 
-  /// Whether the first row is the header that pandas writes for columns without names: ",0,1".
+  /// Returns whether the first row is the header that pandas writes for columns without names: ",0,1".
   bool numbers_columns() const {
     if (columns_ < 2 || rows_.size() < kRowsOfCount || !head()[0].empty()) return false;
     for (std::size_t c = 1; c < columns_; ++c)
@@ -204,7 +204,7 @@ class HeaderRule {
     return true;
   }
 
-  /// Whether a column has numbers or dates below the first row.
+  /// Returns whether a column has numbers or dates below the first row.
   bool typed_below(std::size_t c) const {
     Index entries = 0, typed = 0;
     for (std::size_t r = 1; r < rows_.size(); ++r) {
@@ -227,7 +227,7 @@ class HeaderRule {
     return true;
   }
 
-  /// Whether a column without a name counts the rows from 0 or 1.
+  /// Returns whether a column without a name counts the rows from 0 or 1.
   bool row_numbers() const {
     for (std::size_t c = 0; c < columns_; ++c) {
       if (!head()[c].empty()) continue;

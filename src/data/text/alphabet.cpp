@@ -107,7 +107,7 @@ void require_entry(const std::string& text) {
   if (text.empty() || find_invalid_utf8(text) >= 0) fail_symbol(text, "is empty or not valid UTF-8");
 }
 
-/// Whether symbols are looked up by their text instead of by byte or code point.
+/// Returns whether symbols are looked up by their text instead of by byte or code point.
 bool by_text(SymbolKind kind) { return kind == SymbolKind::words || kind == SymbolKind::entries; }
 
 }  // namespace

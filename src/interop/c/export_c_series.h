@@ -10,7 +10,7 @@
 
 namespace unfold {
 
-/// Whether the features of a model are random kernels.
+/// Returns whether the features of a model are random kernels.
 template <class T>
 bool reads_whole_series(const NetworkModel<T>& model);
 

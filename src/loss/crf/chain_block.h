@@ -19,7 +19,7 @@ class ScaledTransitions {
  public:
   /// Impossible scores (-inf) become 0.
   explicit ScaledTransitions(const ChainScores& scores);
-  /// Whether the finite scores lie within kSpread of each other, for transitions, start and stop each.
+  /// Returns whether the finite scores lie within kSpread of each other, for transitions, start and stop each.
   bool suits() const { return suits_; }
 
   /// Largest difference of scores that are compared with each other. A prefix that underflows is smaller than another
@@ -31,7 +31,7 @@ class ScaledTransitions {
   double weight(Index i, Index j) const { return weights_[at(i * labels_ + j)]; }
   const PackedMatrix<double>& forward() const { return forward_; }
   const PackedMatrix<double>& backward() const { return backward_; }
-  /// Padded with zeros to a whole number of lanes, like the columns of the two matrices above.
+  /// Padded with zeros to a multiple of the lanes, like the columns of the two matrices above.
   const std::vector<double>& start() const { return start_; }
   const std::vector<double>& stop() const { return stop_; }
 

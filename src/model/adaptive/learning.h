@@ -31,10 +31,10 @@ double learner_memory(std::string_view spec, const Alphabet& alphabet);
 
 /// Returns the canonical form of the SPEC of such a model.
 std::string canonical_learner(std::string_view spec);
-/// Whether it is or contains a recurrent network, whose time grows with the alphabet. REQUIRES a valid SPEC.
+/// Returns whether it is or contains a recurrent network, whose time grows with the alphabet. REQUIRES a valid SPEC.
 bool has_network(std::string_view spec);
-/// Whether a fitted model of this name is created by reading the data once and can continue to learn: `ppm`, `ctw`,
-/// `cm`, `dna`, `mix`.
+/// Returns whether a fitted model of this name is created by reading the data once and can continue to learn: `ppm`,
+/// `ctw`, `cm`, `dna`, `mix`.
 bool is_learner(std::string_view name);
 /// The options of a model of this name, for help texts; none for `mix`.
 std::vector<OptionHelp> learner_options(std::string_view name);

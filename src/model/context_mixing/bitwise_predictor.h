@@ -42,7 +42,7 @@ class BitTree {
   Index first(BitPath path, int depth) const {
     return static_cast<Index>(path ^ (BitPath{1} << depth)) << (bits_ - depth);
   }
-  /// Whether both children contain symbols.
+  /// Returns whether both children contain symbols.
   bool open(BitPath path, int depth) const {
     return first(path, depth) + (Index{1} << (bits_ - depth - 1)) < alphabet_;
   }

@@ -59,7 +59,7 @@ class Automaton {
   /// The smallest and largest number of symbols from a state (not kDead) to an accepting state.
   Index least(Index state) const { return least_[at(state)]; }
   Index most(Index state) const { return most_[at(state)]; }
-  /// Whether no symbol may follow.
+  /// Returns whether no symbol may follow.
   bool ends(Index state) const { return most_[at(state)] == 0; }
 
   /// The allowed continuations after the given symbols; empty if no allowed sequence begins with them.

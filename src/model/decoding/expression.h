@@ -48,7 +48,7 @@ struct ExpressionOptions {
 
 Automaton compile_expression(std::string_view text, const Alphabet& alphabet, const ExpressionOptions& options = {});
 
-/// Whether all symbols except the given ones are single characters.
+/// Returns whether all symbols except the given ones are single characters.
 bool spells_characters(const Alphabet& alphabet, const std::vector<Symbol>& without = {});
 
 }  // namespace unfold

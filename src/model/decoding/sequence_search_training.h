@@ -13,8 +13,8 @@
 
 namespace unfold {
 
-/// Whether --objective applies to whole sequences of the network: it reads the symbols that it predicts, and predicts
-/// their end.
+/// Returns whether --objective applies to whole sequences of the network: it reads the symbols that it predicts, and
+/// predicts their end.
 template <class T>
 bool supports_sequence_objectives(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends);
 

@@ -71,7 +71,7 @@ class TargetSearch {
   };
   using LogP = std::span<const std::vector<double>>;
 
-  /// Whether log p of the true sequence is needed in addition to the search, which may drop it.
+  /// Returns whether log p of the true sequence is needed in addition to the search, which may drop it.
   bool follows_truth() const {
     return objective_.kind == SequenceObjective::Kind::margin || objective_.kind == SequenceObjective::Kind::risk;
   }

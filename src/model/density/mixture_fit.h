@@ -15,10 +15,10 @@
 
 namespace unfold {
 
-/// Whether a SPEC names a mixture: gaussian-mixture or bernoulli-mixture.
+/// Returns whether a SPEC names a mixture: gaussian-mixture or bernoulli-mixture.
 bool names_mixture(std::string_view spec);
-/// Whether it names a mixture that is fitted by expectation-maximization, not by gradients. Throws UsageError for
-/// invalid options.
+/// Returns whether it names a mixture that is fitted by expectation-maximization, not by gradients. Throws UsageError
+/// for invalid options.
 bool is_fitted_mixture(std::string_view spec);
 /// Returns the SPEC of a mixture that is trained by gradients.
 std::string by_gradients(std::string_view spec);

@@ -29,8 +29,8 @@ double unsquash(double x, double low, double high) {
   return r / std::sqrt(1 - r * r);
 }
 
-/// Whether the roots of 1 + c_1 z + ... + c_n z^n, given by the reversed polynomial z^n + c_1 z^{n-1} + ... + c_n, lie
-/// within the unit circle, up to 1e-6 (the recursion of Schur and Cohn).
+/// Returns whether the roots of 1 + c_1 z + ... + c_n z^n, given by the reversed polynomial z^n + c_1 z^{n-1} + ... +
+/// c_n, lie within the unit circle, up to 1e-6 (the recursion of Schur and Cohn).
 bool roots_within_unit_circle(std::vector<double> c) {
   double factor = 1;
   for (double& x : c) x *= factor *= 1 - 1e-6;
@@ -48,8 +48,8 @@ bool roots_within_unit_circle(std::vector<double> c) {
   return true;
 }
 
-/// Whether forecasts forget the initial states: the roots of the characteristic polynomial of the error recursion
-/// (Hyndman et al. 2008, chapter 10) are within the unit circle.
+/// Returns whether forecasts forget the initial states: the roots of the characteristic polynomial of the error
+/// recursion (Hyndman et al. 2008, chapter 10) are within the unit circle.
 bool forecastable(const EtsForm& form, Index period, double alpha, double beta, double gamma, double phi) {
   if (form.season == EtsSeason::none) return true;  // implied by the limits of the parameters
   const std::size_t m = at(period);

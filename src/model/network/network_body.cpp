@@ -276,8 +276,8 @@ Signal add_merges(const ModelSpec& spec, const Layers& layers, Circuit& circuit)
   return circuit.affine("merges", 2 * kMergeSize, {{"M", layers.last.front()}});
 }
 
-/// Whether a field over grids is both read and predicted, so that a position must not see itself. Throws UsageError if
-/// the model does not support that.
+/// Returns whether a field over grids is both read and predicted, so that a position must not see itself. Throws
+/// UsageError if the model does not support that.
 bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout) {
   const auto is_read = [&](const HeadSpecification& head) {
     return std::ranges::find(layout.reads, head.field) != layout.reads.end();

@@ -237,7 +237,7 @@ Signal normalised(const std::vector<Signal>& signals, Circuit& circuit) {
   return joined(result, circuit);
 }
 
-/// Whether the output of a layer has the size of its input, so that it can be added.
+/// Returns whether the output of a layer has the size of its input, so that it can be added.
 bool is_residual_layer(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, const Circuit& circuit) {
   if (spec.residual == Residual::none) return false;
   if (layer > 1) return true;

@@ -68,7 +68,8 @@ struct Transducer<T>::Body {
     if (options.allowed->empty()) throw UsageError("the expression allows no target");
   }
 
-  /// Whether a target followed by a symbol can still be completed to an allowed one; sets the automaton state after it.
+  /// Returns whether a target followed by a symbol can still be completed to an allowed one; sets the automaton state
+  /// after it.
   bool can_extend(const Growing& target, Symbol symbol, const TransduceOptions& options, Index& state) const {
     if (options.allowed == nullptr) return true;
     if (symbol == decoder.end()) return options.allowed->accepts(target.state);

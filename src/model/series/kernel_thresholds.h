@@ -9,7 +9,7 @@
 
 namespace unfold {
 
-/// Whether the model consists of random kernels.
+/// Returns whether the model consists of random kernels.
 bool has_random_kernels(const ModelSpec& spec);
 /// Sets the typical length to the median length of the examples, unless it is known. REQUIRES has_random_kernels, at
 /// least one example.

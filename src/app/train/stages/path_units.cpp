@@ -34,7 +34,7 @@ std::string chains_without_paths(const Circuit& circuit, const ModelSpec& model)
   return pairs ? "a source and a target are two sequences" : "";
 }
 
-/// Whether the circuit pools the positions of a sequence by operations other than sums over paths.
+/// Returns whether the circuit pools the positions of a sequence by operations other than sums over paths.
 bool pools_without_paths(const Circuit& circuit) {
   return std::ranges::any_of(circuit.nodes(), [](const Node& node) {
     return node.kind == Node::Kind::map && node.name.starts_with("pool/") && !map_info(node.map).homogeneous;

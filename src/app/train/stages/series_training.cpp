@@ -22,7 +22,7 @@ std::string with_training_length(const std::string& spec, const ExampleSet& trai
 
 namespace {
 
-/// The recurrent network among the candidates.
+/// SPEC of the recurrent network among the candidates.
 constexpr const char* kSeriesNetwork = "bilstm:64,dropout=0.3";
 
 }  // namespace
