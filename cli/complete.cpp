@@ -171,7 +171,7 @@ ExitCode Complete::complete_vectors() const {
   return ExitCode::success;
 }
 
-/// Whether an option requires the constrained search.
+/// Returns whether an option requires the constrained search.
 bool Complete::is_matched() const {
   return options_.any_given(match_.allowed.match, match_.allowed.words, match_.allowed.least, match_.search.prove,
                             match_.expansions, match_.search.groups, match_.search.diversity, match_.wants_probability);

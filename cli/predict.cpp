@@ -243,7 +243,7 @@ void Predict::check_drawing() const {
   options_.refuse("requires sampling: --ahead K, or --sample for a model that reads a source", request_.samples, seed_);
 }
 
-/// Whether a path is a regular file, but not a model.
+/// Returns whether a path is a regular file, but not a model.
 bool is_other_file(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error) && !looks_like_model(path);
