@@ -256,7 +256,7 @@ TEST_F(FieldsTest, empty_column_is_missing_in_every_given_file) {
     EXPECT_EQ(count_lines(output_of({"predict", run_, first, second})), 122);
   }
   expect_failure({"train", full, none, "--out", run_, "--read", "load,note", "--predict", "load", "--overwrite"}, 3,
-                 "field note: " + full + " contains texts (\"a\" in line 2), and " + none +
+                 "field note: " + full + " contains strings (\"a\" in line 2), and " + none +
                      " contains numbers (0 in line 2); leave entries empty that are not numbers");
 }
 

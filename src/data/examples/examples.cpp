@@ -103,7 +103,8 @@ bool reads_as_number(const std::string& text) {
   return error == std::errc() && stopped == end;
 }
 
-/// Describes a column for messages: "b.csv holds texts ("door open" in line 3)", with the first entry that shows it.
+/// Describes a column for messages: "b.csv contains strings ("door open" in line 3)", with the first entry that shows
+/// it.
 std::string what_holds(const Examples& examples, const ExampleColumn& column) {
   Index shown = 0;
   while (!is_value(column, shown)) ++shown;
@@ -116,7 +117,7 @@ std::string what_holds(const Examples& examples, const ExampleColumn& column) {
       column.is_text() ? fmt::format("\"{}\"", column.texts[at(shown)]) : fmt::format("{}", column.numbers[at(shown)]);
   const std::vector<Index>& lines = column.once ? examples.example_lines : examples.lines;
   const std::string line = lines.empty() || column.source ? "" : fmt::format(" in line {}", lines[at(shown)]);
-  return fmt::format("{} contains {} ({}{})", examples.source, column.is_text() ? "texts" : "numbers", entry, line);
+  return fmt::format("{} contains {} ({}{})", examples.source, column.is_text() ? "strings" : "numbers", entry, line);
 }
 
 /// Converts a column of two files to strings, or to numbers, in both.

@@ -195,10 +195,10 @@ class JsonlReader {
         std::all_of(value.begin(), value.end(), [](const JsonValue& entry) { return entry.is_number(); })) {
       return static_cast<Index>(value.size());
     }
-    refuse(
-        fmt::format("\"{}\" must be a text, a number, or a list of texts, numbers or lists of numbers; use null for a "
-                    "missing entry",
-                    key));
+    refuse(fmt::format(
+        "\"{}\" must be a string, a number, or a list of strings, numbers or lists of numbers; use null for a "
+        "missing entry",
+        key));
   }
 
   Index width_of_list(const std::string& key, const JsonValue& list) const {
@@ -284,7 +284,7 @@ std::string guess_jsonl(const DataSample& sample) {
 ReaderEntry jsonl_reader() {
   return {.name = "jsonl",
           .help =
-              "one JSON object per line: lists are fields with one entry per position, texts and numbers fields with "
+              "one JSON object per line: lists are fields with one entry per position, strings and numbers fields with "
               "one entry per example",
           .guess = guess_jsonl,
           .read = read_jsonl,

@@ -64,7 +64,7 @@ Examples read_records(const Input& input, const ReaderOptions& options) {
     for (const auto& [key, value] : object.items()) {
       if (value.is_structured())
         throw_data_error(text.source(), lines.number(),
-                         fmt::format("\"{}\" is a list or an object, but a row has texts, numbers, true, false and "
+                         fmt::format("\"{}\" is a list or an object, but a row has strings, numbers, true, false and "
                                      "null; --format jsonl reads lists",
                                      key));
       const auto [place, is_new] = places.try_emplace(key, columns.size());

@@ -154,7 +154,7 @@ ExampleColumn number_column(const std::string& source, std::string name, const s
     if (number.kind == NumberText::Kind::none) {
       throw_data_error(
           source, i < lines.size() ? lines[i] : 0,
-          fmt::format("\"{}\" in column {} is not a number; read the column as texts or leave the entry empty",
+          fmt::format("\"{}\" in column {} is not a number; read the column as strings or leave the entry empty",
                       texts[i], column.name));
     }
     column.numbers.push_back(number.value);

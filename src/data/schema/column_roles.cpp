@@ -93,7 +93,7 @@ class RoleAssignment {
                  fmt::format("the text of a row is {}; state --read {} to read this column "
                              "instead",
                              escape_cell(text_->name, 40), column.name));
-    set(column, ColumnRole::left_out, "texts in the rows of a series" + state);
+    set(column, ColumnRole::left_out, "text in the rows of a series" + state);
   }
 
   /// Returns the column whose entries are the examples: a text that is predicted or read; the first one with words.

@@ -174,7 +174,7 @@ class SchemaInference::State {
     column.class_labels = false;
     column.least.reset();
     column.stated = true;
-    if (numbers) column.type_reason = "texts in memory";
+    if (numbers) column.type_reason = "strings in memory";
   }
 
   /// Decides the layout from the first bytes and prepares the columns.

@@ -175,7 +175,7 @@ class HeaderRule {
     if (columns_ == 1) {
       const bool known = is_known_name(head()[0]) && stand_alone();
       return {known, known ? fmt::format("\"{}\" is a usual name of a column", head()[0])
-                           : "the only column has texts from row 1 on"};
+                           : "the only column has text from row 1 on"};
     }
     if (!stand_alone()) return {false, "a cell of row 1 occurs again below it"};
     for (std::size_t c = 0; c < columns_; ++c) {

@@ -54,7 +54,7 @@ CrfWeights texts_of(const std::string& name, const NetworkModel<T>& model) {
   for (const std::string& read : reads) {
     const Alphabet& alphabet = *model.data().field(parse_read(read).field).alphabet;
     if (alphabet.kind() == SymbolKind::hashed)
-      refuse_model(name, model, "its feature values are hashed, so their texts are not stored");
+      refuse_model(name, model, "its feature values are hashed, so the original strings are not stored");
     for (Symbol x = 0; x < alphabet.size(); ++x)
       for (Index pair = listing->begin[at(first + x)]; pair < listing->begin[at(first + x + 1)]; ++pair)
         crf.add(read, std::string(alphabet.text(x)), listing->outputs_of[at(pair)], weights[at(pair)]);

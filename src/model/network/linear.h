@@ -34,7 +34,7 @@ struct LinearOptions {
 template <class Visitor>
 void describe(Visitor& v, LinearOptions& o) {
   v("cut", o.cut, "minimum count of a text in training to have weights", at_least(1));
-  v("hash", o.hash, "hash bits: the texts of each input share 2^bits rows of weights; 0: no hashing",
+  v("hash", o.hash, "hash bits: the strings of each input share 2^bits rows of weights; 0: no hashing",
     range(0, Alphabet::kMostHashBits));
   v("all", o.all, "weights for all labels, not only for those that occurred with a text");
   v.add({.name = "steps",

@@ -261,7 +261,7 @@ void require_fitting_cell(const ModelSpec& spec, const DataSpecification& data) 
       "model {} reads {}, but the data are {}; use one of {}{}", to_string(spec),
       positions_of(own.reads_trees(), own.reads_grids()), positions_of(data.trees, data.grids), fmt::join(names, ", "),
       own.reads_trees()   ? ", or use trees (--format trees)"
-      : own.reads_grids() ? ", or use images (--format images) or texts as grids (--format grids)"
+      : own.reads_grids() ? ", or use images (--format images) or text as grids (--format grids)"
                           : ""));
 }
 

@@ -339,7 +339,7 @@ TEST(SeveralFiles, column_of_mixed_kind_matters_only_if_read) {
   EXPECT_THAT(
       message,
       HasSubstr(
-          "field note: a.csv contains numbers (17 in line 2), and b.csv contains texts (\"door open\" in line 3); "));
+          "field note: a.csv contains numbers (17 in line 2), and b.csv contains strings (\"door open\" in line 3); "));
   EXPECT_THAT(message, HasSubstr("--read"));
   const std::vector<Index> last = {2};
   EXPECT_THROW(specify(subset(both, last), {.reads = {"note"}, .predicts = {"load"}}, "table"), DataError);

@@ -69,8 +69,8 @@ TEST(JsonlReader, invalid_jsonl_is_rejected_with_its_line) {
   refused("{\"x\": [[1], 2]}\n", "entries of different kinds");
   refused("{\"x\": []}\n", "data: line 1: \"x\" is empty");
   refused("{\"x\": [1], \"text\": \"\"}\n", "line 1: \"text\" is empty");
-  refused("{\"x\": {\"y\": 1}}\n", "\"x\" must be a text, a number, or a list");
-  refused("{\"x\": [[]]}\n", "\"x\" must be a text, a number, or a list");
+  refused("{\"x\": {\"y\": 1}}\n", "\"x\" must be a string, a number, or a list");
+  refused("{\"x\": [[]]}\n", "\"x\" must be a string, a number, or a list");
   refused("{\"x\": [1]}\n[1]\n", "data: line 2: not a JSON object");
   refused("{\"x\": [1]}\n{\"x\": [NaN]}\n", "data: line 2: not valid JSON");
   refused("{\"x\": [1]}\n{\"y\": 1}\n", "data: line 2: there is no list and no text");
