@@ -1,6 +1,12 @@
 #pragma once
 /// A predictor gives the distribution of the next symbol and observes the symbol that occurred. Evaluation, scores,
 /// sampling, beam search and coding are written against this interface, for recurrent and classical models alike.
+///
+///   double bits = 0;
+///   for (Symbol s : symbols) {
+///     bits += predictor.surprisal(s) / std::log(2.0);   // before the symbol is observed
+///     predictor.observe(s);
+///   }
 
 #include <memory>
 #include <span>

@@ -2,6 +2,10 @@
 /// An optimizer: a direction, a control and a schedule, created from a SPEC such as
 /// `adam:rate=0.002,clip=1,schedule=cosine`.
 /// The registry is an explicit list; each entry describes its options once.
+///
+///   auto optimizer = make_optimizer<float>("adam:rate=0.002,clip=1", parameters.size());
+///   optimizer->attach(objective);
+///   StepReport report = optimizer->step(objective, {.step = step, .fraction = fraction}, 1);
 
 #include <memory>
 #include <string>

@@ -1,5 +1,9 @@
 #pragma once
 /// Evaluation of a network on many sequences or segments in parallel.
+///
+///   Evaluator<float> evaluator(network, team);
+///   const Evaluation e = evaluator.run(parameters, corpus, exact_streams(part, 64), 128);
+///   e.nats_per_symbol()
 
 #include <functional>
 

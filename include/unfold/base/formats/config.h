@@ -1,6 +1,9 @@
 #pragma once
 /// Configuration files: a flat subset of TOML, `key = value` with strings, integers, floats, booleans and lists of
 /// strings. Tables, dates and nested lists are errors.
+///
+///   const Config config = read_config("run/config.toml");
+///   if (const ConfigEntry* entry = config.find("batch")) use(entry->value);
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,12 @@
 #pragma once
 /// File input and output: inputs are mapped or decompressed, outputs are written atomically.
 ///
+///   const Input input = Input::open("data.csv.gz");   // decompressed
+///   use(input.bytes());
+///   AtomicFile out("result.txt");
+///   out.write("done\n");
+///   out.commit();
+///
 /// Missing, unreadable or damaged inputs, and directories, are DataErrors that name the file. Outputs that cannot be
 /// written are RuntimeFailures that name the file, the reason of the operating system and a remedy.
 

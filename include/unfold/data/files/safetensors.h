@@ -2,6 +2,11 @@
 /// The safetensors format: 8 bytes of little-endian header length, a JSON header, and the tensors. Reading executes no
 /// code. https://github.com/huggingface/safetensors
 ///
+///   SafetensorsWriter writer;
+///   writer.add("W", {2, 3}, weights);         // std::vector<float>; must stay valid until `write`
+///   writer.write("model.safetensors");
+///   const auto file = SafetensorsFile::open("model.safetensors");   // verifies the checksum
+///
 /// Our files contain as the first entry of `__metadata__` "checksum": "crc32:HHHHHHHH", the CRC-32 of the whole file
 /// with zeros in place of these eight digits, so that any change is detected. Writing is deterministic: equal contents
 /// give equal bytes. With a key (`authentication_key`) a second entry follows, "mac": "blake2b:" and the 64 digits of a

@@ -1,5 +1,9 @@
 #pragma once
 /// Alphabets: fixed sets of symbols, with conversion between text and symbols.
+///
+///   const Alphabet alphabet = Alphabet::chars_of(text);
+///   const std::vector<Symbol> symbols = alphabet.encode(text);   // DataError for a symbol that is not in the alphabet
+///   alphabet.decode(symbols) == text
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,9 @@
 #pragma once
 /// Corpora: sequences of symbols with random access, which may be larger than memory.
+///
+///   const std::vector<std::string> files = {"book.txt"};
+///   const Corpus corpus = Corpus::load(files, build_alphabet(files, {.kind = SymbolKind::chars}));
+///   const auto [training, validation, test] = split_corpus(corpus, parse_split("90/5/5"));   // split.h
 
 #include <memory>
 #include <span>

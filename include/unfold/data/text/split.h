@@ -1,5 +1,7 @@
 #pragma once
 /// Splits of a corpus: training, validation and test.
+///
+///   const std::array<Split, 3> parts = split_corpus(corpus, parse_split("90/5/5"));   // training, validation, test
 
 #include <array>
 #include <string>

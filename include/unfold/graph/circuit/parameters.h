@@ -1,6 +1,10 @@
 #pragma once
 /// All parameters of a circuit in one contiguous vector of named blocks, ordered by name. Optimizers and checkpoints
 /// use the vector; users see names and shapes.
+///
+///   Parameters<float> parameters(circuit);
+///   parameters.initialise(seed);
+///   parameters.at("z/W")(0, 0) = 1;   // Matrix view of a block
 
 #include <span>
 #include <string_view>

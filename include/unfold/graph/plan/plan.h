@@ -90,9 +90,8 @@ class Plan {
 
   /// The circuit that the plan was made from, used to recognize its signals; it may have been destroyed.
   const Circuit* circuit() const { return circuit_; }
-  const std::vector<Node>& nodes() const {
-    return nodes_;
-  }  ///< the nodes of the circuit, then those that the plan added
+  /// Returns the nodes of the circuit, then those that the plan added.
+  const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
   Index parameter_count() const { return parameter_count_; }
   const std::vector<Segment>& segments() const { return segments_; }

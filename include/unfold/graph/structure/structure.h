@@ -2,6 +2,9 @@
 /// A structure: positions and their predecessors. A ragged batch of chains, grids or trees is the only kind of batch;
 /// there is no padding.
 ///
+///   const Structure batch = Structure::chains({5, 3});   // two sequences, of 5 and 3 positions
+///   batch.row(1, 0)                                      // the row of the first position of the second sequence
+///
 /// Sources. Each position of a chain may refer to a chain of another structure, its source. Examples: a target sequence
 /// refers to its source sequence; words refer to the chains of their characters. A source may itself have a source:
 /// part 0 of a circuit runs over the structure, part 1 over its source, and so on. Grids refer to finer grids in the

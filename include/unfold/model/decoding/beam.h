@@ -1,5 +1,9 @@
 #pragma once
 /// Beam search for the most probable continuations of a text, with any predictor.
+///
+///   auto predictor = model->predictor();                                   // a SymbolModel
+///   for (const Completion& c : complete(*predictor, model->alphabet(), {.length = 20, .beam = 16}))
+///     use(model->alphabet().decode(c.symbols), c.log_probability);
 
 #include <functional>
 #include <string>

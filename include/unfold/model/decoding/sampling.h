@@ -1,5 +1,9 @@
 #pragma once
 /// Sampling of sequences from any predictor.
+///
+///   auto predictor = model->predictor();                                   // a SymbolModel
+///   const std::vector<Symbol> drawn = sample(*predictor, model->alphabet(), {.length = 200, .temperature = 0.8});
+///   std::string text = model->alphabet().decode(drawn);
 
 #include <cstdint>
 #include <functional>
