@@ -33,7 +33,8 @@ auto run_in_processes(Processes& processes, Request& request, Console& console, 
   return outcome;
 }
 
-/// Same as above for work that can also start child processes (`--jobs`). Throws UsageError if both are used.
+/// Like the function above, for work that can also start child processes (`--jobs`). Throws UsageError if both are
+/// used.
 template <class Request, class Work>
 auto in_processes_or_jobs(Request& request, Console& console, const Work& work) {
   Processes& processes = launched_processes();

@@ -13,7 +13,8 @@ namespace unfold {
 /// were resolved.
 void check_outputs_differ_from_inputs(const CommandOptions& options);
 
-/// Same as above for an input that is not an option. `option` is the name of the output option, such as "--out".
+/// Like the function above, for an input that is not an option. `option` is the name of the output option, such as
+/// "--out".
 void check_output_differs_from_input(const std::string& option, const std::string& output, const std::string& input);
 
 /// Throws ModelError for a run folder without read permission, which would otherwise look like a folder without a

@@ -90,8 +90,8 @@ class BlockCoder {
     std::string bytes = to_bytes(alphabet_, text);
     if (static_cast<Index>(bytes.size()) != block.bytes || crc32_of(bytes) != block.content_crc)
       throw VerificationError(
-          "a block does not decode to the original data: the model gives different predictions here from those of the "
-          "writer; decompress with the version of unfold that compressed it");
+          "a block does not decode to the original data: the predictions of the model differ from those of the writer; "
+          "decompress with the version of unfold that compressed it");
     return bytes;
   }
 

@@ -60,7 +60,7 @@ void check_device(const TrainSettings& s, const RunSettings& run) {
   }
   if (is_fitted_model(s.model)) return;  // an explicit setting has been rejected before
   const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} does not support devices yet: leave it out, or --device", what));
+    throw UsageError(fmt::format("{} does not support devices yet; leave out either this option or --device", what));
   };
   const ModelSpec spec = parse_model_spec(s.model);
   if (readout_of(spec) || is_hidden_markov(spec))

@@ -130,7 +130,7 @@ void start_rows(Matrix<T> y, Start start, const T* bias) {
     for (Index j = 0; j < y.cols; ++j) y(r, j) = start == Start::bias ? bias[j] : T{0};
 }
 
-/// The same, for the columns of some panels.
+/// Like the function above, for the columns of some panels.
 template <class T>
 void start_panels(Matrix<T> y, const Panels& panels, Start start, const T* bias) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel;

@@ -26,7 +26,7 @@
 
 namespace unfold {
 
-/// How the work of a loop is divided.
+/// The division of the work of a loop.
 struct LoopShape {
   Index row_tiles = 1;   ///< number of tiles of 16 sequences, multiplied together
   Index row_passes = 1;  ///< number of passes over row tiles, one after another
@@ -64,7 +64,7 @@ struct LoopPlan {
   std::vector<Phase> phases;
   bool has_products() const;
 };
-/// Returns nothing if a loop cannot be divided into units, or contains anything except products and maps.
+/// Returns std::nullopt if a loop cannot be divided into units, or contains anything except products and maps.
 std::optional<LoopPlan> analyze_loop(const Plan& plan, const Programs& programs, std::size_t segment, bool backward);
 
 inline constexpr Index kFlagsOfGroup = 256;  ///< maximum number of blocks of a group, each with a flag

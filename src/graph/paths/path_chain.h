@@ -33,8 +33,8 @@ class PathChain {
   /// over each. Returns an empty optional if a value leaves the range of T.
   std::optional<PathSums> attempt(const Parameters<T>& squares, Index piece, const PathOptions& options,
                                   std::span<const int> read, std::span<double> kappa, const Visit& visit = {});
-  /// The same with the longest pieces that stay in range. Throws DivergedError if no length does; the pieces visited
-  /// until then must be discarded.
+  /// Like the function above, with the longest pieces that stay in range. Throws DivergedError if no length does; the
+  /// pieces visited until then must be discarded.
   PathSums run(const Parameters<T>& squares, const PathOptions& options, std::span<const int> read,
                std::span<double> kappa, const Visit& visit = {});
 

@@ -39,7 +39,7 @@ HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64
 template <class T>
 void set_states(const HmmFit& fit, NetworkModel<T>& model);
 
-/// The same, and writes the model with its history.
+/// Like the function above; also writes the model with its history.
 template <class T>
 TrainingResult train_states(const HmmFit& fit, NetworkModel<T>& model, const std::string& model_file);
 

@@ -157,10 +157,10 @@ std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std:
     const FieldRead from = parse_read(read);
     const FieldSpecification& field = data.field(from.field);
     if (examples.column(from.field).symbols.size() != examples.column(labels).symbols.size())
-      throw UsageError(
-          fmt::format("--model crf: {} and {} do not have the same positions, as a text and one label per example; use "
-                      "a network, for example --model bag:128",
-                      from.field, labels));
+      throw UsageError(fmt::format(
+          "--model crf: {} and {} do not have the same positions, such as words and one label per example; use "
+          "a network, for example --model bag:128",
+          from.field, labels));
     const Symbol unknown = field.alphabet ? field.alphabet->unknown() : kNoSymbol;
     const Weighed weighed{n, of_steps ? 1 : outputs / n, !among(steps.alone, from.field),
                           among(steps.steps, from.field)};

@@ -43,7 +43,7 @@ class FixedControl final : public Control<T> {
     objective.spread_parameters();
     return report;
   }
-  /// The same on the device that holds the parameters.
+  /// Moves the parameters on the device that holds them.
   StepReport step_there(Objective<T>& objective, Direction<T>& direction, Resident<T>& there, StepReport report) {
     report.loss = objective.gradient({});
     report.gradient_norm = there.gradient_norm();

@@ -51,8 +51,8 @@ class SequenceObjectivePass {
 
   std::string_view name() const { return chooser_.name(); }
   double value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw);
-  /// The same; also sets (with `accumulate`: adds to) gradient = scale * d value / d parameters. Dropout applies only
-  /// to the gradient; the selection and the value are computed without it.
+  /// Like `value`; also sets (with `accumulate`: adds to) gradient = scale * d value / d parameters. Dropout applies
+  /// only to the gradient; the selection and the value are computed without it.
   double gradient(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw,
                   std::optional<std::uint64_t> dropout, double scale, std::span<T> gradient, bool accumulate);
 

@@ -45,10 +45,10 @@ class BatchPass {
   /// Returns the sum of nats over the targets of a batch, weighted by head. The state must have entered the batch
   /// (enter_batch); it is updated.
   double forward(const Batch& batch, State<T>& state);
-  /// The same; also sets (with `accumulate`: adds to) gradient [parameters] = scale * d nats / d parameters. Throws
-  /// UsageError that states the required memory if the batch does not fit into the memory limit.
-  /// `done`: callback of the last backward pass (BackwardOptions::done).
-  /// If `gradient` is empty, the gradient stays on the device. REQUIRES resident() in that case.
+  /// Like `forward`; also sets (with `accumulate`: adds to) gradient [parameters] = scale * d nats / d parameters.
+  /// Throws UsageError that states the required memory if the batch does not fit into the memory limit. `done`:
+  /// callback of the last backward pass (BackwardOptions::done). If `gradient` is empty, the gradient stays on the
+  /// device. REQUIRES resident() in that case.
   double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate = false,
                   const SegmentDone* done = nullptr);
   /// Returns the object that takes optimizer steps on the device (graph/engine/backend.h); null if they run on the
