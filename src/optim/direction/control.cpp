@@ -43,7 +43,7 @@ class FixedControl final : public Control<T> {
     objective.spread_parameters();
     return report;
   }
-  /// Moves the parameters on the device that holds them.
+  /// Takes a step on the device that holds the parameters.
   StepReport step_there(Objective<T>& objective, Direction<T>& direction, Resident<T>& there, StepReport report) {
     report.loss = objective.gradient({});
     report.gradient_norm = there.gradient_norm();
