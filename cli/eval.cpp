@@ -2,6 +2,7 @@
 #include "app/fields/condition.h"
 #include "app/fields/field_evaluation.h"
 #include "app/predict/predict.h"
+#include "app/schema/table_fields.h"
 
 #include <fmt/format.h>
 
@@ -44,6 +45,7 @@ class Eval final : public Verb {
   std::optional<std::string> given_;
   Index window_ = 0, count_ = 1000, seed_ = 1, beam_ = 1;
   bool dynamic_ = false;
+  TrainSettings table_;  // statements about the table
   std::string optimizer_;
 };
 
@@ -108,6 +110,7 @@ Eval::Eval()
                 .common = true,
                 .kinds = Kind::fields});
   options_.add(conditions_row(given_));
+  for (OptionRow& row : statement_rows(table_)) options_.add(std::move(row));
   options_.add({.name = "dynamic",
                 .target = &dynamic_,
                 .help = "the model continues learning during evaluation; each symbol is predicted before it is learned",
@@ -218,6 +221,7 @@ ExitCode Eval::run_on_fields(Console& console) const {
                                                    .unknown = unknown_,
                                                    .given = given_ ? split_given(*given_) : std::vector<std::string>(),
                                                    .threads = threads_,
+                                                   .stated = stated_schema(table_),
                                                    .reporter = &reporter});
   print_result(json_ ? one_line(to_json(figures))
                      : to_text(figures) + to_text(figures.baselines) + confusions_text(figures));

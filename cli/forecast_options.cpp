@@ -101,15 +101,13 @@ void ForecastOptions::add_to(CommandOptions& options) {
       row.name = "group", row.aliases = {"sequences"};
       row.help = "tables: the column that names the series of each row";
     }
-    row.help = "without MODEL: " + row.help;
     options.add(std::move(row));
   }
 }
 
 void ForecastOptions::refuse_with_model(const CommandOptions& options) const {
   options.refuse("applies to forecasts of a table without a trained model", coverage_, predict_, future_, season_,
-                 members_, origins_, minutes_, plot_, save_, table_.sequences, table_.order, table_.types,
-                 table_.missing, table_.decimal, table_.thousands, table_.header, table_.comment);
+                 members_, origins_, minutes_, plot_, save_);
 }
 
 void ForecastOptions::refuse_with_network(const CommandOptions& options) const {

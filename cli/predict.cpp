@@ -10,6 +10,7 @@
 #include "app/fields/condition.h"
 #include "app/predict/density_sampling.h"
 #include "app/predict/imputation.h"
+#include "app/schema/table_fields.h"
 #include "cli/forecast_options.h"
 #include "cli/shared_options.h"
 #include "cli/terminal/console_reporter.h"
@@ -37,6 +38,7 @@ class Predict final : public Verb {
   std::optional<std::string> given_, fill_;
   Index seed_ = 1;
   std::optional<Index> horizon_;
+  TrainSettings table_;  // statements about the table
 };
 
 /// The tasks of the aliases of predict; predict itself applies to all of them.
@@ -195,6 +197,8 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
        .common = true,
        .kinds = Kind::density},
       kOther);
+  if (!forecasts)
+    for (OptionRow& row : statement_rows(table_)) options_.add(std::move(row));
   add(sampling_seed_row(seed_), kForecasts);
   add({.name = "follow",
        .target = &request_.follow,
@@ -233,7 +237,8 @@ void Predict::fill(const std::function<void(std::string_view)>& write) const {
                   .how = parse_filling(fill_.value_or("mean")),
                   .draws = request_.samples,
                   .seed = request_.seed,
-                  .jsonl = request_.format == TableFormat::jsonl},
+                  .jsonl = request_.format == TableFormat::jsonl,
+                  .stated = request_.stated},
                  write);
 }
 
@@ -279,6 +284,7 @@ ExitCode Predict::run(Console& console) {
   request_.format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv;
   request_.seed = static_cast<std::uint64_t>(seed_);
   request_.threads = threads_;
+  request_.stated = stated_schema(forecast_ ? forecast_->table() : table_);
   if (given_) request_.given = split_given(*given_);
   ConsoleReporter reporter(console);
   if (request_.follow && out_ != "-") throw UsageError("--follow writes to standard output; leave out --out");

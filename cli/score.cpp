@@ -9,6 +9,7 @@
 #include "app/fields/condition.h"
 #include "app/fields/field_score.h"
 #include "app/predict/predict.h"
+#include "app/schema/table_fields.h"
 #include "app/score/score_files.h"
 #include "base/decimals.h"
 #include "cli/in_processes.h"
@@ -59,6 +60,7 @@ class Score final : public Verb {
   ReadingSettings reading_;
   ScoreFilesRequest files_;
   bool summary_ = false;
+  TrainSettings table_;  // statements about the table
 };
 
 Score::Score()
@@ -152,6 +154,7 @@ Score::Score()
                 .common = true,
                 .kinds = Kind::fields});
   options_.add(conditions_row(given_));
+  for (OptionRow& row : statement_rows(table_)) options_.add(std::move(row));
   options_.add({.name = "text",
                 .target = &text_,
                 .help = "by line: print the text of each line after its score",
@@ -395,6 +398,7 @@ void Score::run_on_fields(Console& console) const {
                 .top = top_,
                 .threads = threads_,
                 .given = given_ ? split_given(*given_) : std::vector<std::string>(),
+                .stated = stated_schema(table_),
                 .reporter = &reporter},
                [&](std::string_view text) {
                  print_result(text);

@@ -83,4 +83,16 @@ OptionRow alphabet_size_row(Index& symbols, double most) {
           .group = OptionGroup::model};
 }
 
+OptionRows statement_rows(TrainSettings& stated) {
+  OptionRows rows = table_rows(stated);
+  for (OptionRow& row : rows) {
+    row.common = false;
+    row.default_text = "as in training";
+    if (address_of(row.target) != &stated.sequences) continue;
+    row.name = "group", row.aliases = {"sequences"};
+    row.help = "tables: rows with the same value in this column form a sequence";
+  }
+  return rows;
+}
+
 }  // namespace unfold

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/settings/train_settings.h"
 #include "base/options/option_row.h"
 
 namespace unfold {
@@ -22,6 +23,9 @@ OptionRow conditions_row(std::optional<std::string>& given);
 OptionRow prime_file_row(std::optional<std::string>& file);
 /// --seed of random sampling.
 OptionRow sampling_seed_row(Index& seed);
+/// --types, --missing, --decimal, --thousands, --header, --comment, --group and --order, for verbs that read tables
+/// with a model: how a file is written where it differs from the training data.
+OptionRows statement_rows(TrainSettings& stated);
 /// --jobs: runs in separate processes.
 OptionRow jobs_row(Index& jobs);
 /// --symbols: the size of the alphabet of a network that is only measured or checked.

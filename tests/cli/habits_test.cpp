@@ -76,6 +76,71 @@ TEST_F(HabitsTest, DecimalCommasBetweenSemicolonsAreRead) {
   EXPECT_THAT(predicted(few), HasSubstr("\n2\t2,5\t"));
 }
 
+TEST_F(HabitsTest, StatementsAboutATableReplaceThoseOfTheModel) {
+  const auto rows = [](const char* mark) { return [mark](int i) { return fmt::format("{};{}{}5", i, i % 7, mark); }; };
+  const std::string file = data("a.csv", lines_of(60, rows(","), "t;load"));
+  trained(file);
+  const std::string points = data("points.csv", "t;load\n" + lines_of(20, rows(".")));
+  expect_failure({"predict", run_, points}, 3, "--missing");
+  const auto means = [](const std::string& table) {
+    std::string columns;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const std::size_t end = std::min(table.find('\n', i), table.size());
+      const std::string line = table.substr(i, end - i);
+      columns += line.substr(line.find('\t', line.find('\t') + 1)) + "\n";
+      i = end;
+    }
+    return columns;
+  };
+  const std::string commas = data("commas.csv", lines_of(20, rows(","), "t;load"));
+  EXPECT_EQ(means(predicted(points, {"--decimal", "point"})), means(predicted(commas)));
+  const std::string odd = data("odd.csv", lines_of(20, rows(","), "# exported\nt;load") + "21;-999,0\n");
+  EXPECT_THAT(predicted(odd, {"--comment", "#"}), HasSubstr("\n21\t-999,0\t"));
+  output_of(Arguments{"eval", run_, points, "--decimal", "point"});
+  output_of(Arguments{"score", run_, points, "--decimal", "point"});
+}
+
+TEST_F(HabitsTest, StatementsAboutATableAreForTables) {
+  const std::string file = data("a.jsonl", lines_of(30, [](int i) {
+                                  return fmt::format(R"({{"text": "word {} is {}", "label": "y{}"}})", i, i % 2, i % 2);
+                                }));
+  trained(file);
+  expect_failure({"predict", run_, file, "--decimal", "comma"}, 2, "apply to tables");
+}
+
+TEST_F(HabitsTest, APanelHasASeriesPerGroup) {
+  const std::string file =
+      data("panel.csv",
+           lines_of(
+               60, [](int i) { return fmt::format("firm{},{},{}.5", (i - 1) / 20, 1950 + (i - 1) % 20, i % 7); },
+               "firm,year,invest"));
+  EXPECT_EQ(column(inspected(file), "firm")["role"], "group");
+  trained(file);
+  EXPECT_EQ(read_fields(), (std::vector<std::string>{"previous invest"}));
+  const std::string forecast = output_of({"forecast", file, "--horizon", "1", "--quiet"});
+  for (const char* firm : {"firm0", "firm1", "firm2"}) EXPECT_THAT(forecast, HasSubstr(std::string(firm) + "\t"));
+}
+
+TEST_F(HabitsTest, YearsAndQuartersAreOneTime) {
+  const std::string file =
+      data("macro.csv", lines_of(
+                            40, [](int i) { return fmt::format("{},{},{}.5", 1959 + (i - 1) / 4, (i - 1) % 4 + 1, i); },
+                            "year,quarter,gdp"));
+  EXPECT_EQ(column(inspected(file), "year")["step"], "quarterly");
+  trained(file);
+  EXPECT_THAT(predicted(file), HasSubstr("\n1960\t1\t5.5\t"));  // as in the file
+  EXPECT_THAT(output_of({"forecast", file, "--horizon", "2", "--quiet"}), HasSubstr("1969Q2"));
+}
+
+TEST_F(HabitsTest, RowsThatAreSeriesAreRefusedWithTheCommandThatWorks) {
+  const std::string file =
+      data("wide.csv", lines_of(
+                           12, [](int i) { return fmt::format("land{},{}.5,{}.5,{}.5", i, i, i + 1, i + 2); },
+                           "country,2018,2019,2020"));
+  expect_failure(Arguments{"train", file, "--out", run_} + small(), 3, "unfold forecast " + file + " --horizon 1");
+  EXPECT_THAT(output_of({"forecast", file, "--horizon", "1", "--quiet"}), HasSubstr("land12\t"));
+}
+
 TEST_F(HabitsTest, AnOddCellIsRefusedWithItsLine) {
   const std::string file = data(
       "odd.csv",

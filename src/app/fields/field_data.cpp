@@ -340,6 +340,7 @@ Examples read_training_fields(TrainSettings& s, Reporter& reporter) {
   report_reader_notes(examples, reporter);
   if (!options.rows.field.empty() || examples.schema == nullptr) return examples;
   reporter.remark(describe_briefly(*examples.schema));
+  if (!s.read && !s.predict) refuse_rows_of_periods(*examples.schema);
   settle_sequences(examples, s);
   return examples;
 }
@@ -387,8 +388,9 @@ void report_unseen_values(const ExampleSet& part, const std::vector<std::string>
                     part.source(), name, unseen));
   if (!unseen.empty())
     reporter.remark(fmt::format(
-        "the {} part contains values that do not occur in training: {}; they count as wrong and have no nats", name,
-        unseen));
+        "the {} part contains values that do not occur in training: {}; they count as wrong and have no nats; if "
+        "the order of the rows has no meaning, shuffle them; --split 100/0 trains on all of them",
+        name, unseen));
 }
 
 void request_types(const DataSpecification& data, ReaderOptions& options) {

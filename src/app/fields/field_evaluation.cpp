@@ -53,7 +53,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     if (cut && request.part != "test" && stored_settings(model).refit == "yes" && request.reporter != nullptr)
       request.reporter->remark(
           "note: after validation, the model was fitted again to the training and validation part together (--refit)");
-    Examples examples = read_for(model, request.data, request.reporter);
+    Examples examples = read_for(model, request.data, request.reporter, request.stated);
     give(model, request.given, examples);
     const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
                          parse_unknown_policy(request.unknown));

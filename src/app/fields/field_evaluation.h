@@ -9,6 +9,7 @@
 
 #include "app/common/reporter.h"
 #include "app/fields/field_metrics.h"
+#include "data/schema/table_schema.h"
 #include "unfold/model/model.h"
 
 namespace unfold {
@@ -21,6 +22,7 @@ struct FieldEvaluation {
   std::string unknown = "error";  ///< for labels unseen in training: "error", or "skip", which counts them as wrong
   std::vector<std::string> given = {};  ///< see PredictRequest
   Index threads = 0;
+  SchemaOptions stated = {};      ///< how a table is written where it differs from the training data
   Reporter* reporter = nullptr;   ///< receives the notes of the reader
   const Model* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
 };

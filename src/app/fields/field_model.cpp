@@ -89,7 +89,7 @@ bool looks_like_number(const std::string& text) {
 
 }  // namespace
 
-ReaderOptions reader_options_for(const Model& model) {
+ReaderOptions reader_options_for(const Model& model, const SchemaOptions& stated) {
   ReaderOptions options = reader_options(stored_settings(model));
   if (!options.rows.field.empty()) {
     set_expected_columns(vector_parts(model), vector_classes(model), options);
@@ -99,12 +99,14 @@ ReaderOptions reader_options_for(const Model& model) {
   request_types(model.data(), options);
   if (model.configuration().contains(kSchemaKey))
     apply_stored_schema(model.configuration()[kSchemaKey], options.schema);
+  restate(stated, options);
   if (options.rows.field.empty()) request_columns(model.data(), options.schema);
   return options;
 }
 
-Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter) {
-  Examples examples = read_fields(files, reader_options_for(model));
+Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter,
+                  const SchemaOptions& stated) {
+  Examples examples = read_fields(files, reader_options_for(model, stated));
   if (reporter != nullptr) report_reader_notes(examples, *reporter);
   return examples;
 }

@@ -25,11 +25,14 @@ inline constexpr const char* kLengthKey = "length";
 /// Key of the model card that holds the types of columns of a table (data/schema/stored_schema.h).
 inline constexpr const char* kSchemaKey = "schema";
 
-/// Returns reader options that give columns the types stored in the model, regardless of the file contents.
-ReaderOptions reader_options_for(const Model& model);
-/// Reads data in the format of the training data; `reporter` receives the notes of the reader. Throws DataError.
-Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter = nullptr);
-/// Returns whether the rows of a stream can be predicted one by one: the data is a table, read in one direction, with a
+/// Returns reader options that give columns the types stored in the model, regardless of the file contents. `stated`:
+/// what is different in a table. Throws UsageError if it is stated about other data.
+ReaderOptions reader_options_for(const Model& model, const SchemaOptions& stated = {});
+/// Reads data in the format of the training data; `reporter` receives the notes of the reader. Throws DataError, and
+/// UsageError like reader_options_for.
+Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter = nullptr,
+                  const SchemaOptions& stated = {});
+/// Returns whether rows of a stream can be predicted one by one: the data is a table, read in one direction, with a
 /// prediction at every position.
 bool reads_row_by_row(const Model& model, const NetworkLayout& layout);
 template <class T>

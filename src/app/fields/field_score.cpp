@@ -182,7 +182,7 @@ template <class T>
 void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request, FieldScoreTable& table) {
   const bool whole = reads_source(model.data()) || predicts_whole_sequences(model);
   const bool by_row = goes_row_by_row(model) && !request.by_example && !whole;
-  FieldStream stream(request.data, reader_options_for(model), model.data(),
+  FieldStream stream(request.data, reader_options_for(model, request.stated), model.data(),
                      by_row ? StreamPiece::row : StreamPiece::example, lookback(model));
   const auto data = std::make_shared<const DataSpecification>(model.data());
   const std::vector<std::string> predicts = predicted_fields(model.layout());
@@ -211,7 +211,7 @@ void score_fields(const FieldScoreRequest& request, const std::function<void(std
   with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     FieldScoreTable table(request, write);
     if (request.follow) return score_stream(model, request, table);
-    Examples examples = read_for(model, {request.data}, request.reporter);
+    Examples examples = read_for(model, {request.data}, request.reporter, request.stated);
     give(model, request.given, examples);
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()),
                          predicted_fields(model.layout()), parse_unknown_policy(request.unknown));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/common/reporter.h"
+#include "data/schema/table_schema.h"
 #include "unfold/base/types.h"
 #include "unfold/model/model.h"
 
@@ -21,6 +22,7 @@ struct FieldScoreRequest {
   Index top = 0;                  ///< > 0: only the `top` rows with the highest surprisal, in descending order
   Index threads = 0;              ///< 0: all available processors
   std::vector<std::string> given = {};  ///< "FIELD=VALUE" overrides of the data (app/fields/condition.h)
+  SchemaOptions stated = {};            ///< how a table is written where it differs from the training data
   Reporter* reporter = nullptr;         ///< receives the notes of the reader
   const Model* loaded = nullptr;        ///< used instead of loading a file; `model` is then its name in messages
 };

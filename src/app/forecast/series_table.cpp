@@ -27,7 +27,7 @@ using forecasting::DateStyle;
 using forecasting::TimeIndex;
 constexpr double kMissingValue = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kLeastRowColumns = 8;   // of a table with one row per series
-constexpr std::size_t kLeastDateColumns = 4;  // if the names are dates
+constexpr std::size_t kLeastDateColumns = 2;  // if the names are dates
 constexpr std::size_t kShownBytes = 40;
 
 bool is_number_type(ColumnType type) { return type == ColumnType::number || type == ColumnType::integer; }
@@ -98,6 +98,18 @@ std::optional<TimeIndex> index_of_names(std::span<const std::string> names) {
   return std::nullopt;
 }
 
+double number_in_cell(const std::string& source, const TableRow& row, std::size_t i, const SchemaOptions& options) {
+  const std::string_view cell = row.cells[i];
+  if (is_missing_cell(cell, options.missing ? &*options.missing : nullptr, true)) return kMissingValue;
+  const NumberConvention convention{options.decimal.value_or(DecimalMark::point),
+                                    options.thousands.value_or(ThousandsMark::none)};
+  const std::optional<double> value = parse_number(cell, convention);
+  if (!value)
+    throw DataError(fmt::format("{}: line {}: \"{}\" in cell {} is not a number", source, row.line,
+                                escape_cell(cell, kShownBytes), i + 1));
+  return *value;
+}
+
 /// Tables with one row per series.
 class RowSeriesReader {
  public:
@@ -105,18 +117,23 @@ class RowSeriesReader {
     if (!layout.header || options.order || !options.predict.empty()) return false;
     const std::span<const std::string> names = std::span(layout.names).subspan(1);
     if (layout.names.size() >= kLeastRowColumns && are_consecutive(names)) return true;
-    return names.size() >= kLeastDateColumns && index_of_names(names).has_value();
+    const std::size_t first = first_period(layout);
+    return first > 0 && index_of_names(std::span(layout.names).subspan(first)).has_value();
   }
 
   static SeriesTable read(const std::string& source, TableRows& rows, const SchemaOptions& options) {
     SeriesTable table{.series = {}, .fields = {"value"}, .has_groups = true, .notes = {}};
-    const std::span<const std::string> names = std::span(rows.layout().names).subspan(1);
-    const TimeIndex index = index_of_names(names).value_or(TimeIndex{});
+    const std::size_t first = std::max<std::size_t>(first_period(rows.layout()), 1);
+    const TimeIndex index = index_of_names(std::span(rows.layout().names).subspan(first)).value_or(TimeIndex{});
     TableRow row;
     while (rows.next(row)) {
+      if (row.cells.size() != rows.layout().columns)
+        throw DataError(fmt::format("{}: line {}: {} cells, but the header has {}", source, row.line, row.cells.size(),
+                                    rows.layout().columns));
       TableSeries& series = table.series.emplace_back();
       series.group = row.cells[0], series.field = "value", series.index = index;
-      for (std::size_t i = 1; i < row.cells.size(); ++i) series.values.push_back(number(source, row, i, options));
+      for (std::size_t i = first; i < row.cells.size(); ++i)
+        series.values.push_back(number_in_cell(source, row, i, options));
       while (!series.values.empty() && std::isnan(series.values.back())) series.values.pop_back();
     }
     table.notes.push_back(fmt::format("{}: one series per row, {} series", source, table.series.size()));
@@ -124,17 +141,53 @@ class RowSeriesReader {
   }
 
  private:
-  static double number(const std::string& source, const TableRow& row, std::size_t i, const SchemaOptions& options) {
-    const std::string_view cell = row.cells[i];
-    if (is_missing_cell(cell, options.missing ? &*options.missing : nullptr, true)) return kMissingValue;
-    const NumberConvention convention{options.decimal.value_or(DecimalMark::point),
-                                      options.thousands.value_or(ThousandsMark::none)};
-    const std::optional<double> value = parse_number(cell, convention);
-    if (!value)
-      throw DataError(fmt::format("{}: line {}: \"{}\" in cell {} is not a number", source, row.line,
-                                  escape_cell(cell, kShownBytes), i + 1));
-    return *value;
+  /// The first of the columns that are named by years or dates, behind those that name the series; 0: there are none.
+  static std::size_t first_period(const TableLayout& layout) {
+    if (layout.periods.size() < kLeastDateColumns || layout.periods.size() >= layout.names.size()) return 0;
+    const std::size_t first = layout.names.size() - layout.periods.size();
+    return layout.names[first] == layout.periods.front() ? first : 0;
   }
+};
+
+/// Tables with a row per year and a column per month: one series.
+class MonthTableReader {
+ public:
+  static bool applies(const TableLayout& layout, const SchemaOptions& options) {
+    if (!layout.header || options.order || options.group || !options.predict.empty()) return false;
+    return layout.periods.size() == kMonths && layout.names.size() == kMonths + 1 && is_year_name(layout.names.front());
+  }
+
+  static SeriesTable read(const std::string& source, TableRows& rows, const SchemaOptions& options) {
+    SeriesTable table{.series = {}, .fields = {"value"}, .has_groups = false, .notes = {}};
+    TableSeries series{.field = "value"};
+    std::vector<std::string> months;
+    Index before = 0;
+    TableRow row;
+    while (rows.next(row)) {
+      const std::optional<Moment> moment = parse_date(row.cells[0], DateFormat::year);
+      const Index year = moment ? civil_from_days(moment->days).year : 0;
+      if (!moment || (before != 0 && year != before + 1) || row.cells.size() != kMonths + 1)
+        throw DataError(
+            fmt::format("{}: line {}: a table with a column for each month has a row of 13 cells for each "
+                        "year, in order; \"{}\" does not follow {}",
+                        source, row.line, escape_cell(row.cells[0], kShownBytes),
+                        before != 0 ? std::to_string(before) : "the header"));
+      before = year;
+      for (std::size_t m = 1; m <= kMonths; ++m) {
+        months.push_back(fmt::format("{:04}-{:02}", year, m));
+        series.values.push_back(number_in_cell(source, row, m, options));
+      }
+    }
+    while (!series.values.empty() && std::isnan(series.values.back())) series.values.pop_back();
+    series.index = index_of_names(months).value_or(TimeIndex{});
+    table.notes.push_back(
+        fmt::format("{}: one monthly series of {} values, from a row per year", source, series.values.size()));
+    table.series.push_back(std::move(series));
+    return table;
+  }
+
+ private:
+  static constexpr std::size_t kMonths = 12;
 };
 
 /// The cells of one group.
@@ -215,7 +268,8 @@ class ColumnSeriesReader {
   void take_fields(const std::function<bool(const ColumnSchema&)>& is_taken) {
     for (std::size_t i = 0; i < schema_.columns.size(); ++i) {
       ColumnSchema& column = schema_.columns[i];
-      if (i == group_ || i == order_ || std::ranges::find(joined_, i) != joined_.end()) continue;
+      const bool part = schema_.date_parts && schema_.date_parts->has(i);
+      if (part || i == group_ || i == order_ || std::ranges::find(joined_, i) != joined_.end()) continue;
       const bool taken = is_taken(column);
       column.role = taken ? ColumnRole::predicted : ColumnRole::left_out;
       if (!taken) continue;
@@ -470,6 +524,11 @@ SeriesTable read_series_table(const std::string& path, const SchemaOptions& opti
     SchemaOptions without = options;
     without.group.reset();
     return ColumnSeriesReader(text, without, groups).read(input, without);
+  }
+  if (MonthTableReader::applies(rows.layout(), options)) {
+    SeriesTable table = MonthTableReader::read(input.name(), rows, options);
+    input.require_whole();
+    return table;
   }
   if (!RowSeriesReader::applies(rows.layout(), options)) return ColumnSeriesReader(text, options).read(input, options);
   SeriesTable table = RowSeriesReader::read(input.name(), rows, options);

@@ -6,6 +6,7 @@
 /// | one column | its values in the order of the lines |
 /// | columns | each value column; with a group column, each group and value column (long tables). Several group
 ///             columns (`--group store,item`) are joined |
+/// | one row per year   | one monthly series, if the columns after the year are named like the twelve months |
 /// | one row per series | each row; recognized by the names of the columns after the first, which are consecutive
 ///                       numbers (V2, V3, ...) or dates |
 ///

@@ -42,6 +42,7 @@ Inspection inspect_table(const std::string& file, const TrainSettings& s) {
   Inspection result{.text = describe(schema), .json = to_json(schema)};
   try {
     require_regular(schema);
+    refuse_rows_of_periods(schema);
   } catch (const DataError& error) {
     const std::string why = without_source(error.what(), schema.source);
     result.text += "\n" + report_line("refused", escape_cell(why, 500));

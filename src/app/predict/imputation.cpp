@@ -85,7 +85,7 @@ void impute_missing(const FillRequest& request, const std::function<void(std::st
   require_in_range("samples", request.draws, 1, kMaxSamples);
   with_model_of(request, [&]<class T>(const NetworkModel<T>& network) {
     const VectorModel<T> model(network);
-    ReaderOptions options = reader_options_for(network);
+    ReaderOptions options = reader_options_for(network, request.stated);
     options.rows.holes = true;
     for (std::size_t d = 0; d < model.names().size(); ++d)
       (model.is_class(d) ? options.texts : options.numbers).push_back(model.names()[d]);

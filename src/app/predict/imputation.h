@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/schema/table_schema.h"
 #include "unfold/base/types.h"
 #include "unfold/model/model.h"
 
@@ -25,6 +26,7 @@ struct FillRequest {
   Index draws = 200;  ///< samples, if there is no closed form
   std::uint64_t seed = 1;
   bool jsonl = false;
+  SchemaOptions stated = {};      ///< how a table is written where it differs from the training data
   const Model* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
 };
 /// Writes the rows one by one, restricted to the columns of the vector: tab-separated with a header, or as JSON lines

@@ -621,7 +621,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
     throw UsageError("--ahead cannot be combined with --follow, because it needs the end of the data");
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
   const bool by_row = goes_row_by_row(model) && !how.finds;
-  FieldStream stream(request.data.front(), reader_options_for(model), model.data(),
+  FieldStream stream(request.data.front(), reader_options_for(model, request.stated), model.data(),
                      by_row ? StreamPiece::row : StreamPiece::example, lookback(model));
   const auto data = std::make_shared<const DataSpecification>(model.data());
   const bool json = request.format == TableFormat::jsonl;
@@ -717,8 +717,8 @@ void predict(const PredictRequest& request, const std::function<void(std::string
                       target_field(model), request.model));
     if (request.follow) return follow_stream<T>(model, request, write, reporter);
     if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
-    Examples examples =
-        invented ? conditioned_examples(model, request.given, 1) : read_for(model, request.data, &reporter);
+    Examples examples = invented ? conditioned_examples(model, request.given, 1)
+                                 : read_for(model, request.data, &reporter, request.stated);
     if (!invented) give(model, request.given, examples);
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
     write_answers(model, std::move(examples), request, write, reporter);
@@ -730,7 +730,7 @@ std::vector<PredictedColumn> predict_columns(const PredictRequest& request, Repo
     const Answering<T> how(model, request);
     if (how.finds || how.searches || request.ahead > 0 || request.follow)
       throw UsageError("only predictions at existing positions and of whole sequences can be returned as columns");
-    return answer_columns(model, read_for(model, request.data, &reporter), request);
+    return answer_columns(model, read_for(model, request.data, &reporter, request.stated), request);
   });
 }
 

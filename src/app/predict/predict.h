@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/common/reporter.h"
+#include "data/schema/table_schema.h"
 #include "unfold/model/model.h"
 
 namespace unfold {
@@ -38,6 +39,7 @@ struct PredictRequest {
   /// "FIELD=VALUE" for fields that are known before a sequence begins; overrides the data (app/fields/condition.h).
   /// Without data, predicts a single example.
   std::vector<std::string> given = {};
+  SchemaOptions stated = {};                   ///< how a table is written where it differs from the training data
   std::optional<std::string> constraint = {};  ///< for labels or targets (app/predict/constraint.h)
   const Model* loaded = nullptr;               ///< used instead of loading a file; `model` is then its name in messages
 };

@@ -1,5 +1,7 @@
 #include "app/schema/table_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -7,8 +9,10 @@
 #include "data/readers/calendar_columns.h"
 #include "data/readers/json_lines.h"
 #include "data/schema/column_profile.h"
+#include "data/schema/describe_schema.h"
 #include "data/schema/stored_schema.h"
 #include "data/schema/table_layout.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
@@ -101,6 +105,20 @@ std::string schema_target(const Examples& examples) {
   return {};
 }
 
+void refuse_rows_of_periods(const TableSchema& schema) {
+  const auto target = std::ranges::find(schema.columns, ColumnRole::predicted, &ColumnSchema::role);
+  if (target == schema.columns.end() || !contains_name(schema.periods, target->name)) return;
+  throw DataError(fmt::format(
+      "{0}: the names of {1} columns, \"{2}\" to \"{3}\", are years or dates, so each row is a series over time, but "
+      "train reads the rows in order of time: `unfold forecast {0} --horizon 1` forecasts each row; to train, write "
+      "one "
+      "row per series and time (columns for the series, the time and the value); to predict one column from the "
+      "others, "
+      "state --predict {4}",
+      schema.source, schema.periods.size(), escape_cell(schema.periods.front(), kMostOddBytes),
+      escape_cell(schema.periods.back(), kMostOddBytes), escape_cell(target->name, kMostOddBytes)));
+}
+
 std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,
                                       bool own_past) {
   std::vector<std::string> reads;
@@ -153,6 +171,29 @@ void settle_sequences(const Examples& examples, TrainSettings& s) {
     const bool sorts = grouped || column.step.order == DateStep::Order::descending;
     if (sorts) s.order = column.name;
   }
+}
+
+void restate(const SchemaOptions& stated, ReaderOptions& options) {
+  const bool marks = stated.decimal || stated.thousands;
+  const bool any = marks || stated.missing || stated.header || stated.group || stated.order || !stated.types.empty() ||
+                   !stated.comment.empty();
+  if (!any) return;
+  if (!has_rows(options.format))
+    throw UsageError(fmt::format(
+        "--types, --missing, --decimal, --thousands, --header, --comment, --group and --order apply to tables, but the "
+        "model was trained on data of the format {}; leave them out",
+        options.format));
+  SchemaOptions& schema = options.schema;
+  if (marks)
+    for (auto& [name, type] : schema.types) type.convention.reset();
+  for (const auto& [name, type] : stated.types) schema.types.insert_or_assign(name, type);
+  if (stated.missing) schema.missing = stated.missing;
+  if (stated.decimal) schema.decimal = stated.decimal;
+  if (stated.thousands) schema.thousands = stated.thousands;
+  if (stated.header) schema.header = stated.header;
+  if (!stated.comment.empty()) schema.comment = stated.comment;
+  if (stated.group) options.sequence_column = *stated.group;
+  if (stated.order) schema.order = stated.order;
 }
 
 void read_like(const Examples& examples, ReaderOptions& options) {

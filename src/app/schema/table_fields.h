@@ -23,6 +23,9 @@ std::vector<std::string> column_names_of(const MemoryData& data, const ReaderOpt
 std::string schema_target(const Examples& examples);
 /// Returns whether the field that the schema predicts has the name of a typical target: label, class, value, ...
 bool names_target(const Examples& examples);
+/// Throws DataError, with the commands that work, for a table with one series in each row: the names of columns are
+/// years or dates, and one of them would be predicted.
+void refuse_rows_of_periods(const TableSchema& schema);
 /// The fields that the schema reads, with the parts of dates. `own_past`: the predicted fields are read as well.
 std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,
                                       bool own_past);
@@ -33,6 +36,9 @@ bool is_part_of_date(const Examples& examples, std::string_view field);
 
 /// Stores the group and the order that the reader chose, so that further files are read in the same way.
 void settle_sequences(const Examples& examples, TrainSettings& settings);
+/// Makes the reader of a model treat a table as stated, where the file is written differently from the training data;
+/// what is not stated remains as stored. Throws UsageError if the data is not a table.
+void restate(const SchemaOptions& stated, ReaderOptions& options);
 /// Makes the reader interpret further files like these: with the same types, group and order.
 void read_like(const Examples& examples, ReaderOptions& options);
 /// Makes the reader find the fields of a model in a table: the columns of its fields are read, others are left out.

@@ -337,17 +337,6 @@ Index numbers_between_blanks(const std::vector<SampleRow>& rows) {
   return whole + 1 >= rows.size() ? 0 : static_cast<Index>(wanted);
 }
 
-/// Names that are years or dates in order: the table has a series in each row, but rows are read.
-void note_periods(TableLayout& layout) {
-  if (layout.periods.empty() || are_months(layout.names, 1)) return;
-  layout.notes.push_back(fmt::format(
-      "the names of {} columns, \"{}\" to \"{}\", are years or dates: train reads each row as one case with {} "
-      "values, not as a series over time; `unfold forecast` reads rows as series if there are at least four, "
-      "and train does if the table has one row per case and date",
-      layout.periods.size(), escape_cell(layout.periods.front(), kMostOddBytes),
-      escape_cell(layout.periods.back(), kMostOddBytes), layout.periods.size()));
-}
-
 }  // namespace
 
 char line_end_of(std::string_view text) {
@@ -374,7 +363,6 @@ TableLayout table_layout(const std::string& source, std::string_view text, bool 
       layout.columns == 1 && !layout.header && (is_number_cell((*first)[0]) || options.types.count(kValueName) > 0);
   name_layout(layout, *first, numbers);
   if (layout.header && layout.columns > 1) layout.periods = period_names(layout.names);
-  note_periods(layout);
   if (layout.separator == kNoCellSeparator) layout.blank_separated = numbers_between_blanks(sample.rows);
   for (auto row = first + (layout.header ? 1 : 0); row != sample.rows.end(); ++row)
     if (row->size() == layout.columns) layout.rows.push_back(*row);
