@@ -107,17 +107,12 @@ void run(int argc, char** argv) {
                                        .patience = number("--patience"),
                                        .seed = static_cast<std::uint64_t>(number("--seed"))},
                                       team, &progress);
-  double squares = 0, absolute = 0, terms = 0, of_means = 0;
+  double squares = 0, absolute = 0, terms = 0;
   forecast(network, pool, test, team, [&](std::size_t i, std::span<const double> quantiles) {
     const SegmentWindow& window = test[i];
     for (std::size_t h = 0; h < at(horizon); ++h) {
       const double error =
           quantiles[shape.median() * at(horizon) + h] - series[at(window.series)][at(window.origin) + h];
-      if (shape.levels.size() == 3) {  // an estimate of the mean (Swanson's rule)
-        const double mean = 0.3 * (quantiles[h] + quantiles[2 * at(horizon) + h]) + 0.4 * quantiles[at(horizon) + h];
-        const double other = mean - series[at(window.series)][at(window.origin) + h];
-        of_means += other * other;
-      }
       squares += error * error, absolute += std::fabs(error), ++terms;
     }
   });
@@ -127,8 +122,8 @@ void run(int argc, char** argv) {
       "MAE %.4f  %.0f s\n",
       static_cast<long long>(horizon), options.at("--seed").c_str(),
       static_cast<long long>(network.parameters().size()), static_cast<long long>(result.best_step),
-      static_cast<long long>(result.steps), result.best_nats_per_symbol, test.size(), squares / terms, of_means / terms,
-      absolute / terms, seconds.count());
+      static_cast<long long>(result.steps), result.best_nats_per_symbol, test.size(), squares / terms, absolute / terms,
+      seconds.count());
 }
 
 }  // namespace
