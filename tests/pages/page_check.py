@@ -6,7 +6,7 @@ import shlex
 import subprocess
 
 # Spellings of other programs that the command line accepts (src/base/options/option_aliases.cpp); pages may show them.
-ALIASES = {"--lr", "--batch-size", "--optimiser", "--bptt", "--prompt"}
+ALIASES = {"--lr", "--batch-size", "--optimiser", "--bptt", "--prompt", "--group"}
 CALL = re.compile(r"(?:^|[|;&(]|\bdo\b|\bthen\b|\btime\b)\s*(unfold\s[^|;&)]*)")
 
 

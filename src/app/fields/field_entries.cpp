@@ -16,7 +16,9 @@
 namespace unfold {
 
 std::string entry_text(const ExampleColumn& column, Index entry) {
-  if (column.is_text()) return column.texts[at(entry)];
+  // Cells of texts with several words are one per example.
+  if (column.is_text())
+    return column.cells.size() == column.entries() ? std::string(column.cells[entry]) : column.texts[at(entry)];
   if (!column.cells.empty() && column.width == 1) return std::string(column.cells[entry]);
   if (!column.present(entry)) return "";
   const double* numbers = column.numbers.data() + entry * column.width;
