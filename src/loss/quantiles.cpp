@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "unfold/loss/rows.h"
 
@@ -12,7 +11,7 @@ namespace {
 template <class T>
 class QuantileLoss final : public RowLoss<T> {
  public:
-  explicit QuantileLoss(std::vector<double> levels) {
+  explicit QuantileLoss(const std::vector<double>& levels) {
     if (levels.empty()) throw UsageError("quantile loss: no level was given");
     for (const double level : levels) {
       require_level(level);
@@ -75,10 +74,10 @@ class QuantileLoss final : public RowLoss<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<Loss<T>> quantile_loss(std::vector<double> levels) {
-  return std::make_unique<QuantileLoss<T>>(std::move(levels));
+std::unique_ptr<Loss<T>> quantile_loss(const std::vector<double>& levels) {
+  return std::make_unique<QuantileLoss<T>>(levels);
 }
-template std::unique_ptr<Loss<float>> quantile_loss<float>(std::vector<double>);
-template std::unique_ptr<Loss<double>> quantile_loss<double>(std::vector<double>);
+template std::unique_ptr<Loss<float>> quantile_loss<float>(const std::vector<double>&);
+template std::unique_ptr<Loss<double>> quantile_loss<double>(const std::vector<double>&);
 
 }  // namespace unfold

@@ -17,6 +17,6 @@ namespace unfold {
 
 /// Throws UsageError for no level or for a level outside (0, 1).
 template <class T>
-std::unique_ptr<Loss<T>> quantile_loss(std::vector<double> levels);
+std::unique_ptr<Loss<T>> quantile_loss(const std::vector<double>& levels);
 
 }  // namespace unfold

@@ -82,7 +82,7 @@ CheckedSolution<T> NewtonDirection<T>::solve_checked(Objective<T>& objective, st
   double slope = 0, q = 0;
   // Turns to the steepest descent of the preconditioned system.
   const auto preconditioned = [&](Index i) {
-    return preconditioner_.size() > 0 ? residual[i] / preconditioner_[i] : residual[i];
+    return !preconditioner_.empty() ? residual[i] / preconditioner_[i] : residual[i];
   };
   const auto start = [&] {
     for_each_element(team, n, [&](Index i) { direction[i] = -preconditioned(i); });

@@ -198,6 +198,7 @@ PageSection baselines_section(const std::vector<ComparedBaseline>& baselines) {
                       .note = "Simple predictions on the same data as the model, in the same measure."};
   if (baselines.empty()) section.missing = "There is no baseline for what this model predicts.";
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(baselines.size());
   for (const ComparedBaseline& each : baselines)
     rows.push_back({each.of, each.baseline.measure, fmt::format("{:.4g}", each.result), each.baseline.name,
                     fmt::format("{:.4g}", each.baseline.value),

@@ -57,10 +57,10 @@ void PanelPairs::add(const std::vector<ColumnProfile>& profiles) {
   if (!time_) return;
   const std::uint64_t time = profiles[*time_].last_hash();
   for (Candidate& candidate : candidates_) {
-    constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
-    std::uint64_t pair = (time ^ (profiles[candidate.column].last_hash() << 1)) * kMultiplier;
+    constexpr std::uint64_t kPairMultiplier = 0x9E3779B97F4A7C15;
+    std::uint64_t pair = (time ^ (profiles[candidate.column].last_hash() << 1)) * kPairMultiplier;
     pair ^= pair >> 32;
-    candidate.pairs.add(pair * kMultiplier);
+    candidate.pairs.add(pair * kPairMultiplier);
   }
 }
 

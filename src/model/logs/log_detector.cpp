@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "model/logs/log_json.h"
 #include "model/logs/log_math.h"
@@ -94,11 +93,15 @@ void LogDetector::choose_fields(const EachLine& each_line, const std::string& ro
   }
   if (!role.empty() && candidates.empty()) {
     std::vector<std::pair<Index, std::string_view>> names;
+    names.reserve(roles.size());
     for (const auto& [id, count] : roles) names.emplace_back(-count.lines, count.name);
     std::ranges::sort(names);
     if (names.size() > kMostRoles) names.resize(kMostRoles);
+    std::vector<std::string_view> frequent;
+    frequent.reserve(names.size());
+    for (const auto& [count, name] : names) frequent.push_back(name);
     throw UsageError(fmt::format("--group {}: no line has a field of that name; the most frequent fields are {}", role,
-                                 fmt::join(std::views::values(names), ", ")));
+                                 fmt::join(frequent, ", ")));
   }
   std::ranges::sort(covering);
   if (role.empty()) {

@@ -26,6 +26,7 @@ void LogRateModel::fit(const std::vector<double>& times, const std::vector<std::
   }
   if (span <= 0) return;
   std::vector<std::pair<Index, std::uint64_t>> sorted;
+  sorted.reserve(counts.size());
   for (const auto& [id, count] : counts) sorted.emplace_back(-count, id);
   std::ranges::sort(sorted);
   if (sorted.size() > kMostTemplates) sorted.resize(kMostTemplates);

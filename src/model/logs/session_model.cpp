@@ -79,6 +79,7 @@ void SessionModel::fit(const std::vector<SessionEvents>& sessions) {
     for (const auto& [event, count] : counts_of_session(events))
       if (found.size() < kMostOccurring || found.contains(event)) ++found[event];
   std::vector<std::pair<Index, SessionEvent>> sorted;
+  sorted.reserve(found.size());
   for (const auto& [event, count] : found) sorted.emplace_back(-count, event);
   std::ranges::sort(sorted);
   if (sorted.size() > kMostEvents) sorted.resize(kMostEvents);

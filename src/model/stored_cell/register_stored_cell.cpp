@@ -7,7 +7,7 @@
 
 namespace unfold {
 
-void register_stored_cell(std::shared_ptr<const StoredCell> cell) {
+void register_stored_cell(const std::shared_ptr<const StoredCell>& cell) {
   if (cell == nullptr || cells().find(cell->entry().name) != nullptr) return;
   CellEntry entry = cell->entry();
   entry.add = [cell](Circuit& c, Signal x, Index units, const AnyOptions& options, bool trained_initial) {

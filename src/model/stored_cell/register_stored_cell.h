@@ -11,6 +11,6 @@
 namespace unfold {
 
 /// Adds the cell to `cells()`. Does nothing for null, or if there is a cell of that name.
-void register_stored_cell(std::shared_ptr<const StoredCell> cell);
+void register_stored_cell(const std::shared_ptr<const StoredCell>& cell);
 
 }  // namespace unfold

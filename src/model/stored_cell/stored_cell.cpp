@@ -224,7 +224,7 @@ std::shared_ptr<const StoredCell> StoredCell::from_json(const Json& json) {
     entry.children = [count = whole_member(json, "children", 0, kMostChildren)](const AnyOptions&) { return count; };
   entry.fault = [](const StackOptions&, const AnyOptions&) { return std::string(); };
   if (json.contains("grid")) {
-    const GridStack grid = grid_member(json);
+    GridStack grid = grid_member(json);
     entry.grid = [grid](const AnyOptions&) { return grid; };
     entry.fault = [grid](const StackOptions& stack, const AnyOptions&) { return grid_fault(stack, grid); };
   }
