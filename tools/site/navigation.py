@@ -10,7 +10,8 @@ PARTS = {"results": "Results", "howto": "How-to guides", "theory": "Theory", "tu
          "project": "Reference", "reference": "Reference"}  # by folder; all others: Guide
 VERBS = {
     "Data and training": ["inspect", "train", "eval", "info", "sweep", "check", "bench", "generate"],
-    "Predictions": ["predict", "tag", "classify", "forecast", "score", "density", "sample", "complete"],
+    "Predictions": ["predict", "tag", "classify", "forecast", "score", "density"],
+    "Samples and states": ["sample", "complete", "embed"],
     "Reports and files": ["explain", "compare", "report", "compress", "decompress", "export", "import", "reproduce"],
 }
 
