@@ -265,9 +265,9 @@ ExitCode Eval::run(Console& console) {
   check_options();
   if (holds_field_model(inputs_.front())) return run_on_fields(console);
   if (holds_task_model(inputs_.front())) return run_on_task();
-  check_text_options();
   if (inputs_.size() < 2 && holds_damaged_model(inputs_.front()))
     load_model(inputs_.front());  // throws an error that describes the damage
+  check_text_options();
   if (inputs_.size() < 2) throw options_.missing_inputs();
   check_learning();
   EvaluateRequest what = request();
