@@ -72,8 +72,8 @@ def picture(points):
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
            'font-family="sans-serif" font-size="12">', DARK, f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white" class="paper"/>',
            f'<text x="{LEFT}" y="24" font-size="15">Smaller archives take more time</text>',
-           f'<text x="{LEFT}" y="44"><tspan fill="#c0392b">unfold compress</tspan> with its levels, and other programs; '
-           'the dashed line connects those that no program beats in both</text>']
+           f'<text x="{LEFT}" y="44"><tspan fill="#c0392b">unfold compress</tspan> and other programs; '
+           'dashed: no other is smaller and faster</text>']
     for power in range(low, high + 1):
         at = x(10**power)
         out.append(f'<path d="M{at:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="#ddd"/>')
@@ -89,6 +89,11 @@ def picture(points):
     out.append('<path d="' + "".join(("M" if i == 0 else "L") + f"{x(points[p][0]):.1f} {y(points[p][1]):.1f}"
                                      for i, p in enumerate(edge)) + '" fill="none" stroke="#888" stroke-dasharray="4 3"/>')
     taken = [(x(s) - 5, y(b) - 5, x(s) + 5, y(b) + 5) for s, b in points.values()]
+    for one, next_one in zip(edge, edge[1:]):  # labels keep off the dashed line
+        (s, b), (t, c) = points[one], points[next_one]
+        for i in range(41):
+            at, height = x(s) + (x(t) - x(s)) * i / 40, y(b) + (y(c) - y(b)) * i / 40
+            taken.append((at - 1, height - 1, at + 1, height + 1))
     for program, (s, b) in sorted(points.items(), key=lambda item: item[1]):
         ours = program.startswith("unfold")
         colour, label = ("#c0392b", program.removeprefix("unfold compress ")) if ours else ("#2c3e50", program)

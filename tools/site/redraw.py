@@ -13,7 +13,7 @@ import math
 import pathlib
 import re
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 780, 420, 76, 210, 46, 56
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 820, 420, 76, 250, 46, 56
 COLORS = (("#1f77b4", "#58a6ff"), ("#d62728", "#ff7b72"), ("#2ca02c", "#3fb950"), ("#9467bd", "#bc8cff"), ("#e07b00", "#f0a050"))
 STYLE = ("<style>.paper{fill:#fff}.ink{fill:#1b1f24}.grid{stroke:#d8dee4}.other{stroke:#b8bec4}.note{fill:#57606a}"
          + "@media (prefers-color-scheme:dark){.paper{fill:#0d1117}.ink{fill:#e6edf3}.grid{stroke:#30363d}.other{stroke:#57606a}"
