@@ -86,7 +86,7 @@ int unfold_reset(unfold_stream* stream);
  * either pointer may be NULL. */
 int unfold_score(const unfold_model* model, const char* text, size_t size, double* nats, size_t* predicted);
 /* Computes the surprisal of each symbol; NaN for symbols that are not predicted. `count` receives their number, which
- * exceeds that of unfold_encode if the model ends a text with a separate symbol; `nats` must have room for all of them.
+ * exceeds that of unfold_encode if the model ends a text with a separate symbol; `nats` must hold them all.
  * If `nats` is NULL and `room` is 0, the symbols are only counted. */
 int unfold_score_symbols(const unfold_model* model, const char* text, size_t size, float* nats, size_t room,
                          size_t* count);

@@ -62,16 +62,11 @@ std::set<std::string_view> FieldsJob::open_settings() const {
 
 TrainOutcome FieldsJob::run() {
   const TrainSettings& s = context_.settings();
-  std::array<ExampleSet, 3> parts = split();
+  std::array<ExampleSet, 3> parts = split_examples(examples_, plan_.choice, plan_.problem, s);
   const std::shared_ptr<const DataSpecification>& data = parts[0].shared_data();
   if (s.valid) parts[1] = {read_further(*s.valid, *data), data, plan_.choice.predicts, parse_unknown_policy(s.unknown)};
   report_unseen_values(parts[1], plan_.choice.predicts, "validation", context_.reporter());
   return *s.precision == "double" ? train<double>(parts) : train<float>(parts);
-}
-
-/// The training, validation and test part of the examples.
-std::array<ExampleSet, 3> FieldsJob::split() const {
-  return split_examples(examples_, plan_.choice, plan_.problem, context_.settings());
 }
 
 /// Reads a further file with the column types that are known from the training data.

@@ -20,7 +20,6 @@ class FieldsJob final : public TrainingJob {
   TrainOutcome run() override;
 
  private:
-  std::array<ExampleSet, 3> split() const;
   Examples read_further(const std::string& file, const DataSpecification& data) const;
   template <class T>
   TrainOutcome train(const std::array<ExampleSet, 3>& parts);

@@ -43,6 +43,12 @@ std::uint64_t hash_of_cell(std::string_view text) {
   return mixed(h);
 }
 
+std::uint64_t hash_of_pair(std::uint64_t first, std::uint64_t second) {
+  std::uint64_t h = (first ^ (second << 1)) * kMultiplier;
+  h ^= h >> 32;
+  return h * kMultiplier;
+}
+
 Index DistinctCount::count() const {
   return exact() ? size_ : static_cast<Index>(std::ldexp(static_cast<double>(size_), depth_));
 }

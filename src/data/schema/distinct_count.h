@@ -13,6 +13,8 @@ namespace unfold {
 
 /// A 64-bit hash of the bytes that is the same on every little-endian machine.
 std::uint64_t hash_of_cell(std::string_view text);
+/// A hash of two hashes, which depends on their order.
+std::uint64_t hash_of_pair(std::uint64_t first, std::uint64_t second);
 
 class DistinctCount {
  public:

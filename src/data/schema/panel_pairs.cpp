@@ -56,12 +56,8 @@ PanelPairs::PanelPairs(const std::vector<std::string>& names, const std::vector<
 void PanelPairs::add(const std::vector<ColumnProfile>& profiles) {
   if (!time_) return;
   const std::uint64_t time = profiles[*time_].last_hash();
-  for (Candidate& candidate : candidates_) {
-    constexpr std::uint64_t kPairMultiplier = 0x9E3779B97F4A7C15;
-    std::uint64_t pair = (time ^ (profiles[candidate.column].last_hash() << 1)) * kPairMultiplier;
-    pair ^= pair >> 32;
-    candidate.pairs.add(pair * kPairMultiplier);
-  }
+  for (Candidate& candidate : candidates_)
+    candidate.pairs.add(hash_of_pair(time, profiles[candidate.column].last_hash()));
 }
 
 bool PanelPairs::are_unique(std::size_t column) const {

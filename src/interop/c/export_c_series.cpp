@@ -8,8 +8,7 @@
 #include "graph/circuit/random_kernels.h"
 #include "interop/c/export_c_file.h"
 #include "interop/c/export_c_functions.h"
-#include "interop/c/export_c_outputs.h"
-#include "interop/steps/step_fields.h"
+#include "interop/c/exported_model.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -128,45 +127,39 @@ template <class T>
 class SeriesFile {
  public:
   SeriesFile(const NetworkModel<T>& model, const ExportCRequest& request)
-      : model_(model),
-        text_(request.name, sizeof(T) == sizeof(double)),
-        read_(reads_of(model)),
-        head_(exported_head(model.network(), "export --to c")),
-        field_(model.data().field(head_.field)),
-        outputs_(field_, given_by(head_.loss->name())),
-        term_(*kernels_of(model)),
-        bank_(*as_random_kernels(term_.op.get())) {
-    if (!read_.texts.empty()) throw UsageError("it reads symbols besides numbers");
+      : of_(model, request), term_(*kernels_of(model)), bank_(*as_random_kernels(term_.op.get())) {
+    if (!of_.read.texts.empty()) throw UsageError("it reads symbols besides numbers");
   }
 
   void write(const std::function<void(std::string_view)>& write) const {
     std::string head = kUseSeries;
-    head.replace(head.find('%'), 1, outputs_.arguments(false));
+    head.replace(head.find('%'), 1, of_.outputs.arguments(false));
     write("/* " + comment_text(fmt::format("{}, which reads whole series of {} and predicts {}, written by Unfold.\n",
-                                           model_.spec_text(), fmt::join(read_.names, ", "), field_.name)));
-    write(text_(head));
-    write(text_(declarations()));
-    write(c_guards(text_));
-    write(c_functions(text_, outputs_.functions()));
-    write(text_(c_table("input_mean", read_.mean) + c_table("input_deviation", read_.deviation) + outputs_.tables()));
-    write(text_(kernel_tables()));
-    write(text_(kKernelFunctions));
-    if (bank_.options().standardized) write(text_(kStandardize));
-    write(text_("\nint @predict(const double *series, int positions, float *work, " + outputs_.arguments(true) + ") "));
+                                           of_.model.spec_text(), fmt::join(of_.read.names, ", "), of_.field.name)));
+    write(of_.text(head));
+    write(of_.text(declarations()));
+    write(c_guards(of_.text));
+    write(c_functions(of_.text, of_.outputs.functions()));
+    write(of_.text(c_table("input_mean", of_.read.mean) + c_table("input_deviation", of_.read.deviation) +
+                   of_.outputs.tables()));
+    write(of_.text(kernel_tables()));
+    write(of_.text(kKernelFunctions));
+    if (bank_.options().standardized) write(of_.text(kStandardize));
+    write(of_.text("\nint @predict(const double *series, int positions, float *work, " + of_.outputs.arguments(true) +
+                   ") "));
     std::string features = kFeatures;
     features.replace(
         features.find("\n%") + 1, 1,
         bank_.options().standardized ? "  for (c = 0; c < @@_INPUTS; ++c) @standardize(x + c, positions);\n" : "");
-    write(text_(features + outputs_.text("", "outputs") + "  return 0;\n}\n"));
-    if (outputs_.given() == FieldOutput::labels) write(c_alphabet(*field_.alphabet, text_));
+    write(of_.text(features + of_.outputs.text("", "outputs") + "  return 0;\n}\n"));
+    if (of_.outputs.given() == FieldOutput::labels) write(c_alphabet(*of_.field.alphabet, of_.text));
     write("#endif\n");
   }
 
  private:
   std::string declarations() const {
-    const bool labels = outputs_.given() == FieldOutput::labels;
-    std::string text =
-        fmt::format(R"(
+    const bool labels = of_.outputs.given() == FieldOutput::labels;
+    std::string text = fmt::format(R"(
 #define @@_INPUTS {}
 #define @@_{} {}
 #define @@_SIGNALS {}
@@ -183,10 +176,11 @@ extern "C" {{
  * Returns 0, or -1 for no positions and for numbers that are not finite: nothing is done. */
 int @predict(const double *series, int positions, float *work, {});
 )",
-                    read_.names.size(), labels ? "SYMBOLS" : "OUTPUTS", field_.size, signals(), bank_.features(),
-                    bank_.groups().size(), labels ? "#define @@_NO_SYMBOL (-1)\n" : "",
-                    text_.wide() ? "double" : "float", comment_text(fmt::format("{}", fmt::join(read_.names, ", "))),
-                    outputs_.what_is_given(), outputs_.arguments(true));
+                                   of_.read.names.size(), labels ? "SYMBOLS" : "OUTPUTS", of_.field.size, signals(),
+                                   bank_.features(), bank_.groups().size(), labels ? "#define @@_NO_SYMBOL (-1)\n" : "",
+                                   of_.text.wide() ? "double" : "float",
+                                   comment_text(fmt::format("{}", fmt::join(of_.read.names, ", "))),
+                                   of_.outputs.what_is_given(), of_.outputs.arguments(true));
     if (labels)
       text += R"(/* The text of a label, and how many bytes it has. */
 extern const char *const @texts[@@_SYMBOLS];
@@ -197,7 +191,7 @@ int @find(const char *text, size_t size);
     return text + "#ifdef __cplusplus\n}\n#endif\n#endif\n\n#ifndef @@_DECLARATIONS\n";
   }
 
-  const Node& readout() const { return model_.network().circuit().nodes()[at(head_.signal.id)]; }
+  const Node& readout() const { return of_.model.network().circuit().nodes()[at(of_.head.signal.id)]; }
   Index signals() const { return readout().size; }
 
   std::string numbers(const char* type, const char* name, Index count, const auto& value) const {
@@ -224,7 +218,7 @@ int @find(const char *text, size_t size);
     for (Index a = 0; a < kKernelTaps; ++a)
       for (Index b = a + 1; b < kKernelTaps; ++b)
         for (Index c = b + 1; c < kKernelTaps; ++c) text += fmt::format("  {{{}, {}, {}}},\n", a, b, c);
-    const Parameters<T>& parameters = model_.parameters();
+    const Parameters<T>& parameters = of_.model.parameters();
     const Matrix<const T> thresholds = parameters[term_.parameter];
     const Node& map = readout();
     if (map.terms.size() != 1 || !map.terms.front().dense()) throw UsageError("its readout has several terms");
@@ -239,12 +233,7 @@ int @find(const char *text, size_t size);
                    [&](Index i) { return static_cast<double>(weights(i / weights.cols, i % weights.cols)); });
   }
 
-  const NetworkModel<T>& model_;
-  CText text_;
-  FieldReads read_;
-  const Head<T>& head_;
-  const FieldSpecification& field_;
-  COutputs outputs_;
+  const ExportedModel<T> of_;
   const Node::AffineTerm& term_;
   const KernelBank& bank_;
 };
