@@ -19,7 +19,7 @@ class ArrowMemory {
   template <class T>
   const void* values(std::vector<T> numbers) {
     std::string& bytes = buffers_.emplace_back(numbers.size() * sizeof(T), '\0');
-    std::memcpy(bytes.data(), numbers.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
     return bytes.data();
   }
   const void* bytes(const std::string& text) { return buffers_.emplace_back(text).data(); }

@@ -228,11 +228,13 @@ TEST_F(LogDetectorTest, each_kind_of_anomaly_comes_from_its_source) {
   const LogLineScore order = scored(detector_, line("r9000001", "200", "40", "closed"));
   EXPECT_EQ(order.source, LogSource::order);
   EXPECT_GT(order.surprise, normal + 4);
-  const LogLineScore status = scored(detector_, line("r9000002", "599", "40", "opened"));
+  const std::string unknown_status = line("r9000002", "599", "40", "opened");  // scores refer to their lines
+  const LogLineScore status = scored(detector_, unknown_status);
   EXPECT_EQ(status.source, LogSource::values);
   EXPECT_EQ(status.value.value->key, "status");
   EXPECT_THAT(detector_.expected(status), ::testing::HasSubstr("200 ("));
-  const LogLineScore slow = scored(detector_, line("r9000003", "200", "99999", "opened"));
+  const std::string long_time = line("r9000003", "200", "99999", "opened");
+  const LogLineScore slow = scored(detector_, long_time);
   EXPECT_EQ(slow.source, LogSource::values);
   EXPECT_EQ(slow.value.value->key, "took");
   const LogLineScore words = scored(detector_, line("r9000004", "200", "40", "forgotten"));
@@ -292,7 +294,8 @@ TEST_F(LogDetectorTest, a_repeated_anomaly_is_one_alarm_with_a_count) {
   LogAlarms alarms({.share = 0.001});
   Index number = 0;
   for (int i = 0; i < 1000; ++i) {
-    LogLine line = scanned("kernel: out of memory in process " + std::to_string(i));
+    const std::string text = "kernel: out of memory in process " + std::to_string(i);
+    LogLine line = scanned(text);
     detector_.mask(line);
     alarms.see(detector_, detector_.score(line, 20), ++number, "10:00");
     detector_.learn_scored();
@@ -306,8 +309,9 @@ TEST_F(LogDetectorTest, a_repeated_anomaly_is_one_alarm_with_a_count) {
 TEST_F(LogDetectorTest, a_change_of_the_format_is_few_alarms_and_then_quiet) {
   LogAlarms alarms({.share = 0.001});
   Index number = 0, late = 0;
-  for (const std::string& text : request_lines(1500, 6)) {
-    LogLine line = scanned(text + " zone=b" + std::to_string(number % 3));
+  for (std::string text : request_lines(1500, 6)) {
+    text += " zone=b" + std::to_string(number % 3);
+    LogLine line = scanned(text);
     detector_.mask(line);
     const LogAlarm* alarm = alarms.see(detector_, detector_.score(line, 20), ++number, "");
     late += number > 1000 && alarm != nullptr && alarm->count == 1;

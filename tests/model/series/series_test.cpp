@@ -193,7 +193,7 @@ TEST(SeriesSelection, TriesCandidatesAndKeepsTheBest) {
   Waves waves(30);
   Team team(1);
   Index seen = 0;
-  const SeriesSelection found =
+  const SeriesSelection<float> found =
       select_series_model<float>(waves.set, waves.layout, {}, team, [&](const SeriesCandidate&) { ++seen; });
   ASSERT_GE(found.candidates.size(), 2U);
   EXPECT_EQ(seen, static_cast<Index>(found.candidates.size()));
@@ -206,7 +206,7 @@ TEST(SeriesSelection, TriesCandidatesAndKeepsTheBest) {
 TEST(SeriesSelection, TrainsANetworkWithoutEachFifth) {
   Waves waves(20);
   Team team(1);
-  const SeriesSelection found =
+  const SeriesSelection<float> found =
       select_series_model<float>(waves.set, waves.layout, {.network = "lstm:4", .training = {.epochs = 2}}, team, {});
   ASSERT_TRUE(found.candidates.back().tried);
   EXPECT_FALSE(found.candidates.back().fitted);
@@ -240,7 +240,7 @@ TEST(StratifiedFolds, KeepGroupsTogether) {
 TEST(SeriesSelection, StaysWithinTheBudget) {
   Waves waves(30);
   Team team(1);
-  const SeriesSelection found = select_series_model<float>(waves.set, waves.layout, {.budget = 1}, team, {});
+  const SeriesSelection<float> found = select_series_model<float>(waves.set, waves.layout, {.budget = 1}, team, {});
   EXPECT_EQ(found.best, 0U);
   EXPECT_FALSE(found.candidates[0].tried);
 }
