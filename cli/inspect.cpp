@@ -26,6 +26,7 @@ class Inspect final : public Verb {
                          .most = std::string::npos,
                          .file = FileUse::data});
     options_.add(format_row(settings_));
+    options_.add(row_meaning_row(settings_));
     for (OptionRow& row : table_rows(settings_)) options_.add(std::move(row));
     add_unpacking_limit();
     add_common();

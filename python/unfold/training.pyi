@@ -21,6 +21,7 @@ def train(
     read: str | Sequence[str] | None = None,
     predict: str | Sequence[str] | None = None,
     ahead: int | None = None,
+    rows: str | None = None,
     sequences: str | None = None,
     order: str | None = None,
     types: str | None = None,

@@ -1,6 +1,6 @@
 /// Default fields to read and predict, and how examples are split.
 
-#include "app/fields/field_data.h"
+#include "app/fields/field_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

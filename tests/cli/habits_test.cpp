@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "tests/cli/fields.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold::test {
 namespace {
@@ -514,6 +517,50 @@ TEST_F(HabitsTest, CountsOfRowsAreValuesWhereThereIsNothingElse) {
                          60, [](int i) { return fmt::format("{},{}", i % 2 ? "A" : "B", i); }, "station,v"));
   trained(file, {"--sequences", "station"});
   EXPECT_EQ(read_fields(), (std::vector<std::string>{"previous v"}));
+}
+
+/// Flowers of three kinds, sorted by kind, with a missing cell.
+std::string flowers(int count) {
+  Random random(1, "flowers");
+  std::string text = "length,width,color,species\n";
+  for (int i = 0; i < count; ++i) {
+    const int kind = 3 * i / count;
+    const double wave = 0.01 * static_cast<double>(random.below(100));
+    const char* color = random.below(5) < 2 ? "white" : "red";
+    text += fmt::format("{:.2f},{},{},{}\n", 2.0 * kind + wave, i == 5 ? "" : fmt::format("{:.2f}", 5.0 - kind + wave),
+                        color, std::array{"setosa", "versicolor", "virginica"}[static_cast<std::size_t>(kind)]);
+  }
+  return text;
+}
+
+TEST_F(HabitsTest, RowsWithoutAnOrderAreExamples) {
+  const std::string file = data("flowers.csv", flowers(90));
+  EXPECT_EQ(inspected(file)["independent_rows"], true);
+  const Finished training = unfold_command(Arguments{"train", file, "--out", run_, "--threads", "1"});
+  ASSERT_EQ(training.code, 0) << training.err;
+  EXPECT_THAT(training.err, HasSubstr("90 independent rows"));
+  const nlohmann::json figures = only_object(output_of({"eval", run_, file, "--json"}));
+  EXPECT_EQ(figures["examples"], 90);
+  EXPECT_GT(figures["heads"]["species"]["accuracy"], 0.95);
+  // Rows are predicted in any order, and without their labels.
+  std::string shuffled = "color,width,length\n";
+  for (const char* row : {"red,3.2,4.2", "white,5.1,0.3", "red,4.3,2.1"}) shuffled += std::string(row) + "\n";
+  const std::string answers = predicted(data("new.csv", shuffled));
+  EXPECT_THAT(answers, HasSubstr("red\t3.2\t4.2\tvirginica"));
+  EXPECT_THAT(answers, HasSubstr("white\t5.1\t0.3\tsetosa"));
+  // A resumed run and a stream read rows alike.
+  const Finished streamed = unfold_command({"predict", run_, "-", "--follow", "--quiet"}, {.input = shuffled});
+  EXPECT_THAT(streamed.out, HasSubstr("white\t5.1\t0.3\tsetosa"));
+}
+
+TEST_F(HabitsTest, RowsThatFollowEachOtherStayASequence) {
+  const std::string file = data("flowers.csv", flowers(90));
+  EXPECT_EQ(inspected(file, {"--rows", "sequence"})["independent_rows"], false);
+  trained(file, {"--rows", "sequence"});
+  EXPECT_EQ(only_object(output_of({"eval", run_, file, "--json"}))["examples"], 1);
+  // A model that relates rows needs a sequence.
+  const Finished tagger = trained(file, {"--model", "crf", "--read", "length,width"});
+  EXPECT_THAT(tagger.err, Not(HasSubstr("independent")));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "app/compare/evaluation_examples.h"
 #include "app/evaluate/reading.h"
 #include "app/fields/example_split.h"
+#include "app/fields/field_plan.h"
 #include "app/settings/evaluation_split.h"
 #include "model/registry/run_folder.h"
 #include "unfold/base/formats/config.h"

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/fields/field_plan.h"
 #include "app/schema/table_fields.h"
 #include "base/formats/trusted_json.h"
 #include "model/density/mixture_fit.h"

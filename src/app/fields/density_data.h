@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "app/fields/field_data.h"
+#include "app/fields/field_plan.h"
+#include "data/readers/example_reader.h"
 
 namespace unfold {
 

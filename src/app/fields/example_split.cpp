@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/fields/field_entries.h"
+#include "app/fields/field_plan.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/fields/field_data.h"
+#include "app/fields/field_plan.h"
 #include "unfold/data/examples/example_set.h"
 #include "unfold/data/text/split.h"
 

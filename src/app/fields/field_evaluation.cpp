@@ -9,6 +9,7 @@
 #include "app/fields/example_split.h"
 #include "app/fields/field_entries.h"
 #include "app/fields/field_model.h"
+#include "app/fields/field_plan.h"
 #include "app/fields/transduction_metrics.h"
 #include "app/settings/evaluation_split.h"
 #include "base/options/integer_range.h"

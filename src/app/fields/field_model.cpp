@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/fields/density_data.h"
+#include "app/fields/field_reading.h"
 #include "app/schema/table_fields.h"
 #include "base/formats/trusted_json.h"
 #include "data/examples/templates.h"
@@ -34,9 +35,9 @@ TrainSettings settings_of_card(const Model& model) {
   const nlohmann::json& stored = model.configuration();
   settings.format = model.data().source;
   settings.symbols = stored_text(stored, &TrainSettings::symbols).value_or(kAnyText);
-  for (const auto member :
-       {&TrainSettings::sequences, &TrainSettings::order, &TrainSettings::types, &TrainSettings::missing,
-        &TrainSettings::decimal, &TrainSettings::thousands, &TrainSettings::header, &TrainSettings::comment})
+  for (const auto member : {&TrainSettings::sequences, &TrainSettings::order, &TrainSettings::rows,
+                            &TrainSettings::types, &TrainSettings::missing, &TrainSettings::decimal,
+                            &TrainSettings::thousands, &TrainSettings::header, &TrainSettings::comment})
     settings.*member = stored_text(stored, member);
   settings.trees = stored_text(stored, &TrainSettings::trees);
   if (const auto window = stored.find(name_of(&TrainSettings::window)); window != stored.end())

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/fields/field_data.h"
+#include "app/fields/field_reading.h"
 #include "model/network/length_model.h"
 #include "model/registry/run_folder.h"
 #include "unfold/model/network/network_model.h"

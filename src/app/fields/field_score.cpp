@@ -11,6 +11,7 @@
 #include "app/fields/field_entries.h"
 #include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
+#include "app/fields/field_reading.h"
 #include "app/fields/field_stepper.h"
 #include "app/fields/field_stream.h"
 #include "base/decimals.h"

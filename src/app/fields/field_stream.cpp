@@ -45,8 +45,9 @@ void restore_empty_cells(Examples& examples) {
   }
 }
 
-/// Returns whether each row of the table is an example with a separate text.
+/// Returns whether each row of the table is an example.
 bool rows_are_examples(const ReaderOptions& options) {
+  if (options.schema.rows == RowMeaning::independent) return true;
   return std::ranges::any_of(options.schema.types,
                              [](const auto& stated) { return stated.second.type == ColumnType::text; });
 }

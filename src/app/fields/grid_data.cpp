@@ -1,4 +1,5 @@
 #include "app/fields/grid_data.h"
+#include "app/fields/field_plan.h"
 
 #include <fmt/format.h>
 

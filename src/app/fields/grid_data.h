@@ -1,7 +1,7 @@
 #pragma once
 /// Default settings for models over grids (images).
 
-#include "app/fields/field_data.h"
+#include "app/fields/field_plan.h"
 
 namespace unfold {
 

@@ -516,7 +516,9 @@ std::vector<std::string> joined_groups(const TableLayout& layout, const SchemaOp
 
 }  // namespace
 
-SeriesTable read_series_table(const std::string& path, const SchemaOptions& options) {
+SeriesTable read_series_table(const std::string& path, const SchemaOptions& stated) {
+  SchemaOptions options = stated;
+  options.rows = RowMeaning::sequence;
   const Input input = Input::open(path);
   const ReaderText text(input);
   TableRows rows(text, options);

@@ -40,6 +40,6 @@ struct SeriesTable {
 
 /// Throws DataError for a table without numbers, for rows of the wrong length, and for two rows of a group at the same
 /// time; UsageError for options that name unknown columns.
-SeriesTable read_series_table(const std::string& path, const SchemaOptions& options);
+SeriesTable read_series_table(const std::string& path, const SchemaOptions& stated);
 
 }  // namespace unfold

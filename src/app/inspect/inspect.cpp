@@ -8,8 +8,9 @@
 #include <set>
 #include <unordered_set>
 
-#include "app/fields/field_data.h"
 #include "app/fields/field_entries.h"
+#include "app/fields/field_plan.h"
+#include "app/fields/field_reading.h"
 #include "app/schema/table_fields.h"
 #include "base/formats/text_encoding.h"
 #include "base/utf8.h"

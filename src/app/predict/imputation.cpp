@@ -8,6 +8,7 @@
 
 #include "app/fields/conditional_density.h"
 #include "app/fields/field_entries.h"
+#include "app/fields/field_reading.h"
 #include "base/options/integer_range.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"

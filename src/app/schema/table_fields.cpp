@@ -51,7 +51,7 @@ bool reads_part(const ColumnSchema& column, std::string_view part, bool independ
 }
 
 std::vector<std::string> default_parts(const Examples& examples, const ColumnSchema& column, bool own_past) {
-  const bool independent = examples.schema->text() != nullptr;
+  const bool independent = examples.schema->text() != nullptr || examples.schema->independent_rows;
   std::vector<std::string> parts;
   for (const std::string_view part : calendar_parts()) {
     std::string name = column.name + "." + std::string(part);
@@ -71,6 +71,7 @@ SchemaOptions stated_schema(const TrainSettings& s) {
   if (s.thousands) options.thousands = parse_thousands_mark(*s.thousands);
   if (s.header) options.header = parse_header(*s.header);
   options.comment = s.comment.value_or("");
+  if (s.rows) options.rows = parse_row_meaning(*s.rows);
   if (s.sequences) options.group = *s.sequences;
   if (s.order) options.order = *s.order;
   return options;
@@ -160,6 +161,10 @@ bool is_part_of_date(const Examples& examples, std::string_view field) {
 
 void settle_sequences(const Examples& examples, TrainSettings& s) {
   if (examples.schema == nullptr || examples.schema->text() != nullptr) return;
+  if (examples.schema->independent_rows) {
+    s.rows = "independent";
+    return;
+  }
   bool grouped = s.sequences.has_value();
   for (const ColumnSchema& column : examples.schema->columns) {
     if (column.role != ColumnRole::group) continue;
@@ -218,6 +223,8 @@ void request_columns(const DataSpecification& data, SchemaOptions& options) {
     if (!contains_name(options.read, name)) options.read.push_back(name);
   };
   for (const FieldSpecification& field : data.fields) {
+    const bool label = options.rows == RowMeaning::independent && field.once;
+    if (label && !contains_name(options.predict, field.name)) options.predict.push_back(field.name);
     add(field.name);
     for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
          dot = field.name.rfind('.', dot - 1))

@@ -23,6 +23,21 @@ OptionRow format_row(TrainSettings& s) {
           .kinds = kFiniteFiles};
 }
 
+OptionRow row_meaning_row(TrainSettings& s) {
+  return {.name = "rows",
+          .target = &s.rows,
+          .placeholder = "MEANING",
+          .help =
+              "tables: independent: each row is an example; sequence: rows, or those of a group, follow "
+              "each other",
+          .choices = {"independent", "sequence"},
+          .keep = Keep::model,
+          .default_text = "the schema of the table, see unfold inspect",
+          .group = OptionGroup::data,
+          .common = true,
+          .kinds = kFields};
+}
+
 OptionRows table_rows(TrainSettings& s) {
   OptionRows rows;
   rows.push_back({.name = "sequences",
@@ -126,6 +141,7 @@ void add_data_rows(OptionRows& rows, TrainSettings& s) {
                   .group = OptionGroup::data,
                   .common = true,
                   .kinds = kFields});
+  rows.push_back(row_meaning_row(s));
   for (OptionRow& row : table_rows(s)) {
     if (address_of(row.target) == &s.sequences) {
       row.help =

@@ -337,7 +337,9 @@ void refuse_table_options(const Given& given, std::string_view file, std::string
   if (given.contains(&TrainSettings::sequences))
     throw UsageError(fmt::format(
         "--sequences names a column of a table; the format {} defines its sequences: leave it out", format));
-  for (const OptionRow& row : table_rows(none))
+  OptionRows rows = table_rows(none);
+  rows.push_back(row_meaning_row(none));
+  for (const OptionRow& row : rows)
     if (given.contains(row.name))
       throw UsageError(
           fmt::format("--{} applies to tables, and {} has the format {}: leave it out", row.name, file, format));

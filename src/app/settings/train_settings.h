@@ -30,6 +30,7 @@ struct TrainSettings {
   /// For data with fields: comma-separated lists such as "word,pos" and "chunk", "label@end", "value=mixture:5".
   /// `sequences` is a field; consecutive rows with equal values form a sequence.
   std::optional<std::string> read = {}, predict = {}, sequences = {};
+  std::optional<std::string> rows = {};  ///< of a table: "independent" or "sequence"; the schema decides otherwise
   /// For tables: descriptions of their columns (data/schema/table_schema.h). `order` is a column.
   std::optional<std::string> order = {}, types = {}, missing = {}, decimal = {}, thousands = {}, header = {},
                              comment = {};
@@ -99,6 +100,8 @@ OptionRow format_row(TrainSettings& settings);
 /// Returns the rows of the settings that describe a table: its sequences, their order, and the types and notation of
 /// cells.
 OptionRows table_rows(TrainSettings& settings);
+/// Returns the row of --rows, which states whether each row of a table is an example.
+OptionRow row_meaning_row(TrainSettings& settings);
 
 /// Returns the row of --threads, which most verbs have; 0 stands for all processors.
 OptionRow threads_row(Index& threads, Keep keep = Keep::nowhere);

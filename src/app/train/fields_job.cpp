@@ -4,6 +4,9 @@
 
 #include "app/fields/density_data.h"
 #include "app/fields/example_split.h"
+#include "app/fields/field_plan.h"
+#include "app/fields/field_reading.h"
+#include "app/fields/problem_defaults.h"
 #include "app/fields/template_data.h"
 #include "app/schema/field_checks.h"
 #include "app/schema/table_fields.h"
@@ -35,7 +38,9 @@ void FieldsJob::settle() {
       !context_.given().contains(&TrainSettings::read) && names_template(s.model))
     s.read.reset();
   if (may_choose_density(s, known)) {
-    chooses_density_ = is_table_of_numbers(peek_fields(s.data, reader_options(s)));
+    ReaderOptions options = reader_options(s);
+    options.schema.rows = RowMeaning::sequence;
+    chooses_density_ = is_table_of_numbers(peek_fields(s.data, options));
     if (chooses_density_) s.model = kSimplestDensity;  // a placeholder until the model is chosen
   }
   examples_ = read_training_fields(s, context_.reporter());

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/fields/field_data.h"
+#include "app/fields/field_plan.h"
 #include "app/train/training_job.h"
 #include "unfold/data/examples/example_set.h"
 

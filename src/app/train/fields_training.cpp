@@ -9,6 +9,7 @@
 #include "app/fields/density_data.h"
 #include "app/fields/example_split.h"
 #include "app/fields/field_model.h"
+#include "app/fields/field_plan.h"
 #include "app/train/stages/divergence.h"
 #include "app/train/stages/objectives.h"
 #include "app/train/stages/refit.h"
@@ -77,7 +78,11 @@ void FieldsTraining<T>::choose_model() {
   options_ = context_.train_options();
   options_.trainer.model = fmt::format("{} of {}: {} from {}", s.model, *s.format, *s.predict, *s.read);
   options_.trainer.stop = context_.reporter().stop();
-  if (choices_.selects_series) s.model = select_series_model<T>(parts_[0], plan_.layout, s, team_, context_.reporter());
+  if (choices_.selects_series) {
+    SelectedSeriesModel<T> selected = select_series_model<T>(parts_[0], plan_.layout, s, team_, context_.reporter());
+    s.model = std::move(selected.model);
+    left_out_ = std::move(selected.outputs);
+  }
   s.model = with_training_length(s.model, parts_[0]);
   batches_ = batch_options(list_features());
   states_ = fit_states_of(parts_[0]);
@@ -281,7 +286,12 @@ TrainingResult FieldsTraining<T>::fit(NetworkModel<T>& model, TrainOutcome& outc
     return result;
   }
   const auto readout = readout_of(model.spec());
-  if (!readout) return train_by_gradients(model, parts_[0], parts_[1], options_);
+  if (!readout) {
+    TrainingResult result = train_by_gradients(model, parts_[0], parts_[1], options_);
+    if (parts_[1].count() == 0 && !left_out_.empty())
+      outcome.field_valid = left_out_figures(model, parts_[0], left_out_, team_);
+    return result;
+  }
   if (!predicts_once(model)) {
     TrainingResult result = fit_by_ridge(model, parts_[0]);
     context_.begin_folder(false);

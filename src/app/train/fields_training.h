@@ -11,12 +11,13 @@
 #include <optional>
 #include <string>
 
-#include "app/fields/field_data.h"
+#include "app/fields/field_plan.h"
 #include "app/settings/train_settings.h"
 #include "app/train/training_context.h"
 #include "model/density/mixture_fit.h"
 #include "model/network/hmm_fit.h"
 #include "unfold/base/threads/team.h"
+#include "unfold/base/views.h"
 #include "unfold/data/examples/example_set.h"
 #include "unfold/model/network/network_model.h"
 #include "unfold/train/sources/example_sources.h"
@@ -83,6 +84,7 @@ class FieldsTraining {
   TrainOptions options_ = {};
   std::optional<HmmFit> states_;
   std::optional<MixtureFit> mixture_;
+  std::vector<Buffer<T>> left_out_ = {};  ///< of a selected network: predictions by cross-validation
   std::optional<NetworkModel<T>> model_;
   TrainOutcome outcome_ = {};
 };

@@ -245,7 +245,12 @@ class TableExamples {
   void divide() {
     rows_ = static_cast<Index>(examples_.lines.size());
     for (const std::string& note : schema_->notes) examples_.remarks.push_back(note);
-    text_ != nullptr ? divide_by_rows() : divide_by_group();
+    if (text_ != nullptr)
+      divide_by_rows();
+    else if (schema_->independent_rows && !vectors_)
+      separate_rows();
+    else
+      divide_by_group();
   }
 
   void read_rows(std::string_view text) {
@@ -430,6 +435,14 @@ class TableExamples {
     add(column.column());
     for (ExampleColumn& more : derived)
       if (schema_->find(more.name) == nullptr) add(more);
+  }
+
+  /// Each row is an example of one position; its predicted entries belong to the example as a whole.
+  void separate_rows() {
+    for (Index r = 0; r < rows_; ++r) end_example(r + 1);
+    examples_.example_lines = examples_.lines;
+    for (TableColumn& column : columns_)
+      add_column(column, examples_.ends, /*once=*/column.schema().role == ColumnRole::predicted);
   }
 
   /// Each row is an example, whose positions are the words or characters of its text.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace unfold {
@@ -106,6 +107,12 @@ void ColumnProfile::add_value(std::string_view cell) {
 void ColumnProfile::add(std::string_view cell, Index line) {
   ++rows_;
   last_hash_ = 0;
+  last_number_ = std::numeric_limits<double>::quiet_NaN();
+  add_cell(cell, line);
+  if (rows_ <= SerialDependence::kMostRows) serial_.add(last_hash_, last_number_);
+}
+
+void ColumnProfile::add_cell(std::string_view cell, Index line) {
   if (cell.empty()) {
     count(kEmpty, cell, line);
     return;
@@ -192,6 +199,7 @@ void ColumnProfile::collect_other_units(ColumnSchema& column) const {
 void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, Index line) {
   Kind& kind = count(kNumbers + static_cast<int>(scan.shape), cell, line);
   if (scan.shape == NumberShape::infinite) return;
+  last_number_ = scan.value;
   if (kind.count == 1) {
     kind.least = kind.most = scan.value;
     kind.grouped_least = kind.grouped_most = scan.grouped;
@@ -505,6 +513,8 @@ ColumnSchema ColumnProfile::finish(const Context& context) const {
     decide_stated(column, context);
   else
     decide(column, context);
+  const bool numbers = column.type == ColumnType::number || column.type == ColumnType::integer;
+  column.sorted = serial_.sorted(numbers);
   return column;
 }
 

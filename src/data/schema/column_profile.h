@@ -16,6 +16,7 @@
 #include "data/schema/date_cell.h"
 #include "data/schema/distinct_count.h"
 #include "data/schema/numeric_cell.h"
+#include "data/schema/serial_dependence.h"
 #include "data/schema/table_schema.h"
 
 namespace unfold {
@@ -75,6 +76,7 @@ class ColumnProfile {
     bool predicted = false;  ///< set by an option; then the column is neither an identifier nor a constant
   };
   ColumnSchema finish(const Context& context) const;
+  const SerialDependence& serial() const { return serial_; }
 
  private:
   static constexpr int kEmpty = 0, kWord = 1, kMark = 2, kNumbers = 3, kDates = kNumbers + kNumberShapes,
@@ -104,6 +106,7 @@ class ColumnProfile {
     std::vector<OddCell> cells;  ///< the first ones
   };
 
+  void add_cell(std::string_view cell, Index line);
   Kind& count(int kind, std::string_view cell, Index line);
   bool add_number_with_unit(std::string_view cell, Index line);
   void add_number(const NumberScan& scan, std::string_view cell, Index line);
@@ -158,6 +161,8 @@ class ColumnProfile {
   std::uint64_t integer_sum_ = 0, integer_squares_ = 0;  ///< of integers, modulo 2^64
   double last_integer_ = 0;
   std::uint64_t last_hash_ = 0;
+  double last_number_ = 0;  ///< the value of the last cell; NaN if it is not a number
+  SerialDependence serial_;
   bool consecutive_ = true;  ///< every integer exceeds the previous one by one
   Index texts_with_blanks_ = 0, words_ = 0, code_texts_ = 0, uuids_ = 0, text_bytes_ = 0;
 };

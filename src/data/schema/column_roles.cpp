@@ -14,6 +14,7 @@ namespace {
 
 constexpr Index kRowsPerGroup = 2;
 constexpr Index kRowsPerUnorderedGroup = 3;
+constexpr Index kRowsToCompare = 20;  ///< with fewer rows, their neighbors do not show whether they are a sequence
 constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< of all pairs of a group and a time, at least
 
 class RoleAssignment {
@@ -21,13 +22,16 @@ class RoleAssignment {
   RoleAssignment(TableSchema& schema, const SchemaOptions& options) : schema_(schema), options_(options) {}
 
   void assign() {
-    text_ = find_text();
-    const ColumnSchema* order = find_order();
+    require_no_separate_rows();
+    text_ = options_.rows == RowMeaning::sequence ? nullptr : find_text();
+    const ColumnSchema* order = options_.rows == RowMeaning::independent ? nullptr : find_order();
     if (text_ != nullptr && is_series(order)) text_ = nullptr;
     if (text_ != nullptr) require_no_sequences();
-    const ColumnSchema* group = text_ != nullptr ? nullptr : find_group(order != nullptr);
-    if (text_ == nullptr && group == nullptr && order != nullptr) group = find_panel(*order);
+    const bool apart = text_ != nullptr || options_.rows == RowMeaning::independent;
+    const ColumnSchema* group = apart ? nullptr : find_group(order != nullptr);
+    if (!apart && group == nullptr && order != nullptr) group = find_panel(*order);
     if (text_ != nullptr) order = nullptr;
+    if (group == nullptr && order != nullptr && are_independent(order)) order = nullptr;
     // A row counter used as the group could not order anything; find_group never returns the order.
     schema_.events = options_.predict.empty() && is_event_table(group, order);
     const bool infers = options_.predict.empty() && options_.infer_roles;
@@ -45,6 +49,7 @@ class RoleAssignment {
         set_reading(column);
       }
     }
+    decide_rows(group, order);
   }
 
  private:
@@ -123,6 +128,58 @@ class RoleAssignment {
       return is_class_name(column.name) && predictable(column);
     });
     return order->type == ColumnType::date && order->step.regular && numbers && !classes;
+  }
+
+  /// Decides whether each row is an example: as stated, or if nothing orders or groups the rows and neighbors are not
+  /// more similar than other rows.
+  void decide_rows(const ColumnSchema* group, const ColumnSchema* order) {
+    if (text_ != nullptr || options_.rows == RowMeaning::sequence) return;
+    if (options_.rows == RowMeaning::independent) {
+      schema_.independent_rows = true;
+      schema_.rows_reason = "stated by --rows";
+      return;
+    }
+    if (group != nullptr || order != nullptr || schema_.events || !options_.infer_roles) return;
+    schema_.independent_rows = are_independent(nullptr);
+    if (schema_.independent_rows)
+      schema_.rows_reason = "no column orders or groups the rows, and neighbors are not more similar than other rows";
+    else if (schema_.columns.size() > 1 && schema_.periods.empty())
+      schema_.rows_reason = "no column orders or groups the rows; they are read in the order of the file";
+  }
+
+  /// Returns whether rows are separate examples according to their contents. `order`: a column of dates that may be
+  /// only a property of each row, because rows do not follow it.
+  bool are_independent(const ColumnSchema* order) {
+    if (!options_.infer_roles || options_.rows || options_.order || options_.group || !schema_.periods.empty())
+      return false;
+    const bool follows = order != nullptr && (order->type != ColumnType::date || order->step.regular ||
+                                              order->step.order != DateStep::Order::unsorted);
+    if (follows) return false;
+    Index numbers = 0, inputs = 0, serial = 0;
+    bool target = false, target_is_class = false;
+    const ColumnSchema* inferred = options_.predict.empty() ? find_target(nullptr, order) : nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (&column == inferred || named(options_.predict, column)) {
+        const bool is_class = is_class_name(column.name);
+        if (named(options_.read, column) || (column.serial && !column.sorted && !is_class)) return false;
+        target = target || predictable(column);
+        target_is_class = target_is_class || is_class;
+      } else if (predictable(column) && (options_.read.empty() || named(options_.read, column))) {
+        ++inputs;
+        numbers += column.type == ColumnType::category ? 0 : 1;
+        serial += column.serial && !(column.sorted && column.type == ColumnType::category) ? 1 : 0;
+      }
+    }
+    if (!target || numbers == 0 || 2 * serial >= std::max<Index>(inputs, 1)) return false;
+    return target_is_class || schema_.rows >= kRowsToCompare;
+  }
+
+  void require_no_separate_rows() const {
+    if (options_.rows != RowMeaning::independent || (!options_.group && !options_.order)) return;
+    throw UsageError(
+        fmt::format("--rows independent makes each row an example, and --{} makes sequences of rows; "
+                    "leave one of them out",
+                    options_.group ? "group" : "order"));
   }
 
   void require_no_sequences() const {

@@ -219,6 +219,12 @@ std::string describe(const TableSchema& schema) {
       schema.layout.empty() ? fmt::format("separated by {}", separator_name(schema.separator)) : schema.layout);
   if (schema.layout.empty()) text += cells_text(schema);
   if (schema.events) text += "events    the next event of each group is predicted from the earlier ones\n";
+  if (!schema.rows_reason.empty())
+    text += schema.independent_rows
+                ? fmt::format("rows      independent examples: {}; state --rows sequence if rows follow each other\n",
+                              schema.rows_reason)
+                : fmt::format("rows      one sequence: {}; state --rows independent if each row is an example\n",
+                              schema.rows_reason);
   for (const std::string& note : schema.notes) text += fmt::format("note      {}\n", escape_cell(note, 500));
   for (const std::string& fault : faults_of(schema)) text += fmt::format("warning   {}\n", fault);
   text += "\n";
@@ -263,7 +269,8 @@ std::string describe_briefly(const TableSchema& schema) {
     if (count > kMostListed) shown.push_back(fmt::format("{} more", count - kMostListed));
     return fmt::format("{}", fmt::join(shown, ", "));
   };
-  std::string text = fmt::format("{}: table of {} rows", escape_cell(schema.source, 200), schema.rows);
+  std::string text = fmt::format("{}: table of {} {}rows", escape_cell(schema.source, 200), schema.rows,
+                                 schema.independent_rows ? "independent " : "");
   constexpr std::array<std::pair<ColumnRole, const char*>, 5> kParts = {{{ColumnRole::read, "read: "},
                                                                          {ColumnRole::predicted, "predicted: "},
                                                                          {ColumnRole::group, "grouped by "},
@@ -290,7 +297,9 @@ nlohmann::json to_json(const TableSchema& schema) {
       {"misplaced_quotes", json_of(schema.misplaced_quotes)},
       {"unclosed_quote", schema.unclosed_quote},
       {"comments", schema.comments},
-      {"events", schema.events}};
+      {"events", schema.events},
+      {"independent_rows", schema.independent_rows}};
+  if (!schema.rows_reason.empty()) json["rows_reason"] = schema.rows_reason;
   if (!schema.periods.empty()) {
     json["periods"] = nlohmann::json::array();
     for (const std::string& name : schema.periods) json["periods"].push_back(escape_cell(name, 4096));

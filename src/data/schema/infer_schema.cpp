@@ -138,6 +138,7 @@ class SchemaInference::State {
       schema_.columns.push_back(std::move(column));
     }
     find_panels();
+    find_serial_columns();
     assign_roles(schema_, options_);
     for (const ColumnSchema& column : schema_.columns)
       if (column.exchangeable && column.role != ColumnRole::left_out) note_exchangeable(column);
@@ -148,6 +149,20 @@ class SchemaInference::State {
   void find_panels() {
     if (!pairs_.time()) return;
     for (std::size_t c = 0; c < schema_.columns.size(); ++c) schema_.columns[c].panel = pairs_.are_unique(c);
+  }
+
+  /// Marks the columns that depend on the preceding rows. If the rows are sorted by a category, its borders do not
+  /// count.
+  void find_serial_columns() {
+    Index borders = 0;
+    for (std::size_t c = 0; c < profiles_.size(); ++c)
+      if (schema_.columns[c].type == ColumnType::category && schema_.columns[c].sorted)
+        borders = std::max(borders, profiles_[c].serial().changes());
+    for (std::size_t c = 0; c < profiles_.size(); ++c) {
+      ColumnSchema& column = schema_.columns[c];
+      const bool numbers = column.type == ColumnType::number || column.type == ColumnType::integer;
+      column.serial = profiles_[c].serial().depends(numbers, borders);
+    }
   }
 
   void note_exchangeable(const ColumnSchema& column) {

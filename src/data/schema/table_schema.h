@@ -20,6 +20,7 @@ namespace unfold {
 enum class ColumnType { number, integer, category, text, date, identifier, constant, empty };
 enum class ColumnRole { read, predicted, group, order, left_out };
 enum class TextUnit { words, characters };
+enum class RowMeaning { independent, sequence };
 
 const char* type_name(ColumnType type);  ///< "number", ..., "identifier"
 const char* role_name(ColumnRole role);  ///< "read", "predicted", "group", "order", "left out"
@@ -60,7 +61,9 @@ struct ColumnSchema {
   bool exchangeable = false;  ///< day and month of all dates could be exchanged, and no option specifies their order
   DateStep step;
   TextUnit unit = TextUnit::words;  ///< of texts
-  bool panel = false;  ///< a panel: times repeat, but no two rows have the same time and the same entry in this column
+  bool panel = false;   ///< a panel: times repeat, but no two rows have the same time and the same entry in this column
+  bool serial = false;  ///< a row is more similar (or less similar) to the preceding row than to earlier ones
+  bool sorted = false;  ///< numbers in ascending or descending order; other entries: equal ones are neighbors
 
   Index entries() const { return rows - missing; }
 };
@@ -95,8 +98,12 @@ struct TableSchema {
   std::string layout = {};  ///< how the rows are stored if not as separated cells: "one JSON object per line"
   std::optional<DateParts> date_parts = {};  ///< the columns whose cells together are the dates of the rows
   std::vector<std::string> periods = {};     ///< columns whose names are years or dates: each row may be a series
-  bool events = false;        ///< events of groups in time: the next event is predicted from the earlier ones
-  Index blank_separated = 0;  ///< numbers between blanks in each row of a table with one column; 0: there are none
+  bool events = false;  ///< events of groups in time: the next event is predicted from the earlier ones
+  /// Each row is an example with its own label, like the rows of a survey; otherwise rows, or those of each group,
+  /// form a sequence. Rows with texts are examples in any case (`text`).
+  bool independent_rows = false;
+  std::string rows_reason = {};  ///< a clause; empty if a group, an order or texts decide, or if there is one column
+  Index blank_separated = 0;     ///< numbers between blanks in each row of a table with one column; 0: there are none
   std::vector<std::string> notes;
   std::vector<ColumnSchema> columns;
 
@@ -126,6 +133,7 @@ struct SchemaOptions {
   std::optional<bool> header = {};
   std::string comment = {};  ///< prefix of lines that are skipped; empty: there are none
   std::optional<std::string> group = {}, order = {};
+  std::optional<RowMeaning> rows = {};               ///< whether rows are separate examples or form sequences
   std::vector<std::string> read = {}, predict = {};  ///< empty: inferred
   bool ignore_absent = false;  ///< types and names of fields that are not columns are ignored: they belong to a model
   bool date_parts = true;      ///< columns of years, months and days may be one date (date_parts.h)
@@ -139,6 +147,7 @@ std::vector<std::string> parse_missing(std::string_view text);  ///< separated b
 DecimalMark parse_decimal_mark(std::string_view text);          ///< comma, point
 ThousandsMark parse_thousands_mark(std::string_view text);      ///< none, comma, point, space
 bool parse_header(std::string_view text);                       ///< yes, no
+RowMeaning parse_row_meaning(std::string_view text);            ///< independent, sequence
 
 /// Throws a DataError for the first error in a table that a reader could only resolve by guessing: an odd cell in a
 /// column that is not left out, a row of a different length, or an unclosed quote. The message states the line, the

@@ -65,12 +65,29 @@ std::vector<Index> classes_of(const ExampleSet& examples, const std::string& fie
   return classes;
 }
 
+namespace {
+
+/// Stores the signals at the end of each held-out example. `held`: their numbers among all `count` examples.
 template <class T>
-double cross_validated_nats(const std::string& name, const ExampleSet& examples, const NetworkLayout& layout,
-                            const std::vector<Index>& folds, const FoldTraining& training, Team& team) {
+void keep_outputs(const Batch& batch, std::span<const Matrix<const T>> heads, const std::vector<Index>& held,
+                  Index count, std::vector<Buffer<T>>& outputs) {
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    const Index cols = heads[h].cols;
+    if (outputs.size() == h) outputs.emplace_back(count * cols);
+    for (Index c = 0; c < batch.structure.sequences(); ++c)
+      std::copy_n(heads[h].row(batch.structure.row(c, batch.structure.size(c) - 1)), cols,
+                  outputs[h].data() + held[at(batch.passages[at(c)])] * cols);
+  }
+}
+
+}  // namespace
+
+template <class T>
+CrossValidation<T> cross_validate(const std::string& name, const ExampleSet& examples, const NetworkLayout& layout,
+                                  const std::vector<Index>& folds, const FoldTraining& training, Team& team) {
   ExampleBatchOptions batches{.reads = layout.reads, .batch = training.batch};
   for (const HeadSpecification& head : layout.heads) batches.predicts.push_back(head.field);
-  double nats = 0;
+  CrossValidation<T> result;
   Index predicted = 0;
   const Index count = 1 + *std::ranges::max_element(folds);
   for (Index fold = 0; fold < count; ++fold) {
@@ -86,11 +103,15 @@ double cross_validated_nats(const std::string& name, const ExampleSet& examples,
     options.stop = training.stop;
     train(model, example_sources<T>(rest, none, batches, training.seed), options, "", team);
     Evaluator<T> evaluator(model.network(), team);
-    const Evaluation found = evaluator.run(model.parameters(), *example_reader(held_out, batches));
-    nats += found.nats;
+    const Evaluation found = evaluator.run(model.parameters(), *example_reader(held_out, batches), {},
+                                           [&](const Batch& batch, std::span<const Matrix<const T>> heads) {
+                                             keep_outputs(batch, heads, held, examples.count(), result.outputs);
+                                           });
+    result.nats += found.nats;
     predicted += found.predicted;
   }
-  return nats / static_cast<double>(std::max<Index>(1, predicted));
+  result.nats /= static_cast<double>(std::max<Index>(1, predicted));
+  return result;
 }
 
 double cross_validation_operations(const std::string& name, const ExampleSet& examples, const NetworkLayout& layout,
@@ -101,9 +122,9 @@ double cross_validation_operations(const std::string& name, const ExampleSet& ex
   return per_position * static_cast<double>(examples.positions() * (folds - 1)) * epochs;
 }
 
-template double cross_validated_nats<float>(const std::string&, const ExampleSet&, const NetworkLayout&,
-                                            const std::vector<Index>&, const FoldTraining&, Team&);
-template double cross_validated_nats<double>(const std::string&, const ExampleSet&, const NetworkLayout&,
-                                             const std::vector<Index>&, const FoldTraining&, Team&);
+template CrossValidation<float> cross_validate<float>(const std::string&, const ExampleSet&, const NetworkLayout&,
+                                                      const std::vector<Index>&, const FoldTraining&, Team&);
+template CrossValidation<double> cross_validate<double>(const std::string&, const ExampleSet&, const NetworkLayout&,
+                                                        const std::vector<Index>&, const FoldTraining&, Team&);
 
 }  // namespace unfold

@@ -2,7 +2,7 @@
 /// K-fold cross-validation of models of examples.
 ///
 ///   const std::vector<Index> folds = stratified_folds(classes, {}, 5, seed);   // the fold of each example
-///   const double nats = cross_validated_nats<float>("bilstm:64", training, layout, folds, {.epochs = 15}, team);
+///   const CrossValidation<float> found = cross_validate<float>("bilstm:64", training, layout, folds, {}, team);
 
 #include <atomic>
 #include <span>
@@ -33,12 +33,20 @@ struct FoldTraining {
   const std::atomic<bool>* stop = nullptr;  ///< interrupts training if set
 };
 
-/// Trains a network on all folds but one, in turn, and returns the negative log-likelihood per example of the held-out
-/// examples. REQUIRES: heads predict once per example. Throws like Trainer, and InterruptedError.
+/// Predictions of each example by a network that was trained without its fold.
 template <class T>
-double cross_validated_nats(const std::string& model, const ExampleSet& examples, const NetworkLayout& layout,
-                            const std::vector<Index>& folds, const FoldTraining& training, Team& team);
-/// Returns the number of additions and multiplications of cross_validated_nats.
+struct CrossValidation {
+  double nats = 0;  ///< negative log-likelihood per held-out entry
+  /// For each head, the signals that its loss reads, one row per example.
+  std::vector<Buffer<T>> outputs = {};
+};
+
+/// Trains a network on all folds but one, in turn, and predicts the held-out examples. REQUIRES: heads predict once per
+/// example. Throws like Trainer, and InterruptedError.
+template <class T>
+CrossValidation<T> cross_validate(const std::string& model, const ExampleSet& examples, const NetworkLayout& layout,
+                                  const std::vector<Index>& folds, const FoldTraining& training, Team& team);
+/// Returns the number of additions and multiplications of cross_validate.
 double cross_validation_operations(const std::string& model, const ExampleSet& examples, const NetworkLayout& layout,
                                    Index folds, double epochs);
 

@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kFeatures = 10'000, kReservoir = 300, kFolds = 5;
+constexpr Index kFeatures = 10'000, kReservoir = 300, kRandomFeatures = 1000, kFolds = 5;
 
 Index channels_of(const ExampleSet& training, const NetworkLayout& layout) {
   Index channels = 0;
@@ -65,8 +65,22 @@ bool differ_in_scale(const ExampleSet& training, const NetworkLayout& layout) {
 
 }  // namespace
 
-std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const NetworkLayout& layout,
-                                               const SeriesSelectionOptions& options) {
+namespace {
+
+/// Random functions of single rows: without earlier rows, an echo state network is one layer of random units.
+std::vector<SeriesCandidate> row_candidates(const ExampleSet& training, const NetworkLayout& layout) {
+  std::vector<SeriesCandidate> result;
+  const auto inputs = static_cast<double>(channels_of(training, layout));
+  for (const Index units : {kReservoir, kRandomFeatures}) {
+    const auto features = static_cast<double>(units);
+    result.push_back({.model = fmt::format("esn:{}", units),
+                      .operations = operations_of(training, 2 * features * (inputs + 1), features)});
+  }
+  return result;
+}
+
+std::vector<SeriesCandidate> fitted_candidates(const ExampleSet& training, const NetworkLayout& layout) {
+  if (are_rows(training)) return row_candidates(training, layout);
   std::vector<SeriesCandidate> result;
   const std::string kernels = fmt::format("kernels:{}", kFeatures);
   result.push_back({.model = kernels, .operations = kernel_operations(training, kFeatures)});
@@ -75,6 +89,16 @@ std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const
   const double reservoir = kReservoir * (2.0 * 10 + 2.0 * static_cast<double>(channels_of(training, layout)) + 20);
   result.push_back(
       {.model = fmt::format("esn:{}", kReservoir), .operations = operations_of(training, reservoir, 3.0 * kReservoir)});
+  return result;
+}
+
+}  // namespace
+
+bool are_rows(const ExampleSet& examples) { return examples.positions() == examples.count(); }
+
+std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const NetworkLayout& layout,
+                                               const SeriesSelectionOptions& options) {
+  std::vector<SeriesCandidate> result = fitted_candidates(training, layout);
   if (!options.network.empty())
     result.push_back(
         {.model = options.network,
@@ -101,22 +125,22 @@ double left_out_nats(SeriesCandidate& candidate, const ExampleSet& training, con
 }
 
 template <class T>
-double fold_nats(const SeriesCandidate& candidate, const ExampleSet& training, const NetworkLayout& layout,
-                 const SeriesSelectionOptions& options, Team& team) {
+CrossValidation<T> validate_in_folds(const SeriesCandidate& candidate, const ExampleSet& training,
+                                     const NetworkLayout& layout, const SeriesSelectionOptions& options, Team& team) {
   FoldTraining each = options.training;
   each.seed = options.seed;
   const std::vector<Index> folds =
       stratified_folds(classes_of(training, layout.heads.front().field), {}, kFolds, options.seed);
-  return cross_validated_nats<T>(candidate.model, training, layout, folds, each, team);
+  return cross_validate<T>(candidate.model, training, layout, folds, each, team);
 }
 
 }  // namespace
 
 template <class T>
-SeriesSelection select_series_model(const ExampleSet& training, const NetworkLayout& layout,
-                                    const SeriesSelectionOptions& options, Team& team,
-                                    const std::function<void(const SeriesCandidate&)>& progress) {
-  SeriesSelection result{.candidates = series_candidates(training, layout, options)};
+SeriesSelection<T> select_series_model(const ExampleSet& training, const NetworkLayout& layout,
+                                       const SeriesSelectionOptions& options, Team& team,
+                                       const std::function<void(const SeriesCandidate&)>& progress) {
+  SeriesSelection<T> result{.candidates = series_candidates(training, layout, options)};
   double spent = result.candidates.front().operations;
   const auto is_affordable = [&](const SeriesCandidate& c) { return spent + c.operations <= options.budget; };
   if (std::none_of(result.candidates.begin() + 1, result.candidates.end(), is_affordable)) return result;
@@ -125,19 +149,24 @@ SeriesSelection select_series_model(const ExampleSet& training, const NetworkLay
     if (i > 0 && !is_affordable(candidate)) continue;
     if (progress) progress(candidate);
     spent += i > 0 ? candidate.operations : 0;
-    candidate.nats = candidate.fitted ? left_out_nats<T>(candidate, training, layout, options, team)
-                                      : fold_nats<T>(candidate, training, layout, options, team);
+    CrossValidation<T> folds;
+    if (candidate.fitted)
+      candidate.nats = left_out_nats<T>(candidate, training, layout, options, team);
+    else
+      folds = validate_in_folds<T>(candidate, training, layout, options, team), candidate.nats = folds.nats;
     candidate.tried = true;
-    if (candidate.nats < result.candidates[result.best].nats) result.best = i;
+    if (candidate.nats >= result.candidates[result.best].nats) continue;
+    result.best = i;
+    result.outputs = std::move(folds.outputs);
   }
   return result;
 }
 
-template SeriesSelection select_series_model<float>(const ExampleSet&, const NetworkLayout&,
-                                                    const SeriesSelectionOptions&, Team&,
-                                                    const std::function<void(const SeriesCandidate&)>&);
-template SeriesSelection select_series_model<double>(const ExampleSet&, const NetworkLayout&,
-                                                     const SeriesSelectionOptions&, Team&,
-                                                     const std::function<void(const SeriesCandidate&)>&);
+template SeriesSelection<float> select_series_model<float>(const ExampleSet&, const NetworkLayout&,
+                                                           const SeriesSelectionOptions&, Team&,
+                                                           const std::function<void(const SeriesCandidate&)>&);
+template SeriesSelection<double> select_series_model<double>(const ExampleSet&, const NetworkLayout&,
+                                                             const SeriesSelectionOptions&, Team&,
+                                                             const std::function<void(const SeriesCandidate&)>&);
 
 }  // namespace unfold

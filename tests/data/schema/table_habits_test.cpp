@@ -32,6 +32,7 @@ SchemaOptions options_of(const json& given) {
   if (given.contains("thousands")) options.thousands = parse_thousands_mark(text("thousands"));
   if (given.contains("header")) options.header = parse_header(text("header"));
   if (given.contains("comment")) options.comment = text("comment");
+  if (given.contains("rows")) options.rows = parse_row_meaning(text("rows"));
   if (given.contains("group")) options.group = text("group");
   if (given.contains("order")) options.order = text("order");
   if (given.contains("read")) options.read = given.at("read").get<std::vector<std::string>>();

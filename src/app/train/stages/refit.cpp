@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/fields/field_plan.h"
 #include "app/settings/evaluation_split.h"
 #include "model/density/mixture_fit.h"
 #include "model/network/density_model.h"

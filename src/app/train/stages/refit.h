@@ -3,7 +3,7 @@
 /// together. Its validation metrics are those of the first fit. Models trained by gradients start from the beginning
 /// and run for the best number of steps by validation, in proportion to the number of examples.
 
-#include "app/fields/field_data.h"
+#include "app/fields/field_plan.h"
 #include "app/settings/train_settings.h"
 
 namespace unfold {

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "app/fields/field_plan.h"
+#include "app/fields/field_reading.h"
 #include "app/fields/left_out_metrics.h"
 #include "app/train/stages/refit.h"
 #include "model/selection/series_selection.h"
@@ -22,8 +24,9 @@ std::string with_training_length(const std::string& spec, const ExampleSet& trai
 
 namespace {
 
-/// SPEC of the recurrent network among the candidates.
+/// SPEC of the network among the candidates that is trained by gradients: for series, and for rows of a table.
 constexpr const char* kSeriesNetwork = "bilstm:64,dropout=0.3";
+constexpr const char* kRowNetwork = "rnn:64,dropout=0.2";
 
 }  // namespace
 
@@ -36,7 +39,8 @@ bool selects_series_model(const FieldPlan& plan, const Examples& examples, const
     return false;
   const auto are_numbers = [&](const std::string& read) {
     const auto column = std::ranges::find(examples.columns, parse_read(read).field, &ExampleColumn::name);
-    return column != examples.columns.end() && !column->is_text() && !column->once;
+    if (column == examples.columns.end() || column->once) return false;
+    return !column->is_text() || has_independent_rows(examples);
   };
   const auto has_fitted_loss = [](const HeadSpecification& head) {
     return head.loss.empty() || head.loss == "softmax" || head.loss == "gaussian" || head.loss == "normal";
@@ -51,15 +55,15 @@ void set_series_defaults(const FieldPlan& plan, const Examples& examples, TrainS
 }
 
 template <class T>
-std::string select_series_model(const ExampleSet& training, const NetworkLayout& layout, const TrainSettings& s,
-                                Team& team, Reporter& reporter) {
+SelectedSeriesModel<T> select_series_model(const ExampleSet& training, const NetworkLayout& layout,
+                                           const TrainSettings& s, Team& team, Reporter& reporter) {
   const SeriesSelectionOptions options{.seed = static_cast<std::uint64_t>(s.seed),
-                                       .network = kSeriesNetwork,
+                                       .network = are_rows(training) ? kRowNetwork : kSeriesNetwork,
                                        .training = {.optimizer = s.optimizer,
                                                     .epochs = s.epochs.value_or(FoldTraining().epochs),
                                                     .batch = s.batch,
                                                     .stop = reporter.stop()}};
-  const SeriesSelection found =
+  SeriesSelection<T> found =
       select_series_model<T>(training, layout, options, team, [&](const SeriesCandidate& candidate) {
         reporter.remark(fmt::format("trying {}: about {:.1e} operations", candidate.model, candidate.operations));
       });
@@ -71,13 +75,29 @@ std::string select_series_model(const ExampleSet& training, const NetworkLayout&
                                       candidate.operations, options.budget));
   const std::string& best = found.candidates[found.best].model;
   reporter.remark(fmt::format("using {}; override it with --model", best));
-  return best;
+  return {.model = best, .outputs = std::move(found.outputs)};
 }
 
-template std::string select_series_model<float>(const ExampleSet&, const NetworkLayout&, const TrainSettings&, Team&,
-                                                Reporter&);
-template std::string select_series_model<double>(const ExampleSet&, const NetworkLayout&, const TrainSettings&, Team&,
-                                                 Reporter&);
+template SelectedSeriesModel<float> select_series_model<float>(const ExampleSet&, const NetworkLayout&,
+                                                               const TrainSettings&, Team&, Reporter&);
+template SelectedSeriesModel<double> select_series_model<double>(const ExampleSet&, const NetworkLayout&,
+                                                                 const TrainSettings&, Team&, Reporter&);
+
+template <class T>
+FieldFigures left_out_figures(const NetworkModel<T>& model, const ExampleSet& training,
+                              const std::vector<Buffer<T>>& outputs, Team& team) {
+  std::vector<Matrix<const T>> rows;
+  for (const Buffer<T>& own : outputs) {
+    const Index cols = training.count() > 0 ? own.size() / training.count() : 0;
+    rows.push_back({own.data(), training.count(), cols, cols});
+  }
+  return evaluate_left_out<T>(model, training, rows, team);
+}
+
+template FieldFigures left_out_figures(const NetworkModel<float>&, const ExampleSet&, const std::vector<Buffer<float>>&,
+                                       Team&);
+template FieldFigures left_out_figures(const NetworkModel<double>&, const ExampleSet&,
+                                       const std::vector<Buffer<double>>&, Team&);
 
 template <class T>
 SeriesFit fit_series(NetworkModel<T>& model, const ExampleSet& training, const ReadoutOptions& options,
@@ -91,13 +111,8 @@ SeriesFit fit_series(NetworkModel<T>& model, const ExampleSet& training, const R
   reporter.remark(
       fmt::format("readout fitted to {} examples, lambda {:.0e} by leave-one-out residuals", fit.rows, fit.lambda));
   model.history().push_back({{"readout", "ridge"}, {"examples", fit.rows}, {"lambda", fit.lambda}});
-  std::vector<Matrix<const T>> outputs;
-  for (const Buffer<T>& own : fit.left_out) {
-    const Index cols = training.count() > 0 ? own.size() / training.count() : 0;
-    outputs.push_back({own.data(), training.count(), cols, cols});
-  }
   SeriesFit result;
-  result.left_out = evaluate_left_out<T>(model, training, outputs, team);
+  result.left_out = left_out_figures(model, training, fit.left_out, team);
   result.result = {.steps = 1,
                    .epochs = 1,
                    .symbols = training.positions(),

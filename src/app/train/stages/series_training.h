@@ -3,10 +3,11 @@
 /// (model/series/pooled_readout.h).
 
 #include <string>
+#include <vector>
 
 #include "app/common/reporter.h"
-#include "app/fields/field_data.h"
 #include "app/fields/field_metrics.h"
+#include "app/fields/field_plan.h"
 #include "model/network/readout.h"
 #include "unfold/data/examples/example_set.h"
 #include "unfold/model/network/network_model.h"
@@ -26,11 +27,20 @@ bool selects_series_model(const FieldPlan& plan, const Examples& examples, const
 /// Sets the defaults of models with a fitted readout per series: if a split would hold out few examples, nothing is
 /// held out, because the readout is cross-validated example by example. Does nothing for other models.
 void set_series_defaults(const FieldPlan& plan, const Examples& examples, TrainSettings& settings);
-/// Selects the model, reports the candidates and returns its SPEC. A recurrent network is trained according to the
-/// settings.
 template <class T>
-std::string select_series_model(const ExampleSet& training, const NetworkLayout& layout, const TrainSettings& settings,
-                                Team& team, Reporter& reporter);
+struct SelectedSeriesModel {
+  std::string model;                    ///< SPEC
+  std::vector<Buffer<T>> outputs = {};  ///< of a network trained by gradients: see SeriesSelection
+};
+/// Selects the model and reports the candidates. A network is trained according to the settings.
+template <class T>
+SelectedSeriesModel<T> select_series_model(const ExampleSet& training, const NetworkLayout& layout,
+                                           const TrainSettings& settings, Team& team, Reporter& reporter);
+
+/// Returns the metrics of predictions by cross-validation. `outputs`: of each head, one row per example.
+template <class T>
+FieldFigures left_out_figures(const NetworkModel<T>& model, const ExampleSet& training,
+                              const std::vector<Buffer<T>>& outputs, Team& team);
 
 struct SeriesFit {
   TrainingResult result = {};

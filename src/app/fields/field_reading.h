@@ -1,8 +1,8 @@
 #pragma once
-/// Reading of data with named fields, and the choice of the fields that a network reads and predicts. Splits are in
-/// example_split.h.
+/// Reading of data with named fields as the settings state, from files and from memory.
+///
+///   Examples examples = read_training_fields(settings, reporter);   // with the decisions of the schema of a table
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,25 +10,8 @@
 #include "app/settings/train_settings.h"
 #include "data/readers/example_reader.h"
 #include "unfold/data/examples/example_set.h"
-#include "unfold/model/network/network_body.h"
 
 namespace unfold {
-
-/// The kind of problem that follows from the chosen fields. It determines the defaults of other settings.
-enum class Problem {
-  tagging,      ///< predicts at every position, from the whole sequence
-  classifying,  ///< predicts once per sequence
-  forecasting,  ///< predicts the following positions
-  transducing,  ///< predicts a target of a different length from a source
-  generating    ///< predicts whole sequences, from condition fields or unconditionally
-};
-
-/// The fields that are read and predicted, and how.
-struct FieldPlan {
-  NetworkLayout layout;
-  FieldChoice choice;
-  Problem problem = Problem::tagging;
-};
 
 /// Reads and concatenates files of one format. Throws DataError, also if their columns differ.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options);
@@ -50,19 +33,11 @@ ReaderOptions reader_options(const TrainSettings& settings);
 SequenceEndOptions whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
                                    const std::vector<std::string>& predicts);
 
-/// Returns the field that is predicted if none was named: the label of labeled data, the only column of numbers. Empty:
-/// there is no such field.
-std::string obvious_target(const Examples& examples);
-
-/// Fills in `read`, `predict` and `ahead` where they are not set, and returns the plan. Throws UsageError, DataError.
-FieldPlan plan_fields(const Examples& examples, TrainSettings& settings);
-Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std::less<>>& once);
-Problem problem_of(const NetworkLayout& layout, const DataSpecification& data);
-/// Sets model, optimizer and budget for the problem unless they were set explicitly. For labels predicted from whole
-/// sequences it also sets the loss (crf), in the plan and in `predict`.
-void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& settings);
-/// Throws UsageError if the model reads what it predicts, and DataError for numbers that a loss cannot predict.
-void check_fields(const FieldPlan& plan, const Examples& examples, const TrainSettings& settings);
+/// Returns whether a source sequence has a length of its own, as opposed to a value given once.
+bool has_source(const Examples& examples);
+/// Returns whether each row of a table is an example.
+bool has_independent_rows(const Examples& examples);
+std::vector<std::string> column_names(const Examples& examples);
 /// Returns how running text was tokenized, in the syntax of `--symbols`; for sources and targets both: "chars,words".
 std::string tokenization_of(const Examples& examples);
 

@@ -1,0 +1,319 @@
+#include "app/fields/field_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <tuple>
+#include "app/fields/density_data.h"
+#include "app/fields/field_reading.h"
+#include "app/fields/grid_data.h"
+#include "app/fields/predicted_list.h"
+#include "app/fields/template_data.h"
+#include "app/schema/field_checks.h"
+#include "app/schema/table_fields.h"
+#include "app/settings/evaluation_split.h"
+#include "base/options/suggestions.h"
+#include "base/printable.h"
+#include "data/examples/templates.h"
+#include "data/readers/memory_data.h"
+#include "data/readers/open_data.h"
+#include "data/schema/column_profile.h"
+#include "data/schema/describe_schema.h"
+#include "data/schema/infer_schema.h"
+#include "model/decoding/objective.h"
+#include "model/network/density_model.h"
+#include "model/network/hmm_fit.h"
+#include "model/network/length_model.h"
+#include "model/network/linear.h"
+#include "model/network/readout.h"
+#include "unfold/base/error.h"
+#include "unfold/optim/optimizer.h"
+
+namespace unfold {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::string joined(const Names& names) { return fmt::format("{}", fmt::join(names, ",")); }
+
+/// Minimum number of distinct values of a text field that is treated as words and read by their parts.
+constexpr std::size_t kOpenVocabulary = 500;
+bool is_open(const ExampleColumn& column) {
+  std::set<std::string_view> distinct;
+  for (const std::string& text : column.texts) {
+    distinct.insert(text);
+    if (distinct.size() > kOpenVocabulary) return true;
+  }
+  return false;
+}
+
+void add_with_parts(const ExampleColumn& column, const std::vector<const char*>& parts, Names& reads) {
+  reads.push_back(column.name);
+  if (!column.is_text() || !is_open(column)) return;
+  for (const char* part : parts) reads.push_back(fmt::format("{}.{}", column.name, part));
+}
+
+/// A field with one entry per example, which is known at all positions.
+bool is_once(const Examples& examples, const std::string& name) {
+  const ExampleColumn* column = examples.find(name);
+  return column != nullptr && column->once;
+}
+
+bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
+  return std::ranges::find(heads, name, &Predicted::field) != heads.end();
+}
+
+/// Features of unseen words for taggers, and neighbors of words for classifiers.
+const std::vector<const char*> kPartsOfWords = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"};
+const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
+/// Features of unseen words at the leaves of a tree.
+const std::vector<const char*> kPartsOfLeaves = {"lower", "prefix3", "suffix3"};
+
+/// Returns whether the field is predicted from its own past: numbers, the events of a table, or a text.
+bool reads_own_past(const Examples& examples, const Predicted& head) {
+  const ExampleColumn& column = examples.column(head.field);
+  if (examples.are_grids() || column.once || head.at_end) return false;
+  if (!column.is_text()) return true;
+  if (examples.schema == nullptr) return false;
+  const ColumnSchema* text = examples.schema->text();
+  return examples.schema->events || (text != nullptr && text->name == head.field);
+}
+
+/// Returns the fields that the schema of a table reads, with parts of words for an open vocabulary.
+Names default_table_reads(const Examples& examples, const std::vector<Predicted>& heads) {
+  Names reads;
+  const bool past = std::ranges::any_of(heads, [&](const Predicted& head) { return reads_own_past(examples, head); });
+  for (const std::string& name : schema_reads(examples, predicted_names(heads), past)) {
+    const ExampleColumn& column = examples.column(name);
+    if (column.once || past || column.characters || has_independent_rows(examples))
+      reads.push_back(name);
+    else
+      add_with_parts(column, examples.schema->text() != nullptr ? kRunsOfWords : kPartsOfWords, reads);
+  }
+  // If all other columns are left out, the earlier values are the only inputs.
+  if (reads.empty())
+    for (const Predicted& head : heads)
+      if (!examples.column(head.field).once && !head.at_end) reads.push_back(head.field);
+  return reads;
+}
+
+bool has_entry(const ExampleColumn& column) {
+  for (Index e = 0; e < column.entries(); ++e)
+    if (column.present(e)) return true;
+  return false;
+}
+
+/// Returns all other fields at every position; predicted numbers are read too, because their past values are the most
+/// informative.
+Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
+  if (examples.schema != nullptr) return default_table_reads(examples, heads);
+  Names reads;
+  bool forecasts = false, tags = false;
+  const bool source = has_source(examples);
+  for (const Predicted& head : heads) {
+    const ExampleColumn& column = examples.column(head.field);
+    tags = tags || (!column.once && !head.at_end);
+    forecasts = forecasts || (!examples.are_grids() && !column.is_text() && !column.once && !head.at_end);
+  }
+  for (const ExampleColumn& column : examples.columns) {
+    if (column.once || (source && !column.source) || !has_entry(column)) continue;
+    if (forecasts && !column.is_text()) reads.push_back(column.name);
+    if (column.source)
+      reads.push_back(column.name);
+    else if (!forecasts && !predicts(heads, column.name))
+      add_with_parts(column, examples.are_trees() ? kPartsOfLeaves : tags ? kPartsOfWords : kRunsOfWords, reads);
+  }
+  return reads;
+}
+
+/// A decoder reads its previous output.
+void add_decoder(FieldPlan& plan, Problem problem) {
+  plan.problem = problem;
+  const auto is_target = [](const HeadSpecification& head) { return !head.field.ends_with(kStopSuffix); };
+  const auto found = std::ranges::find_if(plan.layout.heads, is_target);
+  if (found == plan.layout.heads.end())
+    throw UsageError("--predict names stop units, but no field that they end; add target");
+  const std::string target = found->field;
+  const std::string previous = FieldRead{target, 1}.name();
+  if (std::ranges::find(plan.layout.reads, previous) != plan.layout.reads.end()) return;
+  plan.layout.reads.push_back(previous);
+  plan.choice.reads.push_back(target);
+}
+
+/// Whole sequences: their ends are predicted, or the number of remaining steps is read.
+void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan) {
+  if (has_source(examples))
+    throw UsageError("--ends: targets of pairs already have ends; use --predict target,target.stop for a stop unit");
+  if (plan.layout.heads.size() > 1 || !plan.choice.once.empty())
+    throw UsageError("--ends is for one field that is predicted at every position");
+  if (s.ahead.value_or(0) > 1)
+    throw UsageError("--ends predicts each symbol from the preceding ones; leave out --ahead");
+  const SequenceEndOptions whole = whole_sequences(*s.ends, {}, plan.choice.predicts);
+  const auto add_read = [&](const std::string& field, Index back) {
+    plan.layout.reads.push_back(FieldRead{field, back}.name());
+    plan.choice.reads.push_back(field);
+  };
+  // Other fields with one entry per position are unknown before the sequence is.
+  for (const std::string& name : plan.choice.reads)
+    if (const ExampleColumn& column = examples.column(name); !column.once && name != whole.field)
+      throw UsageError(fmt::format(
+          "--ends: {} has one entry per position, so it is not known before {}; read fields with one entry per example",
+          name, whole.field));
+  // Given fields are available from the first position on.
+  std::erase_if(plan.layout.reads, [&](const std::string& read) { return parse_read(read).field != whole.field; });
+  for (const std::string& name : plan.choice.reads)
+    if (name != whole.field) plan.layout.reads.push_back(name);
+  if (whole.end == SequenceEnd::left) add_read(whole.field + std::string(kStepsLeftSuffix), 0);
+  if (whole.end == SequenceEnd::stop) {
+    const std::string stop = whole.field + std::string(kStopSuffix);
+    plan.layout.heads.push_back({.field = stop});
+    plan.choice.predicts.push_back(stop);
+  }
+  add_decoder(plan, Problem::generating);
+}
+
+/// Returns whether a loss predicts numbers that are not standardized: bits and counts.
+bool wants_raw_numbers(const std::string& loss) { return loss.starts_with("bernoulli") || loss.starts_with("poisson"); }
+
+bool all_bits(const ExampleColumn& column) {
+  return std::ranges::all_of(column.numbers, [](double x) { return x == 0 || x == 1; });
+}
+
+/// The default loss of numbers: Bernoulli for bits, otherwise a normal distribution with a learned variance.
+std::string default_loss(const ExampleColumn& column) {
+  if (column.is_text()) return {};
+  return all_bits(column) ? "bernoulli" : "normal";
+}
+
+}  // namespace
+
+std::string obvious_target(const Examples& examples) {
+  if (has_source(examples)) return "target";
+  if (examples.schema != nullptr) return schema_target(examples);
+  for (const char* name : {"label", "notes", "value", "class", "upos", "tags", "tag"})
+    if (examples.find(name) != nullptr) return name;
+  for (const ExampleColumn& column : examples.columns)
+    if (is_class_name(column.name) && column.width <= 1) return column.name;
+  Names once, numbers;
+  for (const ExampleColumn& column : examples.columns) {
+    if (column.once) once.push_back(column.name);
+    if (!column.once && !column.is_text()) numbers.push_back(column.name);
+  }
+  if (once.size() == 1) return once.front();
+  if (once.empty() && numbers.size() == 1 && examples.columns.size() <= 2) return numbers.front();
+  const bool all_text = std::ranges::all_of(examples.columns, &ExampleColumn::is_text);
+  return all_text && examples.columns.size() > 1 ? examples.columns.back().name : std::string();
+}
+
+namespace {
+
+/// The column that separates sequences has the same value at all positions of a sequence, so reading it would reveal
+/// the target.
+void require_other_fields(const char* option, const std::optional<std::string>& list, const TrainSettings& s,
+                          const Names& known) {
+  if (!s.sequences || !list) return;
+  for (const std::string& text : split_predicted(*list, known))
+    if (parse_predicted(text, known).field == *s.sequences)
+      throw UsageError(fmt::format("--{0} {1}: {1} separates the sequences (--sequences {1}); name another field",
+                                   option, *s.sequences));
+}
+
+}  // namespace
+
+FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
+  require_other_fields("predict", s.predict, s, column_names(examples));
+  require_other_fields("read", s.read, s, column_names(examples));
+  if (names_density(s.model)) return plan_density(examples, s);
+  if (is_of_crf(s.model)) take_template(column_names(examples), s);
+  if (!s.predict) {
+    s.predict = obvious_target(examples);
+    if (s.predict->empty()) {
+      throw UsageError(fmt::format("--predict FIELD is required: {} has the fields {}", examples.source,
+                                   joined(column_names(examples))));
+    }
+  }
+  std::vector<Predicted> heads;
+  const Names known = column_names(examples);
+  for (const std::string& text : split_predicted(*s.predict, known)) heads.push_back(parse_predicted(text, known));
+  Names reads = s.read               ? split_names(*s.read, known)
+                : s.ends             ? Names{heads.front().field}
+                : is_of_crf(s.model) ? default_templates(examples, predicted_names(heads))
+                                     : default_reads(examples, heads);
+  reads = with_date_parts(examples, reads);
+  std::erase_if(reads, [&](const std::string& name) { return name == s.sequences.value_or(""); });
+  const bool grids = examples.are_grids();
+  if (grids && reads.empty())  // predicted from the preceding positions
+    for (const Predicted& head : heads)
+      if (!examples.column(head.field).once) reads.push_back(head.field);
+  if (reads.empty())
+    throw UsageError(fmt::format("no input fields are left in {}; name fields with --read", examples.source));
+  if (is_of_crf(s.model)) {
+    std::vector<std::string*> judged;
+    judged.reserve(heads.size());
+    for (Predicted& head : heads) judged.push_back(&head.loss);
+    take_steps(s.model, reads, judged);
+    s.predict = text_of(heads);
+  }
+  if (!s.ahead)
+    s.ahead = Index{!grids && std::ranges::any_of(reads, [&](const auto& name) { return predicts(heads, name); })};
+  s.read = joined(reads);
+
+  FieldPlan plan;
+  for (const Predicted& head : heads) {
+    const ExampleColumn& column = examples.column(head.field);
+    const std::string loss = head.loss.empty() ? default_loss(column) : head.loss;
+    plan.layout.heads.push_back({.field = head.field, .loss = loss});
+    plan.choice.predicts.push_back(head.field);
+    if (head.at_end || column.once) plan.choice.once.insert(head.field);
+    if (wants_raw_numbers(loss)) plan.choice.unstandardized.insert(head.field);
+    if (*s.ahead == 0 && !grids && std::ranges::find(reads, head.field) != reads.end())
+      throw UsageError(
+          fmt::format("{} is read and predicted at the same position; --ahead 1 predicts it one position "
+                      "ahead",
+                      head.field));
+  }
+  for (const std::string& name : reads) {
+    // Dates are known in advance, and per-example values are known everywhere.
+    const bool known_ahead = is_part_of_date(examples, name) || is_once(examples, name);
+    plan.layout.reads.push_back(FieldRead{name, known_ahead ? 0 : *s.ahead}.name());
+    plan.choice.reads.push_back(name);
+  }
+  if (is_of_crf(s.model)) {
+    const ModelSpec spec = parse_model_spec(s.model);
+    plan.choice.least = spec.options.as<LinearOptions>().cut;
+    plan.choice.hash_bits = spec.options.as<LinearOptions>().hash;
+  }
+  plan.problem = problem_of(plan.layout, plan.choice.once);
+  if (s.ends) add_ends(examples, s, plan);
+  if (has_source(examples)) add_decoder(plan, Problem::transducing);
+  return plan;
+}
+
+Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std::less<>>& once) {
+  for (const std::string& read : layout.reads)
+    if (parse_read(read).back > 0) return Problem::forecasting;
+  const bool at_ends = std::ranges::all_of(layout.heads, [&](const auto& head) { return once.contains(head.field); });
+  return at_ends ? Problem::classifying : Problem::tagging;
+}
+
+Problem problem_of(const NetworkLayout& layout, const DataSpecification& data) {
+  if (std::ranges::any_of(data.fields, [](const FieldSpecification& f) { return f.source && !f.once; }))
+    return Problem::transducing;
+  std::set<std::string, std::less<>> once;
+  for (const FieldSpecification& field : data.fields)
+    if (field.once) once.insert(field.name);
+  return problem_of(layout, once);
+}
+
+void check_fields(const FieldPlan& plan, const Examples& examples, const TrainSettings& s) {
+  for (const HeadSpecification& head : plan.layout.heads) check_loss_domain(examples, head.field, head.loss);
+  // A decoder reads its own output so far, and a grid network the positions before the predicted one.
+  if (examples.are_grids()) return;
+  if (plan.problem == Problem::transducing || plan.problem == Problem::generating || names_density(s.model)) return;
+  refuse_leaks(examples, plan.layout.reads, plan.choice.predicts, parse_model_spec(s.model).both_directions);
+}
+
+}  // namespace unfold

@@ -1,0 +1,92 @@
+/// Checks that rows without an order are told from series, for independent, autocorrelated, periodic and sorted data.
+
+#include "data/schema/serial_dependence.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "unfold/numerics/random.h"
+
+namespace unfold {
+namespace {
+
+SerialDependence of_numbers(const std::vector<double>& values) {
+  SerialDependence result;
+  for (const double x : values) result.add(std::isnan(x) ? 0 : static_cast<std::uint64_t>(1000 + std::llround(x)), x);
+  return result;
+}
+
+SerialDependence of_classes(const std::vector<Index>& classes) {
+  SerialDependence result;
+  for (const Index c : classes) result.add(static_cast<std::uint64_t>(c + 1), std::nan(""));
+  return result;
+}
+
+std::vector<double> autoregression(Index count, double coefficient, std::uint64_t seed) {
+  Random random(seed, "test");
+  std::vector<double> values;
+  double x = 0;
+  for (Index i = 0; i < count; ++i) values.push_back(x = coefficient * x + random.normal());
+  return values;
+}
+
+TEST(SerialDependence, FewOfManyIndependentColumnsSeemDependent) {
+  Index found = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed)
+    found += of_numbers(autoregression(50 + static_cast<Index>(seed), 0, seed)).depends(true, 0) ? 1 : 0;
+  EXPECT_LE(found, 15);  // 3 %, of single columns
+}
+
+TEST(SerialDependence, AutocorrelatedAndPeriodicNumbersDepend) {
+  Index found = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) found += of_numbers(autoregression(100, 0.9, seed)).depends(true, 0);
+  EXPECT_GE(found, 95);
+  std::vector<double> sine, wave;
+  for (Index i = 0; i < 60; ++i) {
+    sine.push_back(100 * std::sin(0.3 * static_cast<double>(i)));
+    wave.push_back(static_cast<double>(i % 4));
+  }
+  EXPECT_TRUE(of_numbers(sine).depends(true, 0));
+  EXPECT_TRUE(of_numbers(wave).depends(true, 0));
+}
+
+TEST(SerialDependence, NumbersSortedByAClassAreIndependent) {
+  Index found = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    std::vector<double> values = autoregression(150, 0, seed);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 10.0 * static_cast<double>(i / 50);
+    found += of_numbers(values).depends(true, 2) ? 1 : 0;
+  }
+  EXPECT_LE(found, 3);
+}
+
+TEST(SerialDependence, ClassesInRunsDependAndShuffledClassesDoNot) {
+  Random random(3, "test");
+  std::vector<Index> runs, shuffled;
+  for (Index i = 0; i < 200; ++i) {
+    runs.push_back(i / 8 % 3);
+    shuffled.push_back(static_cast<Index>(random.below(3)));
+  }
+  EXPECT_TRUE(of_classes(runs).depends(false, 0));
+  EXPECT_FALSE(of_classes(runs).sorted(false));
+  EXPECT_FALSE(of_classes(shuffled).depends(false, 0));
+}
+
+TEST(SerialDependence, SortedEntriesAreRecognized) {
+  EXPECT_TRUE(of_numbers({1, 2, 2, 5}).sorted(true));
+  EXPECT_TRUE(of_numbers({5, 2, std::nan(""), 1}).sorted(true));
+  EXPECT_FALSE(of_numbers({5, 2, 3}).sorted(true));
+  EXPECT_TRUE(of_classes({2, 2, 0, 0, 1}).sorted(false));
+  EXPECT_FALSE(of_classes({2, 0, 2}).sorted(false));
+}
+
+TEST(SerialDependence, TooFewOrMissingEntriesDecideNothing) {
+  EXPECT_FALSE(of_numbers({1, 2, 3, 4, 5, 6}).depends(true, 0));
+  EXPECT_FALSE(of_numbers(std::vector<double>(100, std::nan(""))).depends(true, 0));
+}
+
+}  // namespace
+}  // namespace unfold
