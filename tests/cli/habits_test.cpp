@@ -548,7 +548,7 @@ TEST_F(HabitsTest, RowsWithoutAnOrderAreExamples) {
   const std::string answers = predicted(data("new.csv", shuffled));
   EXPECT_THAT(answers, HasSubstr("red\t3.2\t4.2\tvirginica"));
   EXPECT_THAT(answers, HasSubstr("white\t5.1\t0.3\tsetosa"));
-  // A resumed run and a stream read rows alike.
+  // A stream reads rows alike.
   const Finished streamed = unfold_command({"predict", run_, "-", "--follow", "--quiet"}, {.input = shuffled});
   EXPECT_THAT(streamed.out, HasSubstr("white\t5.1\t0.3\tsetosa"));
 }

@@ -250,7 +250,7 @@ class TableWriter {
 
   /// A sequence of numbers does not fit into the single cell of an example.
   bool is_shown(const ExampleColumn& column) const {
-    return !column.derived && (!by_example_ || column.once || column.is_text());
+    return !column.derived && (!by_example_ || column.once || column.is_text() || has_independent_rows(examples_));
   }
 
   /// Returns the name of an added column, with a number appended if the name is already taken.
@@ -557,7 +557,8 @@ void write_answers(const NetworkModel<T>& model, Examples examples, const Predic
     drop_constant(model.spec(), portion);
     const TableWriter writer(portion, added, symbols, write);
     const bool rows =
-        model.data().source == kRecords && (portion.schema == nullptr || portion.schema->text() == nullptr);
+        has_independent_rows(portion) ||
+        (model.data().source == kRecords && (portion.schema == nullptr || portion.schema->text() == nullptr));
     if (request.format == TableFormat::jsonl) return rows ? writer.json_rows() : writer.jsonl();
     if (first)
       writer.heading();

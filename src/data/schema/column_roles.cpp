@@ -142,7 +142,7 @@ class RoleAssignment {
     if (group != nullptr || order != nullptr || schema_.events || !options_.infer_roles) return;
     schema_.independent_rows = are_independent(nullptr);
     if (schema_.independent_rows)
-      schema_.rows_reason = "no column orders or groups the rows, and neighbors are not more similar than other rows";
+      schema_.rows_reason = rows_reason_;
     else if (schema_.columns.size() > 1 && schema_.periods.empty())
       schema_.rows_reason = "no column orders or groups the rows; they are read in the order of the file";
   }
@@ -156,7 +156,8 @@ class RoleAssignment {
                                               order->step.order != DateStep::Order::unsorted);
     if (follows) return false;
     Index numbers = 0, inputs = 0, serial = 0;
-    bool target = false, target_is_class = false;
+    bool target = false, target_is_class = false, target_is_category = false;
+    std::string identifier;
     const ColumnSchema* inferred = options_.predict.empty() ? find_target(nullptr, order) : nullptr;
     for (const ColumnSchema& column : schema_.columns) {
       if (&column == inferred || named(options_.predict, column)) {
@@ -164,13 +165,22 @@ class RoleAssignment {
         if (named(options_.read, column) || (column.serial && !column.sorted && !is_class)) return false;
         target = target || predictable(column);
         target_is_class = target_is_class || is_class;
+        target_is_category = target_is_category || column.type == ColumnType::category;
+      } else if (column.type == ColumnType::identifier) {
+        if (is_identifier_name(column.name) && column.distinct == column.entries()) identifier = column.name;
       } else if (predictable(column) && (options_.read.empty() || named(options_.read, column))) {
         ++inputs;
         numbers += column.type == ColumnType::category ? 0 : 1;
         serial += column.serial && !(column.sorted && column.type == ColumnType::category) ? 1 : 0;
       }
     }
-    if (!target || numbers == 0 || 2 * serial >= std::max<Index>(inputs, 1)) return false;
+    if (!target || numbers == 0) return false;
+    if (!identifier.empty() && target_is_category) {
+      rows_reason_ = fmt::format("each row has its own {}", escape_cell(identifier, 40));
+      return true;
+    }
+    if (2 * serial >= inputs) return false;
+    rows_reason_ = "no column orders or groups the rows, and neighbors are not more similar than other rows";
     return target_is_class || schema_.rows >= kRowsToCompare;
   }
 
@@ -358,7 +368,7 @@ class RoleAssignment {
   const SchemaOptions& options_;
   const ColumnSchema* event_ = nullptr;
   const ColumnSchema* text_ = nullptr;  ///< rows are examples with separate texts
-  std::string group_reason_, order_reason_, target_reason_;
+  std::string group_reason_, order_reason_, target_reason_, rows_reason_;
 };
 
 }  // namespace
