@@ -33,7 +33,8 @@ ReaderOptions reader_options(const TrainSettings& settings);
 SequenceEndOptions whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
                                    const std::vector<std::string>& predicts);
 
-/// Returns whether a source sequence has a length of its own, as opposed to a value given once.
+/// Returns whether the length of the source sequence differs from that of the example, as opposed to a value given
+/// once.
 bool has_source(const Examples& examples);
 /// Returns whether each row of a table is an example.
 bool has_independent_rows(const Examples& examples);
