@@ -644,7 +644,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
     drop_constant(model.spec(), piece);
     const TableWriter writer(piece, added, symbols, write);
     if (json) {
-      by_row ? writer.json_rows() : writer.jsonl();
+      by_row || has_independent_rows(piece) ? writer.json_rows() : writer.jsonl();
       continue;
     }
     if (std::exchange(first, false))
