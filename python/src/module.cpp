@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 
+#include "circuit.h"
 #include "recurrent.h"
 #include "stream.h"
 #include "work.h"
@@ -13,4 +14,7 @@ NB_MODULE(_core, module) {
   unfold::python::add_coding(module);
   unfold::python::add_recurrent(module);
   unfold::python::add_hidden_markov(module);
+  unfold::python::add_circuits(module);
+  unfold::python::add_passes(module);
+  unfold::python::add_optimizer(module);
 }

@@ -13,7 +13,7 @@ scikit-learn-compatible estimators are in ``unfold.estimators``.
 """
 
 from . import errors
-from ._core import Model, Stream, __version__, compress, decompress, settings
+from ._core import Circuit, Model, Stream, __version__, compress, decompress, register_cell, settings
 from .errors import (
     DataError,
     DivergedError,
@@ -36,6 +36,7 @@ def _model_from_bytes(bytes: bytes) -> Model:
 
 
 __all__ = [
+    "Circuit",
     "Completion",
     "DataError",
     "DivergedError",
@@ -53,6 +54,7 @@ __all__ = [
     "decompress",
     "errors",
     "load",
+    "register_cell",
     "settings",
     "train",
 ]

@@ -11,7 +11,8 @@ import unittest
 
 import unfold
 
-MODULES = ["_base", "_data", "_tensors", "crf", "estimators", "hmm", "reservoir", "results", "training"]
+MODULES = ["_base", "_data", "_drawing", "_tensors", "circuits", "crf", "estimators", "hmm", "reservoir",
+           "results", "training"]
 
 
 class DocstringTest(unittest.TestCase):

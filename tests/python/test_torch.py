@@ -406,5 +406,98 @@ class Torch(unittest.TestCase):
         self.assertEqual(doctest.testmod(unfold.torch).failed, 0)
 
 
+
+def circuit(symbols=False, dropout=0.0):
+    c = unfold.Circuit()
+    x = c.symbols("x", 5) if symbols else c.input("x", 3)
+    h = c.link(4)
+    z, g = c.affine("z", 8, {"W": x, "U": h}).split(2)
+    y = h + z.sigmoid() * (g.tanh() - h)
+    c.feed(h, y)
+    c.output(c.affine("out", 2, {"V": c.dropout(y, dropout)}))
+    return c
+
+
+def equation(cell, x):
+    """Compute the circuit with operations of PyTorch, [steps, batch, 3]."""
+    w = cell.weights
+    h, outputs = x.new_zeros(x.shape[1], 4), []
+    for step in x:
+        z, g = (step @ w["z/W"] + h @ w["z/U"] + w["z/bias"]).chunk(2, dim=-1)
+        h = h + z.sigmoid() * (g.tanh() - h)
+        outputs.append(h @ w["out/V"] + w["out/bias"])
+    return torch.stack(outputs)
+
+
+class CellTest(unittest.TestCase):
+    def test_a_circuit_has_the_results_and_gradients_of_its_equation(self):
+        for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5)):
+            cell = unfold.torch.Cell(circuit(), dtype=dtype)
+            x = torch.randn(6, 2, 3, dtype=dtype, requires_grad=True)
+            leaves = [x, *cell.parameters()]
+            mine, theirs = cell(x), equation(cell, x)
+            torch.testing.assert_close(mine, theirs, rtol=tolerance, atol=tolerance)
+            seed = torch.randn(mine.shape, dtype=dtype)
+            for a, b in zip(torch.autograd.grad(mine, leaves, seed), torch.autograd.grad(theirs, leaves, seed)):
+                torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+    def test_backward_after_another_forward_pass(self):
+        cell = unfold.torch.Cell(circuit(), dtype=torch.float64)
+        x, other = torch.randn(5, 2, 3, dtype=torch.float64), torch.randn(3, 1, 3, dtype=torch.float64)
+        first = torch.autograd.grad(cell(x).sum(), list(cell.parameters()))
+        y = cell(x)
+        cell(other)
+        for a, b in zip(first, torch.autograd.grad(y.sum(), list(cell.parameters()))):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_gradcheck(self):
+        cell = unfold.torch.Cell(circuit(), dtype=torch.float64)
+        x = torch.randn(3, 2, 3, dtype=torch.float64, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(lambda x, *_: cell(x), (x, *cell.parameters())))
+
+    def test_forms_of_batches(self):
+        cell = unfold.torch.Cell(circuit())
+        sequences = [torch.randn(n, 3) for n in (4, 2, 5)]
+        alone = [cell(s) for s in sequences]
+        packed = cell(pack_sequence(sequences, enforce_sorted=False))
+        padded, lengths = torch.nn.utils.rnn.pad_packed_sequence(packed)
+        for i, y in enumerate(alone):
+            self.assertTrue(torch.equal(padded[: int(lengths[i]), i], y))
+        first = unfold.torch.Cell(circuit(), batch_first=True)
+        first.load_state_dict(cell.state_dict())
+        x = torch.randn(2, 6, 3)
+        self.assertTrue(torch.equal(first(x), cell(x.transpose(0, 1)).transpose(0, 1)))
+
+    def test_symbols_dropout_copies_and_training(self):
+        cell = unfold.torch.Cell(circuit(symbols=True))
+        self.assertEqual(cell(torch.tensor([[0, 4], [-1, 2]])).shape, (2, 2, 2))
+        self.assertEqual(cell(torch.tensor([0, 4, 1])).shape, (3, 2))
+        dropped = unfold.torch.Cell(circuit(dropout=0.5))
+        x = torch.randn(5, 2, 3)
+        self.assertTrue(torch.equal(dropped(x, dropout_seed=3), dropped(x, dropout_seed=3)))
+        self.assertFalse(torch.equal(dropped(x, dropout_seed=3), dropped(x, dropout_seed=4)))
+        dropped.eval()
+        for other in (copy.deepcopy(dropped), pickle.loads(pickle.dumps(dropped))):
+            self.assertTrue(torch.equal(other(x), dropped(x)))
+        cell = unfold.torch.Cell(circuit()).double()
+        optimizer = torch.optim.Adam(cell.parameters(), lr=0.05)
+        x = torch.randn(8, 4, 3, dtype=torch.float64)
+        losses = []
+        for _ in range(40):
+            optimizer.zero_grad()
+            losses.append(((cell(x) - x[..., :2]) ** 2).mean())
+            losses[-1].backward()
+            optimizer.step()
+        self.assertLess(float(losses[-1].detach()), 0.5 * float(losses[0].detach()))
+
+    def test_misuse(self):
+        with self.assertRaises(ValueError):
+            unfold.torch.Cell(circuit(), dtype=torch.float16)
+        cell = unfold.torch.Cell(circuit())
+        for x in (torch.randn(4, 2, 5), torch.randn(4), torch.randn(0, 2, 3)):
+            with self.assertRaises(ValueError):
+                cell(x)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -51,7 +51,7 @@ struct OnlinePredictor::Body final : Objective<float> {
   Body(const LanguageModel<float>& from, const Parameters<float>& start, Weights recalled, const OnlineOptions& o)
       : options(o),
         trained(std::move(recalled)),
-        model(to_string(from.spec()), from.alphabet()),
+        model(from.spec(), from.alphabet()),
         values(model.parameters()),
         step(model.plan(), crew),
         pass(model.network(), crew),

@@ -1,0 +1,591 @@
+"""Circuits: one step of a recurrent computation as data, its derivatives as functions on arrays, and new cells.
+
+A cell is a function that adds one step to a circuit. It contains no loop over time and no derivative:
+
+>>> from unfold.circuits import Circuit, Function, Signal
+>>> def leaky(c: Circuit, x: Signal, n: int) -> Signal:
+...     h = c.link(n)                                        # the value of y at the previous position
+...     y = 0.7 * h + 0.3 * c.affine("z", n, {"W": x, "U": h}).tanh()
+...     c.feed(h, y)
+...     return y
+
+`unfold.register_cell("leaky", leaky)` makes it a model: `unfold.train("book.txt", model="leaky:64")`. The function is
+called once for each layer, and the circuit that it built is stored in the model file, so that the command and other
+programs can use the model without Python.
+
+A circuit with outputs is a function of its parameters and inputs, with all derivatives:
+
+>>> c = Circuit()
+>>> c.output(c.affine("out", 2, {"V": leaky(c, c.input("x", 3), 4)}))
+>>> f = Function(c)
+>>> w = f.initial(seed=1)
+>>> x = numpy.ones((5, 3))
+>>> f.forward(w, x).shape
+(5, 2)
+>>> gradient, to_x = f.vjp(w, x, numpy.ones((5, 2)))
+>>> gradient.shape == (f.size,), to_x.shape
+(True, (5, 3))
+
+Arrays are [positions, size] for one sequence, or lists of such arrays for several; positions of symbols are vectors of
+whole numbers, -1 where there is none. There is no padding. Results do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Optional, Union
+
+import numpy
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._core import Circuit, Init, Operator, Signal, Term, register_cell
+from .errors import UsageError
+
+__all__ = ["CheckReport", "Circuit", "Function", "Init", "Operator", "Optimizer", "Signal", "Term",
+           "check_derivatives", "exp", "hard_sigmoid", "log", "one_minus", "register_cell", "relu", "sigmoid",
+           "softplus", "square", "tanh"]
+
+Array = NDArray[Any]
+# One sequence, or a list of sequences.
+Sequences = Union[ArrayLike, Sequence[ArrayLike]]
+# The only input, or every input by name.
+Inputs = Union[Sequences, Mapping[str, Sequences]]
+
+
+def tanh(x: Signal) -> Signal:
+    """Return the hyperbolic tangent of a signal; `x.tanh()` is the same, as for the following functions."""
+    return x.tanh()
+
+
+def sigmoid(x: Signal) -> Signal:
+    """Return 1 / (1 + exp(-x))."""
+    return x.sigmoid()
+
+
+def hard_sigmoid(x: Signal) -> Signal:
+    """Return x / 4 + 1/2, limited to [0, 1]."""
+    return x.hard_sigmoid()
+
+
+def relu(x: Signal) -> Signal:
+    """Return max(x, 0)."""
+    return x.relu()
+
+
+def softplus(x: Signal) -> Signal:
+    """Return log(1 + exp(x))."""
+    return x.softplus()
+
+
+def exp(x: Signal) -> Signal:
+    """Return exp(x)."""
+    return x.exp()
+
+
+def log(x: Signal) -> Signal:
+    """Return log(x)."""
+    return x.log()
+
+
+def square(x: Signal) -> Signal:
+    """Return x squared."""
+    return x.square()
+
+
+def one_minus(x: Signal) -> Signal:
+    """Return 1 - x."""
+    return x.one_minus()
+
+
+class _Input(NamedTuple):
+    name: str
+    size: int
+    is_symbols: bool
+
+
+def _is_one(value: Any, dimensions: int) -> bool:
+    """Whether a value is one sequence, of the given number of dimensions, and not a list of sequences."""
+    if hasattr(value, "ndim"):
+        return bool(value.ndim == dimensions)
+    if len(value) == 0:
+        return True
+    first = value[0]
+    return dimensions == 1 and not hasattr(first, "__len__") or (
+        dimensions == 2 and hasattr(first, "__len__") and (len(first) == 0 or not hasattr(first[0], "__len__")))
+
+
+class Function:
+    """A circuit with outputs as a function of its parameters and inputs, and all its derivatives.
+
+    All parameters are one vector; `views` gives its matrices by name. The functions change nothing: equal arguments
+    give equal results, bit by bit.
+
+    Parameters
+    ----------
+    circuit
+        A circuit over chains, with at least one output. A copy is made.
+    dtype
+        `numpy.float64` or `numpy.float32`, of all arrays.
+    threads
+        The number of threads of a pass.
+
+    Attributes
+    ----------
+    size
+        The number of parameters.
+
+    Examples
+    --------
+    Newton's equation of a linear circuit, by Gauss-Newton products:
+
+    >>> c = Circuit()
+    >>> c.output(c.affine("y", 1, {"W": c.input("x", 2)}, bias=None))
+    >>> f = Function(c)
+    >>> x, y = numpy.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]), numpy.array([[1.0], [2.0], [3.0]])
+    >>> w = numpy.zeros(f.size)
+    >>> nats, gradient = f.loss_and_gradient(w, x, y, loss="gaussian")
+    >>> G = numpy.array([f.gauss_newton(w, x, v, loss="gaussian", targets=y) for v in numpy.eye(f.size)])
+    >>> numpy.allclose(-numpy.linalg.solve(G, gradient), numpy.linalg.lstsq(x, y, rcond=None)[0].ravel())
+    True
+    """
+
+    def __init__(self, circuit: Circuit, dtype: Any = numpy.float64, threads: int = 1) -> None:
+        self.dtype = numpy.dtype(dtype)
+        if self.dtype not in (numpy.dtype(numpy.float32), numpy.dtype(numpy.float64)):
+            raise UsageError(f"Function: dtype must be float32 or float64, not {self.dtype}")
+        self._exact = self.dtype == numpy.float64
+        self._circuit = circuit
+        self._passes = (_core.PassesFloat64 if self._exact else _core.PassesFloat32)(circuit, threads)
+        self._inputs = [_Input(*found) for found in self._passes.inputs()]
+        self._outputs = self._passes.outputs()
+        self._losses: dict[str, Any] = {}
+        self._single = True  # whether the inputs of the last call were one sequence
+        self._ends: list[int] = []
+        self.size: int = self._passes.parameter_count()
+        self._blocks: list[tuple[str, int, int, int]] = circuit._parameters()
+
+    # ------------------------------------------------------------------------------------------------ parameters
+
+    def initial(self, seed: int = 1) -> Array:
+        """Return initial parameters, drawn as the `Init` of each one says."""
+        drawn: Array = self._passes.initial(seed)
+        return drawn
+
+    def views(self, parameters: Array) -> dict[str, Array]:
+        """Return the matrices of a vector of parameters by name, as views: changing them changes the vector.
+
+        Examples
+        --------
+        >>> c = Circuit()
+        >>> c.output(c.affine("y", 2, {"W": c.input("x", 3)}))
+        >>> f = Function(c)
+        >>> {name: matrix.shape for name, matrix in f.views(f.initial()).items()}
+        {'y/W': (3, 2), 'y/bias': (1, 2)}
+        """
+        if parameters.shape != (self.size,):
+            raise UsageError(f"Function: the parameters must be a vector of {self.size} numbers, not {parameters.shape}")
+        return {name: parameters[offset:offset + rows * cols].reshape(rows, cols)
+                for name, rows, cols, offset in self._blocks}
+
+    # --------------------------------------------------------------------------------------------------- arrays
+
+    def _vector(self, vector: ArrayLike, what: str) -> Array:
+        made = numpy.ascontiguousarray(vector, dtype=self.dtype)
+        if made.shape != (self.size,):
+            raise UsageError(f"Function: {what} must be a vector of {self.size} numbers, not of shape {made.shape}")
+        return made
+
+    def _by_input(self, inputs: Inputs) -> list[Any]:
+        """Return the value of each input."""
+        if isinstance(inputs, Mapping):
+            names = [found.name for found in self._inputs]
+            if sorted(inputs) != sorted(names):
+                raise UsageError(f"Function: the inputs are {', '.join(names)}, not {', '.join(map(str, inputs))}")
+            return [inputs[name] for name in names]
+        if len(self._inputs) != 1:
+            names = [found.name for found in self._inputs]
+            raise UsageError(f"Function: give the {len(names)} inputs as a dictionary: {', '.join(names)}")
+        return [inputs]
+
+    def _rows(self, value: Any, size: int, what: str) -> tuple[Array, list[int], bool]:
+        """Return sequences of vectors as one array, their lengths, and whether it was one sequence."""
+        single = _is_one(value, 2)
+        made = [numpy.asarray(one, dtype=self.dtype) for one in ([value] if single else value)]
+        for one in made:
+            if one.ndim != 2 or one.shape[1] != size:
+                raise UsageError(f"Function: {what} must have the shape [positions, {size}], not {one.shape}")
+        rows = numpy.ascontiguousarray(made[0]) if len(made) == 1 else numpy.concatenate(made)
+        return rows, [len(one) for one in made], single
+
+    def _symbols(self, value: Any, what: str) -> tuple[Array, list[int], bool]:
+        single = _is_one(value, 1)
+        made = [numpy.asarray(one) for one in ([value] if single else value)]
+        for one in made:
+            if one.ndim != 1 or one.dtype.kind not in "iu":
+                raise UsageError(f"Function: {what} must be a vector of whole numbers, not {one.dtype} of shape {one.shape}")
+        return numpy.concatenate(made).astype(numpy.int32), [len(one) for one in made], single
+
+    def _lay(self, parameters: ArrayLike, inputs: Inputs) -> None:
+        """Set the parameters, the lengths and the inputs of the passes."""
+        values = self._by_input(inputs)
+        read = [self._symbols(value, found.name) if found.is_symbols else self._rows(value, found.size, found.name)
+                for found, value in zip(self._inputs, values)]
+        lengths = read[0][1]
+        for found, (_, others, _) in zip(self._inputs, read):
+            if others != lengths:
+                raise UsageError(f"Function: {found.name} has sequences of other lengths than {self._inputs[0].name}")
+        if not lengths or min(lengths) < 1:
+            raise UsageError("Function: a sequence needs at least one position")
+        self._single = read[0][2]
+        self._ends = numpy.cumsum(lengths).tolist()
+        self._passes.lay(numpy.asarray(lengths, dtype=numpy.int64))
+        self._passes.set_parameters(self._vector(parameters, "the parameters"))
+        for i, (found, (array, _, _)) in enumerate(zip(self._inputs, read)):
+            if found.is_symbols:
+                self._passes.set_symbols(i, array)
+            else:
+                self._passes.set_values(i, array)
+
+    def _split(self, rows: Array) -> Any:
+        """Return an array in the form of the inputs: one sequence, or a list of them."""
+        return rows if self._single else numpy.split(rows, self._ends[:-1])
+
+    def _only(self, arrays: list[Any]) -> Any:
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+    def _output_rows(self, values: Any, what: str) -> list[Array]:
+        """Return arrays for the outputs, in the form that `forward` returns, as one array each."""
+        given = [values] if len(self._outputs) == 1 else list(values)
+        if len(given) != len(self._outputs):
+            raise UsageError(f"Function: {what} needs one entry for each of the {len(self._outputs)} outputs")
+        return [self._rows(value, size, what)[0] for value, size in zip(given, self._outputs)]
+
+    # --------------------------------------------------------------------------------------------------- passes
+
+    def forward(self, parameters: ArrayLike, inputs: Inputs, dropout_seed: Optional[int] = None) -> Any:
+        """Return the outputs.
+
+        Parameters
+        ----------
+        parameters
+            Vector of `size` numbers.
+        inputs
+            Array [positions, size] of the only input, or a list of them for several sequences; a dictionary of these
+            by name if there are several inputs.
+        dropout_seed
+            Draw masks of dropout from this seed; None: no dropout.
+
+        Returns
+        -------
+        array
+            [positions, size of the output], or a list of them; a tuple of these if there are several outputs.
+
+        Examples
+        --------
+        >>> c = Circuit()
+        >>> h = c.link(1)
+        >>> y = h + c.input("x", 1)
+        >>> c.feed(h, y)
+        >>> c.output(y)
+        >>> [sums.ravel().tolist() for sums in Function(c).forward([], [[[1], [2], [3]], [[10], [20]]])]
+        [[1.0, 3.0, 6.0], [10.0, 30.0]]
+        """
+        self._lay(parameters, inputs)
+        self._passes.forward(dropout_seed)
+        return self._only([self._split(self._passes.output(k)) for k in range(len(self._outputs))])
+
+    def vjp(self, parameters: ArrayLike, inputs: Inputs, cotangents: Any, *, squared: bool = False,
+            dropout_seed: Optional[int] = None) -> tuple[Array, Any]:
+        """Return the products of the transposed Jacobian: those of the parameters and of the inputs.
+
+        Parameters
+        ----------
+        parameters, inputs, dropout_seed
+            As for `forward`.
+        cotangents
+            Arrays with the shapes of the outputs.
+        squared
+            Use the Jacobian of each operation with its entries squared (the modulus pass), as the Riemannian metrics
+            do.
+
+        Returns
+        -------
+        tuple
+            The gradient [size] of the sum of outputs times cotangents, and its gradient with respect to the inputs, in
+            their form; None for symbols.
+        """
+        self.forward(parameters, inputs, dropout_seed)
+        gradient: Array = self._passes.backward(self._output_rows(cotangents, "cotangents"), squared)
+        return gradient, self._to_inputs(inputs)
+
+    def _to_inputs(self, inputs: Inputs) -> Any:
+        found = [None if i.is_symbols else self._split(self._passes.input_adjoint(k)) for k, i in enumerate(self._inputs)]
+        if isinstance(inputs, Mapping):
+            return {i.name: adjoint for i, adjoint in zip(self._inputs, found)}
+        return found[0]
+
+    def jvp(self, parameters: ArrayLike, inputs: Inputs, direction: Optional[ArrayLike] = None,
+            input_directions: Optional[Inputs] = None) -> Any:
+        """Return the directional derivative of the outputs, in the form of `forward`.
+
+        Parameters
+        ----------
+        parameters, inputs
+            As for `forward`.
+        direction
+            Vector [size] of the parameters; None: they do not move.
+        input_directions
+            Arrays with the shapes of the inputs (a dictionary may omit some); None: they do not move.
+        """
+        self.forward(parameters, inputs)
+        moving = {}
+        if input_directions is not None:
+            given = input_directions if isinstance(input_directions, Mapping) else {self._inputs[0].name: input_directions}
+            for i, found in enumerate(self._inputs):
+                if found.name in given:
+                    moving[i] = self._rows(given[found.name], found.size, f"the direction of {found.name}")[0]
+        zero = numpy.zeros(self.size, dtype=self.dtype)
+        self._passes.tangent(zero if direction is None else self._vector(direction, "the direction"), moving)
+        return self._only([self._split(self._passes.tangent_of(k)) for k in range(len(self._outputs))])
+
+    # --------------------------------------------------------------------------------------------------- losses
+
+    def _loss(self, spec: str) -> Any:
+        if spec not in self._losses:
+            self._losses[spec] = (_core.LossFloat64 if self._exact else _core.LossFloat32)(spec)
+        return self._losses[spec]
+
+    def _targets(self, loss: Any, targets: Any) -> Array:
+        if len(self._outputs) != 1:
+            raise UsageError("Function: losses need a circuit with one output")
+        if loss.of_symbols():
+            return self._symbols(targets, "targets")[0]
+        return self._rows(targets, loss.target_size(self._outputs[0]), "targets")[0]
+
+    def loss_and_gradient(self, parameters: ArrayLike, inputs: Inputs, targets: Any, *, loss: str = "softmax",
+                          dropout_seed: Optional[int] = None) -> tuple[float, Array]:
+        """Return the sum of the loss over all positions, in nats, and its gradient.
+
+        Parameters
+        ----------
+        parameters, inputs, dropout_seed
+            As for `forward`.
+        targets
+            For losses of symbols, a vector of whole numbers per sequence (-1: no target); otherwise an array.
+        loss
+            The SPEC of a loss with independent rows, as in `--predict FIELD=LOSS`: `softmax`, `gaussian`, `normal`,
+            `bernoulli`, `poisson`, `mixture:3`, ...
+        """
+        self.forward(parameters, inputs, dropout_seed)
+        chosen = self._loss(loss)
+        signal, observed = self._passes.output(0), self._targets(chosen, targets)
+        gradient: Array = self._passes.backward([chosen.gradient(signal, observed)], False)
+        return float(chosen.nats(signal, observed).sum(dtype=numpy.float64)), gradient
+
+    def per_example_gradients(self, parameters: ArrayLike, inputs: Inputs, targets: Any, *,
+                              loss: str = "softmax") -> Array:
+        """Return the gradient of the loss of each sequence, [sequences, size].
+
+        Each row has the bits of `loss_and_gradient` for that sequence alone. Arguments are those of
+        `loss_and_gradient`.
+        """
+        values = self._by_input(inputs)
+        dimensions = [1 if found.is_symbols else 2 for found in self._inputs]
+        if _is_one(values[0], dimensions[0]):
+            return self.loss_and_gradient(parameters, inputs, targets, loss=loss)[1][None, :]
+        if len(targets) != len(values[0]):
+            raise UsageError(f"Function: {len(values[0])} sequences, but {len(targets)} targets")
+        rows = numpy.empty((len(targets), self.size), dtype=self.dtype)
+        for s, target in enumerate(targets):
+            one = {found.name: value[s] for found, value in zip(self._inputs, values)}
+            rows[s] = self.loss_and_gradient(parameters, one, target, loss=loss)[1]
+        return rows
+
+    def gauss_newton(self, parameters: ArrayLike, inputs: Inputs, direction: ArrayLike, *, loss: Optional[str] = None,
+                     targets: Any = None, curvature: Optional[Callable[[Any, Any], Any]] = None) -> Array:
+        """Return the Gauss-Newton product J' H J v.
+
+        For losses that are the negative logarithm of an exponential family in its natural parameter (`softmax`,
+        `gaussian`, `bernoulli`, `poisson`), this is the product with the Fisher matrix. H is the second derivative of
+        the loss.
+
+        Parameters
+        ----------
+        parameters, inputs
+            As for `forward`.
+        direction
+            Vector v [size].
+        loss, targets
+            As for `loss_and_gradient`; without them H is the identity.
+        curvature
+            Instead of a loss: a function of (outputs, tangents) that returns H times the tangents.
+        """
+        tangents = self.jvp(parameters, inputs, direction)
+        if curvature is not None:
+            seeds = self._output_rows(curvature(self._only([self._split(self._passes.output(k))
+                                                            for k in range(len(self._outputs))]), tangents), "curvature")
+        elif loss is not None:
+            chosen = self._loss(loss)
+            seeds = [chosen.curvature(self._passes.output(0), self._targets(chosen, targets), self._passes.tangent_of(0))]
+        else:
+            seeds = self._output_rows(tangents, "tangents")
+        result: Array = self._passes.backward(seeds, False)
+        return result
+
+    def fisher(self, parameters: ArrayLike, inputs: Inputs, targets: Any, direction: ArrayLike, *,
+               loss: str = "softmax") -> Array:
+        """Return the product with the empirical Fisher matrix, the sum over sequences of g (g'v).
+
+        g is the gradient of the loss of a sequence (`per_example_gradients`). For the Fisher matrix of the model's own
+        distribution, see `gauss_newton`.
+        """
+        gradients = self.per_example_gradients(parameters, inputs, targets, loss=loss)
+        product: Array = gradients.T @ (gradients @ self._vector(direction, "the direction"))
+        return product
+
+    def plan(self) -> str:
+        """Return the execution plan as text: what runs for all positions at once, and what step by step."""
+        return str(self._passes.plan())
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{i.name} [{i.size}]" for i in self._inputs)
+        return f"<Function of {inputs}: {self.size} parameters, {self.dtype}>"
+
+
+class CheckReport(NamedTuple):
+    """The result of `check_derivatives`.
+
+    Attributes
+    ----------
+    passed
+        Whether every check that ran has passed.
+    text
+        A table with one line per check.
+    results
+        One dictionary per check: name, what, worst (the largest relative error), bound, run, where.
+    """
+
+    passed: bool
+    text: str
+    results: list[dict[str, Any]]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def check_derivatives(circuit: Circuit, *, loss: str = "gaussian", lengths: Sequence[int] = (4, 1, 3),
+                      seed: int = 1) -> CheckReport:
+    """Check every derivative of a circuit, in double precision, at random parameters, inputs and targets.
+
+    The backward, tangent, Gauss-Newton, squared and path passes are compared with central differences, with dense
+    matrices, with each other, and with sums over paths of a scalar graph.
+
+    Parameters
+    ----------
+    circuit
+        A circuit over chains with at least one output.
+    loss
+        The SPEC of the loss of every output.
+    lengths
+        The lengths of the sequences.
+    seed
+        The seed of parameters, inputs and directions.
+
+    Examples
+    --------
+    >>> c = Circuit()
+    >>> h = c.link(3)
+    >>> y = c.affine("z", 3, {"W": c.input("x", 2), "U": h}).tanh()
+    >>> c.feed(h, y)
+    >>> c.output(y)
+    >>> check_derivatives(c).passed
+    True
+    """
+    passed, text, results = _core._check_derivatives(circuit, loss, numpy.asarray(lengths, dtype=numpy.int64), seed)
+    names = ("name", "what", "worst", "bound", "run", "where")
+    return CheckReport(passed, text, [dict(zip(names, result)) for result in results])
+
+
+class Optimizer:
+    """An optimizer of Unfold, step by step, for any function of Python.
+
+    Parameters
+    ----------
+    spec
+        As in `unfold train --optimizer`: `adam:rate=0.01`, `sgd`, `lbfgs`, ... `hf` and `natural` need
+        `structural=0,probes=0`, because structural damping and the preconditioner use the network. Optimizers that run
+        passes over a network (Riemannian, path-normalized, RTRL) raise UsageError.
+    size
+        The number of parameters.
+    dtype
+        `numpy.float64` or `numpy.float32`, of the parameters.
+
+    Examples
+    --------
+    >>> target = numpy.array([1.0, -2.0, 3.0])
+    >>> w = numpy.zeros(3)
+    >>> optimizer = Optimizer("adam:rate=0.1", w.size)
+    >>> for _ in range(300):
+    ...     report = optimizer.step(w, lambda w: (0.5 * ((w - target) ** 2).sum(), w - target))
+    >>> numpy.allclose(w, target, atol=1e-2)
+    True
+    """
+
+    def __init__(self, spec: str, size: int, dtype: Any = numpy.float64) -> None:
+        self.dtype = numpy.dtype(dtype)
+        if self.dtype not in (numpy.dtype(numpy.float32), numpy.dtype(numpy.float64)):
+            raise UsageError(f"Optimizer: dtype must be float32 or float64, not {self.dtype}")
+        exact = self.dtype == numpy.float64
+        self._optimizer = (_core.OptimizerFloat64 if exact else _core.OptimizerFloat32)(spec, size)
+
+    @property
+    def spec(self) -> str:
+        """The SPEC with every option."""
+        return str(self._optimizer.spec)
+
+    def step(self, parameters: Array, objective: Callable[[Array], tuple[float, ArrayLike]], *,
+             curvature: Optional[Callable[[Array, Array], ArrayLike]] = None, fraction: float = 0.0,
+             factor: float = 1.0) -> dict[str, Any]:
+        """Take one step, in place.
+
+        Parameters
+        ----------
+        parameters
+            Vector of `size` numbers, which the step changes.
+        objective
+            Returns the loss and its gradient at a vector of parameters, such as `Function.loss_and_gradient`.
+        curvature
+            Returns the product of the curvature at a vector of parameters (the first argument) with a vector, for
+            optimizers that need it (`hf`), such as `Function.gauss_newton`.
+        fraction
+            The share of the training that is done, for schedules of the learning rate.
+        factor
+            A factor on the learning rate.
+
+        Returns
+        -------
+        dict
+            loss (before the step), gradient_norm, rate, finite, converged.
+        """
+        if not isinstance(parameters, numpy.ndarray) or parameters.dtype != self.dtype:
+            raise UsageError(f"Optimizer: the parameters must be an array of {self.dtype}")
+        if parameters.ndim != 1 or not parameters.flags.c_contiguous or not parameters.flags.writeable:
+            raise UsageError("Optimizer: the parameters must be a writable, contiguous vector")
+
+        def typed(w: Array) -> tuple[float, Array]:
+            loss, gradient = objective(w)
+            return float(loss), numpy.ascontiguousarray(gradient, dtype=self.dtype)
+
+        def product(w: Array, v: Array) -> Array:
+            assert curvature is not None
+            return numpy.ascontiguousarray(curvature(w, v), dtype=self.dtype)
+
+        report: dict[str, Any] = self._optimizer.step(parameters, typed, None if curvature is None else product,
+                                                      fraction, factor)
+        return report
+
+    def average(self) -> Optional[Array]:
+        """Return the averaged parameters of optimizers that keep an average; otherwise None."""
+        found: Optional[Array] = self._optimizer.average()
+        return found
