@@ -34,6 +34,10 @@ Floats = NDArray[numpy.float64]
 Integers = NDArray[numpy.int64]
 H = TypeVar("H", bound="_HiddenMarkovModel")
 
+
+class _CollapsedError(UsageError):
+    """A covariance of a start is not positive definite, or the log-likelihood is not finite."""
+
 logger = logging.getLogger("unfold.hmm")
 
 _COVARIANCES = ("spherical", "diag", "full", "tied")
@@ -150,13 +154,20 @@ class _HiddenMarkovModel(Parameters):
             raise UsageError(f"n_init must be at least 1, not {starts}")
         best: Optional[H] = None
         best_score = -math.inf
+        failure: Optional[_CollapsedError] = None
         for _ in range(starts if drawn else 1):
             candidate = copy.deepcopy(self)
             candidate.n_features = rows.shape[1] if self._emissions.get("m") else getattr(self, "n_features", None)
-            score = candidate._fit_once(rows, ends, random)
+            try:
+                score = candidate._fit_once(rows, ends, random)
+            except _CollapsedError as error:
+                failure = error
+                continue
             if best is None or score > best_score:
                 best, best_score = candidate, score
-        assert best is not None
+        if best is None:
+            assert failure is not None
+            raise failure
         for name, value in vars(best).items():
             if name not in self._names() or name == "n_features":
                 setattr(self, name, value)
@@ -175,13 +186,18 @@ class _HiddenMarkovModel(Parameters):
         self._initialize_emissions(X, random)
         self._check()
         self.monitor_ = ConvergenceMonitor(self.tol, self.n_iter, bool(self.verbose))
-        for _ in range(self.n_iter):
-            likelihoods, posteriors, starts, moves = self._expectations(X, ends)
-            self._maximize(X, posteriors, starts, moves, allowed)
-            self.monitor_.report(float(likelihoods.sum()))
-            if self.monitor_.converged:
-                break
-        return float(self._expectations(X, ends, pairs=False)[0].sum())
+        with numpy.errstate(divide="ignore", invalid="ignore"):  # the result is checked
+            for _ in range(self.n_iter):
+                likelihoods, posteriors, starts, moves = self._expectations(X, ends)
+                self._maximize(X, posteriors, starts, moves, allowed)
+                self.monitor_.report(float(likelihoods.sum()))
+                if self.monitor_.converged:
+                    break
+            score = float(self._expectations(X, ends, pairs=False)[0].sum())
+        if not math.isfinite(score):
+            raise _CollapsedError("fit: the log-likelihood is not finite, because the data has probability 0 or a "
+                                  "variance became 0; use fewer states or Gaussians, or a prior of the covariances")
+        return score
 
     def _allowed(self) -> NDArray[numpy.bool_]:
         shape = (self.n_components, self.n_components)
@@ -343,7 +359,7 @@ def _check_sums(x: Floats, name: str) -> None:
         raise UsageError(f"{name} must contain probabilities that sum to 1, not {x.sum(axis=-1)}")
 
 
-def _vectors(X: Any, who: str, missing: bool = True) -> Floats:
+def _vectors(X: Any, who: str) -> Floats:
     rows = numpy.asarray(_data.as_numbers(X, who), dtype=float)
     if rows.ndim == 1:
         raise UsageError(f"{who}: X must have shape [positions, numbers], not {rows.shape}. Expected 2D array, got 1D "
@@ -352,8 +368,6 @@ def _vectors(X: Any, who: str, missing: bool = True) -> Floats:
         raise UsageError(f"{who}: X must have shape [positions, numbers], not {rows.shape}")
     if numpy.isinf(rows).any():
         raise DataError(f"{who}: X contains infinity; use NaN for missing values")
-    if not missing and numpy.isnan(rows).any():
-        raise DataError(f"{who}: X contains NaN; missing values are supported by GaussianHMM and CategoricalHMM")
     return rows
 
 
@@ -408,7 +422,7 @@ def _log_complete(X: Floats, means: Floats, covars: Floats) -> Floats:
             try:
                 factor = numpy.linalg.cholesky(covars[k])
             except numpy.linalg.LinAlgError:
-                raise UsageError(f"the covariance of state {k} must be symmetric and positive definite") from None
+                raise _CollapsedError(f"the covariance of state {k} must be symmetric and positive definite") from None
             squares = (numpy.linalg.solve(factor, difference.T) ** 2).sum(axis=0)
             log_det = 2 * numpy.log(numpy.diag(factor)).sum()
         result[:, k] = -0.5 * (n * math.log(2 * math.pi) + log_det + squares)
@@ -632,8 +646,9 @@ def _imputed(X: Floats) -> Floats:
     if not holes.any():
         return X
     counts = (~holes).sum(axis=0)
-    means = numpy.nansum(X, axis=0) / numpy.maximum(counts, 1)
-    return numpy.where(holes, means, X)
+    if not counts.all():
+        raise DataError(f"fit: column {int(counts.argmin())} of X contains only NaN (missing values); leave it out")
+    return numpy.where(holes, numpy.nansum(X, axis=0) / counts, X)
 
 
 def _compact_covariances(covariance: Floats, kind: str, states: int) -> Floats:
@@ -806,7 +821,7 @@ class GMMHMM(_HiddenMarkovModel):
         self.n_init, self.allowed_transitions = n_init, allowed_transitions
 
     def _read(self, X: Any) -> Floats:
-        return _vectors(X, "GMMHMM", missing=False)
+        return _vectors(X, "GMMHMM")
 
     def _shape(self, n: int) -> tuple[int, ...]:
         k, m = self.n_components, self.n_mix
@@ -816,6 +831,7 @@ class GMMHMM(_HiddenMarkovModel):
 
     def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState) -> None:
         k, m, n = self.n_components, self.n_mix, X.shape[1]
+        X = _imputed(X)
         covariance = numpy.atleast_2d(numpy.cov(X.T)) + self.min_covar * numpy.eye(n)
         if "w" in self.init_params:
             self.weights_ = numpy.full((k, m), 1 / m)
@@ -849,17 +865,33 @@ class GMMHMM(_HiddenMarkovModel):
         k, m, n = self.means_.shape
         if X.shape[1] != n:
             raise UsageError(f"X has {X.shape[1]} features, but GMMHMM is expecting {n} features as input")
-        covars = self.covars_
-        spread: Floats
-        if self.covariance_type == "spherical":
-            spread = numpy.broadcast_to(covars[:, :, None], (k, m, n)).reshape(k * m, n)
-        elif self.covariance_type == "diag":
-            spread = covars.reshape(k * m, n)
-        else:
-            each = covars[:, None] if self.covariance_type == "tied" else covars
-            spread = numpy.broadcast_to(each, (k, m, n, n)).reshape(k * m, n, n)
-        densities = _log_gaussians(X, self.means_.reshape(k * m, n), spread).reshape(len(X), k, m)
+        densities = _log_gaussians(X, self.means_.reshape(k * m, n), self._spread()).reshape(len(X), k, m)
         return numpy.asarray(densities + _log(self.weights_))
+
+    def _spread(self) -> Floats:
+        """Return variances [states * mix, numbers], or covariances [states * mix, numbers, numbers]."""
+        k, m, n = self.means_.shape
+        if self.covariance_type == "spherical":
+            return numpy.broadcast_to(self.covars_[:, :, None], (k, m, n)).reshape(k * m, n)
+        if self.covariance_type == "diag":
+            return self.covars_.reshape(k * m, n)
+        each = self.covars_[:, None] if self.covariance_type == "tied" else self.covars_
+        return numpy.broadcast_to(each, (k, m, n, n)).reshape(k * m, n, n)
+
+    def _completed(self, X: Floats, shares: Floats) -> tuple[Floats, Floats]:
+        """Return the rows as each Gaussian expects them, and the sums of the conditional covariances.
+
+        The rows are [positions, states, mix, numbers]. The sums, weighted by the shares, are [states, mix, numbers] or
+        [states, mix, numbers, numbers].
+        """
+        k, m, n = self.means_.shape
+        spread = self._spread()
+        rows, rests = numpy.empty((len(X), k * m, n)), numpy.zeros_like(spread)
+        for pattern, which in _patterns(numpy.isnan(X)):
+            for g in range(k * m):
+                rows[which, g], rest = _filled(X[which], pattern, self.means_.reshape(k * m, n)[g], spread[g])
+                rests[g] += shares.reshape(len(X), k * m)[which, g].sum() * rest
+        return rows.reshape(len(X), k, m, n), rests.reshape(k, m, *spread.shape[1:])
 
     def _log_emissions(self, X: Floats) -> Floats:
         return numpy.asarray(numpy.logaddexp.reduce(self._log_components(X), axis=2))
@@ -878,33 +910,39 @@ class GMMHMM(_HiddenMarkovModel):
         with numpy.errstate(under="ignore"):
             shares = numpy.exp(logs - numpy.logaddexp.reduce(logs, axis=2)[:, :, None]) * posteriors[:, :, None]
         counts, states = shares.sum(axis=0), posteriors.sum(axis=0)
-        centered = X[:, None, None, :] - self.means_
+        if numpy.isnan(X).any():
+            rows, rests = self._completed(X, shares)
+            totals_of_rows = numpy.einsum("ijk,ijkl->jkl", shares, rows)
+        else:
+            rows, rests = X[:, None, None, :], numpy.zeros(())
+            totals_of_rows = numpy.einsum("ijk,il->jkl", shares, X)
+        centered = rows - self.means_
         means_weight = numpy.broadcast_to(self.means_weight, (k, m))
         means_prior = numpy.broadcast_to(self.means_prior, (k, m, n))
         if "w" in self.params:
             prior = numpy.broadcast_to(self.weights_prior, (k, m)) - 1
             self.weights_ = (counts + prior) / (states + prior.sum(axis=1))[:, None]
         if "m" in self.params:
-            sums = means_weight[:, :, None] * means_prior + numpy.einsum("ijk,il->jkl", shares, X)
+            sums = means_weight[:, :, None] * means_prior + totals_of_rows
             totals = counts + means_weight
             totals[(self.weights_ == 0) & (sums == 0).all(axis=-1)] = 1
             self.means_ = sums / totals[:, :, None]
         if "c" in self.params:
-            self._maximize_covariances(shares, counts, states, centered, means_weight, self.means_ - means_prior)
+            self._maximize_covariances(shares, counts, states, centered, rests, means_weight, self.means_ - means_prior)
 
-    def _maximize_covariances(self, shares: Floats, counts: Floats, states: Floats, centered: Floats,
+    def _maximize_covariances(self, shares: Floats, counts: Floats, states: Floats, centered: Floats, rests: Floats,
                               means_weight: Any, distance: Floats) -> None:
         m, n = self.n_mix, self.n_features
         prior, weight = self._priors()
         if self.covariance_type in ("diag", "spherical"):
-            squares = numpy.einsum("ijk,ijkl->jkl", shares, centered**2) + means_weight[:, :, None] * distance**2
+            squares = numpy.einsum("ijk,ijkl->jkl", shares, centered**2) + means_weight[:, :, None] * distance**2 + rests
             if self.covariance_type == "diag":
                 self.covars_ = (squares + 2 * weight) / (counts[:, :, None] + 1 + 2 * (prior + 1))
             else:
                 self.covars_ = (squares.sum(axis=2) + 2 * weight) / (n * (counts + 1) + 2 * (prior + 1))
             return
         outer = distance[..., :, None] * distance[..., None, :] * means_weight[:, :, None, None]
-        scatter = numpy.einsum("ijk,ijkl,ijkm->jklm", shares, centered, centered) + outer
+        scatter = numpy.einsum("ijk,ijkl,ijkm->jklm", shares, centered, centered) + outer + rests
         if self.covariance_type == "full":
             total = counts + 1 + weight + n + 1
             self.covars_ = (scatter + numpy.swapaxes(numpy.atleast_2d(prior), -1, -2)) / total[:, :, None, None]

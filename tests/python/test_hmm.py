@@ -180,6 +180,52 @@ class FitTest(unittest.TestCase):
             right = sum(max((found[truth == s] == k).sum() for k in range(3)) for s in range(3))
             self.assertGreater(right, 150)
 
+    def test_mixtures_find_states_with_missing_values(self):
+        X = observations()
+        X[numpy.random.RandomState(0).rand(*X.shape) < 0.2] = numpy.nan
+        truth = numpy.repeat([0, 1, 2], [60, 80, 40])
+        for kind in ("spherical", "diag", "full", "tied"):
+            found = GMMHMM(3, 2, covariance_type=kind, n_iter=50, random_state=0).fit(X).predict(X)
+            right = sum(max((found[truth == s] == k).sum() for k in range(3)) for s in range(3))
+            self.assertGreater(right, 150, kind)
+
+    def test_an_iteration_of_mixtures_takes_conditional_expectations_of_missing_values(self):
+        X = observations(n=3)[40:100]
+        X[numpy.random.RandomState(0).rand(*X.shape) < 0.3] = numpy.nan
+        for kind in ("spherical", "diag", "full", "tied"):
+            model = started(GMMHMM, n_mix=2, covariance_type=kind, n_iter=1)
+            random = numpy.random.RandomState(2)
+            model.weights_, model.means_ = numpy.array([[0.3, 0.7]] * 3), random.normal(size=(3, 2, 3))
+            matrix = numpy.array([[2, 0.5, 0.1], [0.5, 1, -0.3], [0.1, -0.3, 1.5]])
+            full = {"full": matrix, "tied": matrix, "diag": numpy.diag(numpy.diag(matrix)), "spherical": 1.5 * numpy.eye(3)}
+            model.covars_ = {"full": numpy.tile(matrix, (3, 2, 1, 1)), "tied": numpy.tile(matrix, (3, 1, 1)),
+                             "diag": numpy.tile(numpy.diag(matrix), (3, 2, 1)),
+                             "spherical": numpy.full((3, 2), 1.5)}[kind]
+            S, old = full[kind], model.means_.copy()
+            posteriors = model.predict_proba(X)
+            sums, squares, counts = numpy.zeros((3, 2, 3)), numpy.zeros((3, 2, 3, 3)), numpy.zeros((3, 2))
+            for x, p in zip(X, posteriors):
+                known, hidden = ~numpy.isnan(x), numpy.isnan(x)
+                for s in range(3):
+                    d = x[known] - old[s][:, known]
+                    inverse = numpy.linalg.inv(S[numpy.ix_(known, known)])
+                    densities = model.weights_[s] * numpy.exp(-0.5 * numpy.einsum("ci,ij,cj->c", d, inverse, d))
+                    for c, share in enumerate(p[s] * densities / densities.sum()):
+                        gain = S[numpy.ix_(hidden, known)] @ inverse
+                        y, rest = x.copy(), numpy.zeros((3, 3))
+                        y[hidden] = old[s, c][hidden] + gain @ d[c]
+                        rest[numpy.ix_(hidden, hidden)] = S[numpy.ix_(hidden, hidden)] - gain @ S[numpy.ix_(known, hidden)]
+                        counts[s, c] += share
+                        sums[s, c] += share * y
+                        squares[s, c] += share * (numpy.outer(y - old[s, c], y - old[s, c]) + rest)
+            model.fit(X)
+            numpy.testing.assert_allclose(model.means_, sums / counts[..., None], rtol=1e-9)
+            complete = {"full": squares / counts[..., None, None],
+                        "tied": squares.sum(axis=1) / counts.sum(axis=1)[:, None, None],
+                        "diag": numpy.einsum("scii->sci", squares) / counts[..., None],
+                        "spherical": numpy.einsum("scii->sc", squares) / (3 * (counts + 1) - 2)}[kind]  # of hmmlearn
+            numpy.testing.assert_allclose(model.covars_, complete, rtol=1e-9, err_msg=kind)
+
     def test_the_likelihood_of_missing_values_is_an_integral(self):
         model = started(GaussianHMM, covariance_type="full")
         model.means_, model.covars_ = numpy.array([[0, 1.0], [2, 2], [-1, 0]]), numpy.array([[[2, 0.5], [0.5, 1]]] * 3)
@@ -192,6 +238,16 @@ class FitTest(unittest.TestCase):
             Y[2, 1] = value
             total += numpy.exp(model.score(Y))
         self.assertAlmostEqual(model.score(X), numpy.log(total * (grid[1] - grid[0])), places=6)
+
+    def test_a_start_that_collapses_is_left_out(self):
+        X = observations()
+        X[numpy.random.RandomState(0).rand(*X.shape) < 0.2] = numpy.nan
+        with self.assertRaisesRegex(ValueError, "positive definite"):
+            GMMHMM(3, 2, covariance_type="full", n_iter=50, random_state=3, n_init=1).fit(X)
+        fitted = GMMHMM(3, 2, covariance_type="full", n_iter=50, random_state=3, n_init=3).fit(X)
+        self.assertTrue(numpy.isfinite(fitted.score(X)))
+        with self.assertRaisesRegex(ValueError, "column 1 .* NaN"):
+            GMMHMM(2).fit(numpy.column_stack([X[:, 0], numpy.full(len(X), numpy.nan)]))
 
     def test_the_likelihood_never_falls(self):
         X = observations()
