@@ -336,6 +336,8 @@ void add_signal(nb::module_& module) {
           "__mul__", [](const PythonSignal& x, double k) { return wrap(x, k * x.get()); }, nb::is_operator())
       .def(
           "__rmul__", [](const PythonSignal& x, double k) { return wrap(x, k * x.get()); }, nb::is_operator())
+      .def(
+          "__truediv__", [](const PythonSignal& x, double k) { return wrap(x, (1 / k) * x.get()); }, nb::is_operator())
       .def("__neg__", [](const PythonSignal& x) { return wrap(x, -1 * x.get()); })
       .def("__getitem__", &components, nb::arg("range"))
       .def("split", &split, nb::arg("parts"), "Cut a signal into equal parts.")
@@ -494,6 +496,11 @@ void add_circuits(nb::module_& module) {
       .def("plan", &plan_of, "Return the execution plan as text.")
       .def("to_json", &json_of, "Return the circuit as JSON, the form in which model files contain it.")
       .def_static("from_json", &circuit_of, nb::arg("json"), "Read a circuit from JSON.")
+      .def("__repr__",
+           [](const PythonCircuit& c) {
+             return "<Circuit of " + std::to_string(c.get().nodes().size()) + " nodes and " +
+                    std::to_string(c.get().parameter_count()) + " parameters>";
+           })
       .def("_repr_html_",
            [](const PythonCircuit& c) { return nb::module_::import_("unfold._drawing").attr("svg")(json_of(c)); })
       .def("__getstate__", &json_of)

@@ -106,13 +106,30 @@ class _Input(NamedTuple):
 
 def _is_one(value: Any, dimensions: int) -> bool:
     """Whether a value is one sequence, of the given number of dimensions, and not a list of sequences."""
-    if hasattr(value, "ndim"):
-        return bool(value.ndim == dimensions)
-    if len(value) == 0:
-        return True
-    first = value[0]
-    return dimensions == 1 and not hasattr(first, "__len__") or (
-        dimensions == 2 and hasattr(first, "__len__") and (len(first) == 0 or not hasattr(first[0], "__len__")))
+    depth = 0
+    while not hasattr(value, "ndim"):
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__getitem__") or not hasattr(value, "__len__"):
+            return depth <= dimensions
+        if len(value) == 0:
+            return depth + 1 <= dimensions
+        value, depth = value[0], depth + 1
+    return depth + int(value.ndim) <= dimensions
+
+
+def _shown(lengths: list[int]) -> str:
+    return ", ".join(map(str, lengths[:6])) + (", ..." if len(lengths) > 6 else "")
+
+
+def _array(value: Any, what: str, kinds: str = "biuf") -> Array:
+    """Return an array of numbers."""
+    try:
+        made: Array = numpy.asarray(value)
+    except ValueError:  # rows of different lengths
+        raise UsageError(f"Function: the rows of {what} have different lengths") from None
+    if made.dtype.kind not in kinds and made.size > 0:
+        wanted = "whole numbers" if kinds == "iu" else "numbers"
+        raise UsageError(f"Function: {what} must contain {wanted}, not {made.dtype}")
+    return made
 
 
 class Function:
@@ -154,13 +171,19 @@ class Function:
         self.dtype = numpy.dtype(dtype)
         if self.dtype not in (numpy.dtype(numpy.float32), numpy.dtype(numpy.float64)):
             raise UsageError(f"Function: dtype must be float32 or float64, not {self.dtype}")
+        if threads < 1:
+            raise UsageError(f"Function: threads must be at least 1, not {threads}")
         self._exact = self.dtype == numpy.float64
         self._circuit = circuit
         self._passes = (_core.PassesFloat64 if self._exact else _core.PassesFloat32)(circuit, threads)
         self._inputs = [_Input(*found) for found in self._passes.inputs()]
+        names = [found.name for found in self._inputs]
+        if len(set(names)) < len(names):
+            raise UsageError(f"Function: the inputs must have different names, not {', '.join(names)}")
         self._outputs = self._passes.outputs()
         self._losses: dict[str, Any] = {}
         self._single = True  # whether the inputs of the last call were one sequence
+        self._lengths: list[int] = []
         self._ends: list[int] = []
         self.size: int = self._passes.parameter_count()
         self._blocks: list[tuple[str, int, int, int]] = circuit._parameters()
@@ -191,7 +214,7 @@ class Function:
     # --------------------------------------------------------------------------------------------------- arrays
 
     def _vector(self, vector: ArrayLike, what: str) -> Array:
-        made = numpy.ascontiguousarray(vector, dtype=self.dtype)
+        made = numpy.ascontiguousarray(_array(vector, what), dtype=self.dtype)
         if made.shape != (self.size,):
             raise UsageError(f"Function: {what} must be a vector of {self.size} numbers, not of shape {made.shape}")
         return made
@@ -211,19 +234,19 @@ class Function:
     def _rows(self, value: Any, size: int, what: str) -> tuple[Array, list[int], bool]:
         """Return sequences of vectors as one array, their lengths, and whether it was one sequence."""
         single = _is_one(value, 2)
-        made = [numpy.asarray(one, dtype=self.dtype) for one in ([value] if single else value)]
+        made = [_array(one, what) for one in ([value] if single else value)]
         for one in made:
             if one.ndim != 2 or one.shape[1] != size:
                 raise UsageError(f"Function: {what} must have the shape [positions, {size}], not {one.shape}")
-        rows = numpy.ascontiguousarray(made[0]) if len(made) == 1 else numpy.concatenate(made)
+        rows = numpy.ascontiguousarray(made[0] if len(made) == 1 else numpy.concatenate(made), dtype=self.dtype)
         return rows, [len(one) for one in made], single
 
     def _symbols(self, value: Any, what: str) -> tuple[Array, list[int], bool]:
         single = _is_one(value, 1)
-        made = [numpy.asarray(one) for one in ([value] if single else value)]
+        made = [_array(one, what, "iu") for one in ([value] if single else value)]
         for one in made:
-            if one.ndim != 1 or one.dtype.kind not in "iu":
-                raise UsageError(f"Function: {what} must be a vector of whole numbers, not {one.dtype} of shape {one.shape}")
+            if one.ndim != 1:
+                raise UsageError(f"Function: {what} must be a vector of whole numbers, not of shape {one.shape}")
         return numpy.concatenate(made).astype(numpy.int32), [len(one) for one in made], single
 
     def _lay(self, parameters: ArrayLike, inputs: Inputs) -> None:
@@ -237,7 +260,7 @@ class Function:
                 raise UsageError(f"Function: {found.name} has sequences of other lengths than {self._inputs[0].name}")
         if not lengths or min(lengths) < 1:
             raise UsageError("Function: a sequence needs at least one position")
-        self._single = read[0][2]
+        self._single, self._lengths = read[0][2], lengths
         self._ends = numpy.cumsum(lengths).tolist()
         self._passes.lay(numpy.asarray(lengths, dtype=numpy.int64))
         self._passes.set_parameters(self._vector(parameters, "the parameters"))
@@ -259,7 +282,15 @@ class Function:
         given = [values] if len(self._outputs) == 1 else list(values)
         if len(given) != len(self._outputs):
             raise UsageError(f"Function: {what} needs one entry for each of the {len(self._outputs)} outputs")
-        return [self._rows(value, size, what)[0] for value, size in zip(given, self._outputs)]
+        return [self._laid(self._rows(value, size, what), what) for value, size in zip(given, self._outputs)]
+
+    def _laid(self, read: tuple[Array, list[int], bool], what: str) -> Array:
+        """Return an array that has the sequences of the inputs."""
+        array, lengths, _ = read
+        if lengths != self._lengths:
+            raise UsageError(f"Function: {what} must have the sequences of the inputs, of lengths "
+                             f"{_shown(self._lengths)}, not {_shown(lengths)}")
+        return array
 
     # --------------------------------------------------------------------------------------------------- passes
 
@@ -271,8 +302,9 @@ class Function:
         parameters
             Vector of `size` numbers.
         inputs
-            Array [positions, size] of the only input, or a list of them for several sequences; a dictionary of these
-            by name if there are several inputs.
+            Array [positions, size] of the only input; a list of them, or an array [sequences, positions, size], for
+            several sequences; a dictionary of these by name if there are several inputs. NaN is a number here: it makes
+            the outputs NaN.
         dropout_seed
             Draw masks of dropout from this seed; None: no dropout.
 
@@ -344,7 +376,8 @@ class Function:
             given = input_directions if isinstance(input_directions, Mapping) else {self._inputs[0].name: input_directions}
             for i, found in enumerate(self._inputs):
                 if found.name in given:
-                    moving[i] = self._rows(given[found.name], found.size, f"the direction of {found.name}")[0]
+                    what = f"the direction of {found.name}"
+                    moving[i] = self._laid(self._rows(given[found.name], found.size, what), what)
         zero = numpy.zeros(self.size, dtype=self.dtype)
         self._passes.tangent(zero if direction is None else self._vector(direction, "the direction"), moving)
         return self._only([self._split(self._passes.tangent_of(k)) for k in range(len(self._outputs))])
@@ -360,8 +393,8 @@ class Function:
         if len(self._outputs) != 1:
             raise UsageError("Function: losses need a circuit with one output")
         if loss.of_symbols():
-            return self._symbols(targets, "targets")[0]
-        return self._rows(targets, loss.target_size(self._outputs[0]), "targets")[0]
+            return self._laid(self._symbols(targets, "targets"), "targets")
+        return self._laid(self._rows(targets, loss.target_size(self._outputs[0]), "targets"), "targets")
 
     def loss_and_gradient(self, parameters: ArrayLike, inputs: Inputs, targets: Any, *, loss: str = "softmax",
                           dropout_seed: Optional[int] = None) -> tuple[float, Array]:

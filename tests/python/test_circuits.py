@@ -156,6 +156,14 @@ class CircuitTest(unittest.TestCase):
             with self.assertRaises((unfold.UsageError, unfold.ModelError)):
                 Circuit.from_json(text)
 
+    def test_division_by_a_number(self):
+        c = Circuit()
+        x = c.input("x", 2)
+        c.output(x / 4)
+        self.assertEqual(Function(c).forward([], [[2.0, 3.0]]).tolist(), [[0.5, 0.75]])
+        with self.assertRaises(TypeError):
+            x / x
+
     def test_contexts(self):
         c = Circuit()
         x = c.input("x", 2)
@@ -181,6 +189,7 @@ class CircuitTest(unittest.TestCase):
         self.assertIn("<svg", c._repr_html_())
         self.assertIn("z", c.plan())
         self.assertIn("Signal", repr(c.input("y", 2)))
+        self.assertRegex(repr(c), "<Circuit of [0-9]+ nodes and [0-9]+ parameters>")
 
     def test_misuse(self):
         c = Circuit()
@@ -333,6 +342,38 @@ class PassesTest(unittest.TestCase):
                      lambda: f.loss_and_gradient(w, self.x[0], numpy.ones((4, 2)), loss="unknown")):
             with self.assertRaises(unfold.UsageError):
                 call()
+
+
+    def test_wrong_calls_raise_errors_that_name_the_array(self):
+        f, w = self.function()
+        x = self.x[0]
+        for call, what in (
+                (lambda: f.forward(w, numpy.zeros((0, 3))), "at least one position"),
+                (lambda: f.forward(w, [numpy.zeros((0, 3)), x]), "at least one position"),
+                (lambda: f.forward(w, x[0]), r"x must have the shape \[positions, 3\], not \(3,\)"),
+                (lambda: f.forward(w, x * 1j), "x must contain numbers, not complex128"),
+                (lambda: f.forward(w, [["a", "b", "c"]]), "x must contain numbers"),
+                (lambda: f.forward(w, None), "x must contain numbers"),
+                (lambda: f.forward(w, 3.0), r"not \(\)"),
+                (lambda: f.forward(w, [[1, 2, 3], [1, 2]]), "rows of x have different lengths"),
+                (lambda: f.forward(None, x), "parameters must contain numbers"),
+                (lambda: f.forward(w, {"y": x}), "the inputs are x, not y"),
+                (lambda: f.vjp(w, [x[:3], x[:1]], numpy.ones((4, 2))), "of lengths 3, 1, not 4"),
+                (lambda: f.jvp(w, x, None, x[1:]), "direction of x must have the sequences of the inputs"),
+                (lambda: f.loss_and_gradient(w, x, [0.5] * 4), "targets must contain whole numbers"),
+                (lambda: f.loss_and_gradient(w, self.x, [[0] * 4, [0] * 3, [0]]), "lengths 4, 1, 3, not 4, 3, 1"),
+                (lambda: Function(with_output(leaky), threads=0), "threads must be at least 1"),
+                (lambda: unfold._core.PassesFloat64(with_output(leaky), 1).backward([numpy.ones((1, 2))]),
+                 "call forward first")):
+            with self.subTest(what), self.assertRaisesRegex(unfold.UsageError, what):
+                call()
+        self.assertTrue(numpy.isnan(f.forward(w, x * numpy.nan)).all())
+        stacked = f.forward(w, numpy.stack([x, 2 * x]))
+        self.assertTrue((stacked[1] == f.forward(w, 2 * x)).all())
+        c = Circuit()
+        c.output(c.affine("y", 1, {"A": c.input("x", 2), "B": c.input("x", 2)}))
+        with self.assertRaisesRegex(unfold.UsageError, "different names"):
+            Function(c)
 
 
 class OptimizerTest(unittest.TestCase):
