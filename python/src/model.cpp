@@ -14,9 +14,11 @@
 #include "app/predict/imputation.h"
 #include "app/predict/predict.h"
 #include "app/predict/predicted_columns.h"
+#include "app/score/text_score.h"
 #include "app/settings/train_settings.h"
 #include "arguments.h"
 #include "base/options/integer_range.h"
+#include "interruption.h"
 #include "memory.h"
 #include "model/finite.h"
 #include "model/registry/run_folder.h"
@@ -74,6 +76,28 @@ struct ScoredInMemory {
   std::vector<float> nats;
   Index bytes = 0;
 };
+
+/// Returns (number, nats) of the characters or words that are not in the alphabet and that no symbol replaces, as the
+/// command counts them with --unknown surprise.
+nb::tuple unknown_symbols(const PythonModel& self, nb::handle given) {
+  const Alphabet& alphabet = self.symbols("score").alphabet();
+  const std::string text = text_of(given);
+  Index count = 0, characters = 0;
+  {
+    const nb::gil_scoped_release unlocked;
+    (void)alphabet.encode(text, UnknownPolicy::skip);  // throws DataError for invalid UTF-8
+    for (Index position = 0; position < static_cast<Index>(text.size());) {
+      const Alphabet::Token token = alphabet.next_token(text, position);
+      if (token.text.empty()) break;
+      if (token.known || token.symbol != kNoSymbol) continue;
+      ++count;
+      characters += alphabet.kind() == SymbolKind::bytes
+                        ? 1
+                        : std::ranges::count_if(token.text, [](char c) { return (c & 0xC0) != 0x80; });
+    }
+  }
+  return nb::make_tuple(count, static_cast<double>(characters) * kUnknownNats);
+}
 
 /// Scores a text exactly as the command scores a file with the same content.
 ScoredInMemory score_text(const PythonModel& self, const SymbolModel& model, std::string text,
@@ -146,7 +170,7 @@ nb::object eval(const PythonModel& self, nb::handle data, nb::handle text, const
                                 reporter)
                            .figures);
   };
-  with_os_errors(source.files, [&] { reporter.run(evaluate_data); });
+  with_os_errors(source.files, [&] { run_interruptibly(reporter, evaluate_data); });
   return to_python(result);
 }
 
@@ -236,7 +260,7 @@ nb::list predict(const PythonModel& self, nb::handle data, Index ahead, Index sa
   std::string text;
   PythonReporter reporter{std::move(progress)};
   with_os_errors(request.data, [&] {
-    reporter.run([&] {
+    run_interruptibly(reporter, [&] {
       const MemoryFiles in_memory(source.memory);
       predict(
           request,
@@ -261,7 +285,7 @@ nb::dict columns_predicted(const PythonModel& self, nb::handle data, bool probab
   std::vector<PredictedColumn> columns;
   PythonReporter reporter{nb::none()};
   with_os_errors(source.files, [&] {
-    reporter.run([&] {
+    run_interruptibly(reporter, [&] {
       const MemoryFiles in_memory(source.memory);
       columns = predict_columns(request, reporter);
     });
@@ -301,7 +325,7 @@ nb::object score_examples(const PythonModel& self, nb::handle data, const std::s
                   .loaded = &self.model()},
                  [&](std::string_view piece) { text += piece; });
   };
-  with_os_errors(source.files, [&] { reporter.run(score_data); });
+  with_os_errors(source.files, [&] { run_interruptibly(reporter, score_data); });
   return to_python(nlohmann::ordered_json::parse(text).at("scores"));
 }
 
@@ -309,7 +333,7 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> sample_rows(const PythonModel& self,
                                                         const std::vector<std::string>& given, std::uint64_t seed) {
   VectorTable table;
   PythonReporter reporter{nb::none()};
-  reporter.run([&] {
+  run_interruptibly(reporter, [&] {
     table =
         sample_vectors({.model = self.name(), .given = given, .count = count, .seed = seed, .loaded = &self.model()});
   });
@@ -338,7 +362,7 @@ nb::list fill(const PythonModel& self, nb::handle data, const std::string& how, 
                      text += piece;
                    });
   };
-  with_os_errors(source.files, [&] { reporter.run(fill_data); });
+  with_os_errors(source.files, [&] { run_interruptibly(reporter, fill_data); });
   return rows_of(text);
 }
 
@@ -420,6 +444,7 @@ void add_models(nb::module_& module) {
       .def("score", &score, nb::arg("text").none(), nb::kw_only(), nb::arg("unknown") = "error",
            nb::arg("segments") = 0, nb::arg("warmup") = EvaluateOptions().warmup, nb::arg("threads") = 0,
            "Return the surprisal of every symbol of a text in nats, as an array; NaN where nothing is predicted.")
+      .def("_unknown_symbols", &unknown_symbols, nb::arg("text").none())
       .def("eval", &eval, nb::arg("data").none() = nb::none(), nb::kw_only(), nb::arg("text").none() = nb::none(),
            nb::arg("split").none() = nb::none(), nb::arg("part").none() = nb::none(), nb::arg("unknown") = "error",
            nb::arg("segments") = 0, nb::arg("threads") = 0, nb::arg("progress").none() = nb::none(),

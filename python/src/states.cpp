@@ -7,6 +7,7 @@
 #include "app/explain/input_gradients.h"
 #include "app/fields/field_model.h"
 #include "arguments.h"
+#include "interruption.h"
 #include "memory.h"
 #include "model/network/transduce.h"
 #include "states.h"
@@ -114,7 +115,7 @@ nb::object states_of(const Model& model, const std::string& name, nb::handle dat
   if (!text.is_none()) {
     const std::string bytes = text_of(text);
     States states;
-    reporter.run([&] {
+    run_interruptibly(reporter, [&] {
       if (const auto* single = model.as<LanguageModel<float>>())
         states = states_of_text(*single, bytes, gates);
       else if (const auto* exact = model.as<LanguageModel<double>>())
@@ -127,7 +128,7 @@ nb::object states_of(const Model& model, const std::string& name, nb::handle dat
   const DataArgument source = data_of(data, "states: data");
   std::vector<States> all;
   with_os_errors(source.files, [&] {
-    reporter.run([&] {
+    run_interruptibly(reporter, [&] {
       const MemoryFiles in_memory(source.memory);
       all = states_of_examples(model, name, source, gates);
     });

@@ -52,6 +52,7 @@ class Model:
     def score(
         self, text: Text, *, unknown: str = "error", segments: int = 0, warmup: int = 512, threads: int = 0
     ) -> NDArray[numpy.float32]: ...
+    def _unknown_symbols(self, text: Text) -> tuple[int, float]: ...
     def eval(
         self,
         data: Data = None,

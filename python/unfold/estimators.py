@@ -29,7 +29,7 @@ from ._base import (
     seed_of,
 )
 from ._core import Model
-from .errors import UsageError
+from .errors import DataError, UsageError
 
 __all__ = ["DensityEstimator", "Forecaster", "NotFittedError", "SequenceClassifier", "SequenceTagger", "SymbolModel"]
 
@@ -529,8 +529,9 @@ class SymbolModel(BaseEstimator):
     symbols
         "chars", "words" or "bytes".
     unknown
-        What a symbol that did not occur in fit means in ``score`` and ``score_samples``: "error", or "skip", which
-        leaves it out.
+        What a symbol that did not occur in fit means in ``score`` and ``score_samples``: "error"; "skip", which leaves
+        it out; or "surprise", which counts each of its characters as one of all Unicode characters with equal
+        probabilities, -13.9 nats, as ``unfold score --unknown surprise`` does.
 
     Examples
     --------
@@ -561,25 +562,40 @@ class SymbolModel(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> SymbolModel:
         """Train on a text, or on a list of texts."""
-        if self.unknown not in ("error", "skip"):
-            raise UsageError(f'unknown must be "error" or "skip", not {self.unknown!r}')
+        self._check_unknown()
         return self._set(self._trained(_data.texts(_texts(X, "fit")), symbols=self.symbols))
 
-    def _nats(self, X: Any, who: str) -> list[NDArray[Any]]:
+    def _check_unknown(self) -> None:
+        if self.unknown not in ("error", "skip", "surprise"):
+            raise UsageError(f'unknown must be "error", "skip" or "surprise", not {self.unknown!r}')
+
+    def _scored(self, X: Any, who: str) -> list[tuple[float, int]]:
+        """Return the nats of each text, and the number of symbols that have them."""
         model: Model = self.model_
-        return [model.score(text, unknown=self.unknown, threads=1) for text in _texts(X, who)]
+        self._check_unknown()
+        found = []
+        for text in _texts(X, who):
+            count, surprise = model._unknown_symbols(text) if self.unknown == "surprise" else (0, 0.0)
+            try:
+                nats = model.score(text, unknown="error" if self.unknown == "error" else "skip", threads=1)
+            except DataError:
+                if count == 0:
+                    raise
+                nats = numpy.empty(0, dtype=numpy.float32)  # all symbols are unknown
+            found.append((float(numpy.nansum(nats, dtype=float)) + surprise, int((~numpy.isnan(nats)).sum()) + count))
+        return found
 
     def score_samples(self, X: Any) -> Floats:
         """Return the log-probability of each text in nats."""
-        return numpy.array([-float(numpy.nansum(nats, dtype=float)) for nats in self._nats(X, "score_samples")])
+        return numpy.array([-nats for nats, _ in self._scored(X, "score_samples")])
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the log-probability per symbol over all texts; higher is better."""
-        nats = self._nats(X, "score")
-        predicted = sum(int((~numpy.isnan(one)).sum()) for one in nats)
+        scored = self._scored(X, "score")
+        predicted = sum(count for _, count in scored)
         if predicted == 0:
             raise UsageError("score: the texts have no predicted symbols")
-        return -sum(float(numpy.nansum(one, dtype=float)) for one in nats) / predicted
+        return -sum(nats for nats, _ in scored) / predicted
 
     def sample(self, n_samples: int = 1, *, length: int = 256, random_state: RandomState = None,
                **options: Any) -> list[Any]:

@@ -1,13 +1,17 @@
 """Estimators learn simple problems, are scikit-learn compatible, and can be pickled."""
 
+import json
 import math
+import pathlib
 import pickle
 import random
+import tempfile
 import unittest
 
 import numpy
 
 import unfold
+from scratch import command
 from unfold.estimators import DensityEstimator, Forecaster, NotFittedError, SequenceClassifier, SequenceTagger, SymbolModel
 
 SMALL = {"threads": 1, "options": {"batch": 8}}
@@ -282,6 +286,35 @@ class SymbolModelTest(unittest.TestCase):
                 ask(["a", 2])
         with self.assertRaisesRegex(ValueError, "no texts"):
             fitted.score([])
+
+    def test_symbols_unseen_in_fit(self):
+        each = math.log(1_112_064)  # all Unicode characters
+        for symbols, known, unseen, count in (("chars", "to be", "tqo b\u20ace\u20ac", 3), ("words", "to be", "to qq be", 2)):
+            fitted = SymbolModel("ngram:3", symbols=symbols).fit(["to be or not to be\n" * 20])
+            with self.assertRaises(unfold.DataError):
+                fitted.score_samples([unseen])
+            fitted.set_params(unknown="skip")
+            plain, skipped = fitted.score_samples([known, unseen])
+            self.assertEqual(plain, skipped)
+            fitted.set_params(unknown="surprise")
+            self.assertAlmostEqual(fitted.score_samples([unseen])[0], plain - count * each, places=4)
+            self.assertLess(fitted.score([unseen]), fitted.score([known]))
+            self.assertEqual(fitted.score_samples([known])[0], plain)
+        nothing_known = SymbolModel("ngram:3", unknown="surprise").fit(["to be " * 40])
+        self.assertAlmostEqual(nothing_known.score(["\u65e5\u672c"]), -each, places=5)
+        with self.assertRaisesRegex(ValueError, "surprise"):
+            fitted.set_params(unknown="surprised").score(["to be"])
+
+    def test_unseen_symbols_count_as_in_the_command(self):
+        lines = ["to be or not to be", "or not"] * 20
+        fitted = SymbolModel("ngram:3", unknown="surprise", options={"lines": True}).fit(["".join(f"{one}\n" for one in lines)])
+        with tempfile.TemporaryDirectory() as folder:
+            model, text = pathlib.Path(folder, "m.safetensors"), pathlib.Path(folder, "text")
+            model.write_bytes(fitted.model_bytes_)
+            text.write_text("to be x\u20ac\n", encoding="utf-8")
+            rows = command("score", model, text, "--by", "line", "--unknown", "surprise", "--json")
+        bits = json.loads(rows)["scores"][0]["bits"]
+        self.assertAlmostEqual(fitted.score_samples(["to be x\u20ac\n"])[0], -bits * math.log(2), places=4)
 
 
 if __name__ == "__main__":
