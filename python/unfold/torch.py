@@ -825,6 +825,8 @@ class Cell(torch.nn.Module):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
+        if not isinstance(circuit, _core.Circuit):
+            raise TypeError(f"Cell: circuit must be an unfold.Circuit, not {type(circuit).__name__}")
         self.circuit = _core.Circuit.from_json(circuit.to_json())  # later changes have no effect
         self.batch_first, self.threads = batch_first, threads
         self._passes: dict[torch.dtype, _CellPasses] = {}
@@ -875,13 +877,21 @@ class Cell(torch.nn.Module):
         """
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input
+        if not isinstance(x, Tensor):
+            raise TypeError(f"Cell: the input must be a tensor or a PackedSequence, not {type(x).__name__}")
+        if self._is_symbols and (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool):
+            raise ValueError(f"Cell: the input must contain symbols, which are integers, not {x.dtype}")
+        if x.is_complex():
+            raise ValueError(f"Cell: the input must contain real numbers, not {x.dtype}")
         if x.device.type != "cpu":
             raise ValueError(f"Cell: the input must be on the CPU, not on {x.device}")
         dimensions = 0 if self._is_symbols else 1
         if x.dim() - dimensions not in ((1,) if packed else (1, 2)) or (dimensions == 1 and x.shape[-1] != self._size):
             raise ValueError(f"Cell: the input has the shape {tuple(x.shape)}; its last dimension must be {self._size}")
         weights = [self.weights[name] for name, *_ in self._blocks]
-        dtype = weights[0].dtype if weights else x.dtype
+        dtype = weights[0].dtype if weights else torch.float64 if x.dtype == torch.float64 else torch.float32
+        if dtype not in (torch.float32, torch.float64):
+            raise ValueError(f"Cell: the parameters must be torch.float32 or torch.float64, not {dtype}")
         if packed:
             lengths, items = _sequences_of(input.batch_sizes)
             rows = x.index_select(0, items)

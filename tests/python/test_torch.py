@@ -11,6 +11,8 @@ import pickle
 import threading
 import unittest
 
+import numpy
+
 try:
     import torch
 except ImportError:
@@ -406,7 +408,6 @@ class Torch(unittest.TestCase):
         self.assertEqual(doctest.testmod(unfold.torch).failed, 0)
 
 
-
 def circuit(symbols=False, dropout=0.0):
     c = unfold.Circuit()
     x = c.symbols("x", 5) if symbols else c.input("x", 3)
@@ -494,9 +495,20 @@ class CellTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             unfold.torch.Cell(circuit(), dtype=torch.float16)
         cell = unfold.torch.Cell(circuit())
-        for x in (torch.randn(4, 2, 5), torch.randn(4), torch.randn(0, 2, 3)):
+        for x in (torch.randn(4, 2, 5), torch.randn(4), torch.randn(0, 2, 3), torch.randn(5, 0, 3),
+                  torch.zeros(2, 1, 3, dtype=torch.complex64)):
             with self.assertRaises(ValueError):
                 cell(x)
+        for x in (None, [[1.0, 2.0, 3.0]], numpy.ones((4, 3))):
+            with self.assertRaisesRegex(TypeError, "tensor"):
+                cell(x)
+        with self.assertRaisesRegex(TypeError, "Circuit"):
+            unfold.torch.Cell(3)
+        with self.assertRaisesRegex(ValueError, "float32 or torch.float64"):
+            cell.half()(torch.randn(4, 2, 3))
+        with self.assertRaisesRegex(ValueError, "integers"):
+            unfold.torch.Cell(circuit(symbols=True))(torch.ones(3, 1))
+        self.assertTrue(torch.isnan(unfold.torch.Cell(circuit())(torch.full((2, 1, 3), torch.nan))).all())
 
 
 if __name__ == "__main__":
