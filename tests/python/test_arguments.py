@@ -209,10 +209,10 @@ class FlagsTest(Folder):
 
 
 class InterruptTest(Folder):
-    def seconds_to_stop(self, work):
+    def seconds_to_stop(self, work, setup=f"model = unfold.load({str(golden('lstm'))!r})"):
         """Returns how long a program continues after an interrupt."""
-        program = ("import sys, unfold\n"
-                   f"model = unfold.load({str(golden('lstm'))!r})\n"
+        program = ("import sys, numpy, unfold\n"
+                   f"{setup}\n"
                    "print('on', flush=True)\n"
                    "try:\n"
                    f"    {work}\n"
@@ -236,6 +236,15 @@ class InterruptTest(Folder):
                      f"model.eval(text={TEXT!r} * 2_000_000, threads=1)"):
             with self.subTest(work):
                 self.assertLess(self.seconds_to_stop(work), 20)
+
+    def test_work_on_data_with_fields_stops_soon_after_an_interrupt(self):
+        setup = ("x = numpy.sin(numpy.arange(4_000_000.0)).reshape(40_000, 100, 1)\n"
+                 "model = unfold.train(x[:20], model='lstm:256', read='values', predict='values', ahead=1, steps=1,"
+                 " threads=1).model")
+        for work in ("model.eval(x, threads=1)", "model.predict(x, threads=1)", "model.score_examples(x, threads=1)",
+                     "model.states(x)"):  # each takes minutes
+            with self.subTest(work):
+                self.assertLess(self.seconds_to_stop(work, setup), 20)
 
 
 class CompletionTest(unittest.TestCase):
