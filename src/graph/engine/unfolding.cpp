@@ -1,6 +1,7 @@
 #include "unfold/graph/engine/unfolding.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -283,7 +284,7 @@ Matrix<T> Unfolding<T>::adjoint(Signal output) {
     throw UsageError("unfolding: " + b.node(i).name + " is not an output, so it takes no adjoint");
   if (!b.plan->needs_adjoint(i)) throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter");
   b.layout.make_room(What::adjoint);
-  b.seeded[at(i)] = 1;
+  std::atomic_ref(b.seeded[at(i)]).store(1, std::memory_order_relaxed);  // members of a team may ask for it at once
   if (b.backend != nullptr) b.backend->expect(What::adjoint, i);
   return b.layout.matrix(What::adjoint, i);
 }
