@@ -480,7 +480,7 @@ void add_circuits(nb::module_& module) {
       .def(
           "in_part",
           [](const PythonCircuit& c, int part) {
-            if (part < 0) throw UsageError("circuit: there is no part " + std::to_string(part));
+            if (part < 0) throw UsageError("circuit: a part must not be negative, but is " + std::to_string(part));
             return Context(c.handle, [part](Circuit& of) { return std::make_shared<Circuit::InPart>(of, part); });
           },
           nb::arg("part"), "Add inputs and links to another part in a with block.")

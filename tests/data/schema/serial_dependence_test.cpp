@@ -1,4 +1,5 @@
-/// Checks that rows without an order are told from series, for independent, autocorrelated, periodic and sorted data.
+/// Checks that rows without an order are distinguished from series: for independent, autocorrelated, periodic and
+/// sorted data.
 
 #include "data/schema/serial_dependence.h"
 

@@ -24,7 +24,7 @@ std::string with_training_length(const std::string& spec, const ExampleSet& trai
 
 namespace {
 
-/// SPEC of the network among the candidates that is trained by gradients: for series, and for rows of a table.
+/// SPECs of the candidates that are trained by gradients: for series, and for rows of a table.
 constexpr const char* kSeriesNetwork = "bilstm:64,dropout=0.3";
 constexpr const char* kRowNetwork = "rnn:64,dropout=0.2";
 
