@@ -26,8 +26,8 @@ struct LinkSpeed {
   double latency = 0;           ///< alpha, seconds
   double bytes_per_second = 0;  ///< B
 };
-/// Measures round trips between the first process and each of the others and returns the slowest link. Called by all
-/// processes. REQUIRES at least two.
+/// Measures round trips between the first process and each of the others and returns the slowest link. All processes
+/// must call it. REQUIRES at least two.
 LinkSpeed measure_links(Processes& processes);
 
 /// Seconds to sum vectors of `parameters` floats over one shard per process (ShardSum::total). Called by all processes.
@@ -38,8 +38,8 @@ struct StepEstimate {
   Index parameters = 0;
   double seconds(double sequences) const { return per_sequence * sequences + fixed; }
 };
-/// Measures steps with the batch size of the shape and with half of it, in all processes at the same time; returns the
-/// slowest result.
+/// Measures steps with the batch size of the shape and with half that size, in all processes at the same time; returns
+/// the slowest result.
 StepEstimate measure_step(const TrainingShape& shape, Team& team, double seconds, Processes& processes);
 
 /// Seconds of a joint step of all processes, each with a shard of the shape's batch; the maximum over processes. Clears

@@ -21,8 +21,8 @@ double processor_seconds_now();
 /// Takes about half a second. A processor-time clock requires a team of one thread.
 Floor measure_peak_rates(Team& team, double (*clock)() = seconds_now);
 
-/// Seconds in which one thread reads this number of floats once, from the cache that they fit into; the minimum over
-/// many repetitions.
+/// Seconds for one thread to read this number of floats once, from the cache that they fit into; the minimum over many
+/// repetitions.
 double seconds_to_read(Index floats);
 
 /// Seconds per random access to a cache line within this number of bytes by one thread, where accesses are independent

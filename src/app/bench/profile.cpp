@@ -28,8 +28,8 @@ class Rates {
   Rates(Team& team, double seconds, double step_seconds)
       : team_(team), seconds_(seconds), sample_seconds_(std::clamp(step_seconds, 2e-4, 2e-2)) {}
 
-  /// One product with packed weights: threads divide the columns, with a barrier afterwards if `meet`, or divide the
-  /// rows without one; the faster way counts.
+  /// One product with packed weights. The threads divide the columns, followed by a barrier if `meet`, or divide the
+  /// rows without a barrier; the faster variant is used.
   double product(Index m, Index k, Index n, bool meet);
   /// The gradient of k x n weights from `rows` positions.
   double outer(Index rows, Index k, Index n);

@@ -20,7 +20,7 @@
 namespace unfold {
 namespace {
 
-/// From this number of sequences on, each sequence is a block.
+/// With at least this number of sequences, each sequence is a block.
 constexpr std::size_t kManySequences = 50;
 constexpr std::size_t kFewBlocks = 10;
 

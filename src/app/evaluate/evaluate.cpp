@@ -49,7 +49,7 @@ EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter) {
   const std::unique_ptr<SymbolModel> read = request.loaded != nullptr ? nullptr : load_model(request.model);
   const SymbolModel* model = request.loaded != nullptr ? request.loaded : read.get();
   const std::optional<std::string> split = measured_split(request.split, request.part, *model);
-  // The parts of the training split are parts of the lines that were trained on.
+  // The training split divides only the lines that were used for training.
   const bool as_in_training = !request.split && split;
   const Corpus corpus = load_for(*model, request.data, unknown, request.mask,
                                  as_in_training ? only_label(*model) : std::optional<std::string>());

@@ -39,7 +39,7 @@ struct EvaluateOutcome {
   std::vector<ComparedBaseline> baselines = {};
 };
 
-/// Throws UsageError (also for options that cannot be combined), DataError, ModelError (also for non-finite
+/// Throws UsageError (including for options that cannot be combined), DataError, ModelError (including for non-finite
 /// predictions), and DivergedError (online learning).
 EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter);
 EvaluateOutcome evaluate(const EvaluateRequest& request);

@@ -25,7 +25,7 @@ bool holds_task_model(const std::string& model);
 /// Returns whether a file is a damaged or unknown model: it begins like a model file or is empty, and it cannot be
 /// loaded or is of an unknown kind. Also true for a run folder without a model.
 bool holds_damaged_model(const std::string& model);
-/// Loads a NetworkModel of a task. Throws ModelError, also if the task is unknown.
+/// Loads a NetworkModel of a task. Throws ModelError, including for an unknown task.
 std::unique_ptr<Model> load_task_model(const std::string& model);
 /// Calls use(model) with the model in its own precision.
 template <class Use>

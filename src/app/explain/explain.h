@@ -26,7 +26,7 @@ struct ExplainRequest {
   /// or, if the labels are not observed, the least certain prediction.
   std::optional<Index> at = {};
   Index example = 1;             ///< for data with fields, from 1
-  Index reach = 256;             ///< largest number of earlier positions; the text before them determines the initial
+  Index reach = 256;             ///< maximum number of earlier positions; the text before them determines the initial
                                  ///< state
   Index threads = 0;             ///< 0: all available processors
   Reporter* reporter = nullptr;  ///< receives notes from the reader of data with fields

@@ -12,7 +12,7 @@ namespace unfold {
 /// Splits "FIELD=VALUE,OTHER=VALUE"; a piece without "=" belongs to the preceding value.
 std::vector<std::string> split_given(const std::string& text);
 
-/// Replaces FIELD by VALUE in every example, for each "FIELD=VALUE". The numbers of a vector are separated by commas.
+/// Sets FIELD to VALUE in every example, for each "FIELD=VALUE". The numbers of a vector are separated by commas.
 /// Throws UsageError for an item without "=", a field that is not a once-per-example input of the model, an unknown
 /// class, or an invalid number.
 void give(const Model& model, const std::vector<std::string>& given, Examples& examples);

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: density models with the names of their columns, and conditional distributions of some numbers given
+/// Internal: density models with the names of their columns, and conditional distributions of some numbers given the
 /// others.
 
 #include <fmt/format.h>

@@ -43,10 +43,9 @@ void require_bits(const Examples& examples, const std::string& model) {
   }
 }
 
-/// Networks memorize data with few rows of many numbers: weight decay therefore grows with the ratio of numbers per row
-/// to rows. For bits it was selected by validation on nips, dna, mushrooms, plants, jester and nltcs; for numbers,
-/// whose densities grow without bound around memorized rows, on the wines, parkinsons and ionosphere
-/// (docs/results/density.md).
+/// Networks memorize data with few rows and many columns, so weight decay grows with the ratio of columns to rows. For
+/// bits it was selected by validation on nips, dna, mushrooms, plants, jester and nltcs; for numbers, whose densities
+/// grow without bound around memorized rows, on the wines, parkinsons and ionosphere (docs/results/density.md).
 std::string density_optimizer(const Examples& examples, std::string_view model) {
   constexpr double kOfNumbers = 30, kInAnyOrder = 0.1;
   const std::string_view name = spec_name(model);

@@ -12,13 +12,13 @@ namespace unfold {
 /// Returns how table rows become vectors for a density model; for other models, rows are left unchanged.
 VectorRows density_rows(const TrainSettings& settings);
 /// Returns a plan that predicts the vector and reads nothing. Throws UsageError for settings that do not apply to
-/// density models and DataError if a model of bits is given other numbers.
+/// density models, and DataError if a model of bits gets other numbers.
 FieldPlan plan_density(const Examples& examples, TrainSettings& settings);
 /// Returns whether a density model should be chosen for a table: the format was specified, but no model and no fields
 /// to read, to predict or to group by. REQUIRES settings before they are planned.
 bool may_choose_density(const TrainSettings& settings, const Given& given);
-/// Mixtures are fitted by expectation-maximization (model/density/mixture_fit.h). If a setting of training by gradients
-/// was specified, such as a budget or an optimizer, sets their option `fit` to gradients.
+/// Mixtures are fitted by expectation-maximization (model/density/mixture_fit.h). If an option of gradient training was
+/// specified, such as a budget or an optimizer, sets their option `fit` to gradients.
 void settle_mixture(TrainSettings& settings, const Given& given);
 
 /// Returns whether all columns are numbers, none of which is predicted by default.

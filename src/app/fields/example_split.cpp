@@ -65,7 +65,7 @@ ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, 
   keep_classes(examples, predicts);
 }
 
-/// Spreads the parts over the examples in the order of their classes, if one part misses a class of which it should
+/// Spreads the parts over the examples in the order of their classes if some part would lack a class of which it should
 /// have an example. Examples without a class form one class.
 void ExampleSplit::stratify(const Examples& examples, const SplitShares& shares,
                             std::span<const std::string> predicts) {

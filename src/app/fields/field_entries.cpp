@@ -16,7 +16,7 @@
 namespace unfold {
 
 std::string entry_text(const ExampleColumn& column, Index entry) {
-  // Cells of texts with several words are one per example.
+  // Text cells with several words have one entry per example.
   if (column.is_text())
     return column.cells.size() == column.entries() ? std::string(column.cells[entry]) : column.texts[at(entry)];
   if (!column.cells.empty() && column.width == 1) return std::string(column.cells[entry]);
@@ -85,7 +85,7 @@ std::optional<std::string_view> whole_cell(const Examples& examples, const Examp
 std::string predicted_number(double value, double deviation) {
   constexpr int kUsualDigits = 6, kDigitsOfDeviation = 4, kMostDigits = 17;
   if (!std::isfinite(value) || !(deviation > 0)) return fmt::format("{:.6g}", value);
-  // Exponents from the decimal text, so that they do not depend on rounding of logarithms.
+  // Exponents are taken from the decimal text, so that they do not depend on the rounding of logarithms.
   const auto exponent = [](double x) {
     const std::string text = fmt::format("{:e}", std::abs(x));
     return std::stoi(text.substr(text.find('e') + 1));

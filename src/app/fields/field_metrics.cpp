@@ -30,7 +30,7 @@ namespace {
 
 using Type = FieldSpecification::Type;
 
-/// Positions of an example per pass during evaluation; does not affect the result.
+/// Number of positions per pass during evaluation; does not affect the result.
 constexpr Index kReadingWindow = 1024;
 constexpr Index kSideBySide = 64;
 

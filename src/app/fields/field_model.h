@@ -26,7 +26,7 @@ inline constexpr const char* kLengthKey = "length";
 inline constexpr const char* kSchemaKey = "schema";
 
 /// Returns reader options that give columns the types stored in the model, regardless of the file contents. `stated`:
-/// what is different in a table. Throws UsageError if it is stated about other data.
+/// how a table differs from the training data. Throws UsageError if it is specified for data that is not a table.
 ReaderOptions reader_options_for(const Model& model, const SchemaOptions& stated = {});
 /// Reads data in the format of the training data; `reporter` receives the notes of the reader. Throws DataError, and
 /// UsageError like reader_options_for.

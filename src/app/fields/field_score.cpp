@@ -125,7 +125,7 @@ class FieldScoreTable {
     put(std::move(row));
   }
 
-  /// Prints a row, or stores it if all rows must be known first.
+  /// Prints a row, or stores it if printing must wait for all rows.
   void put(FieldScoreRow row) {
     if (request_.top > 0 || (request_.json && !request_.follow)) {
       rows_.push_back(std::move(row));

@@ -187,7 +187,7 @@ void FieldStream::learn_header(const std::string& line) {
   one_column_ = twice.columns.size() == 1;
 }
 
-/// `line`: the line where the text begins, after the prefix `front`.
+/// `line`: the line at which the text begins, after the prefix `front`.
 Examples FieldStream::read(const std::string& front, const std::string& text, Index line) const {
   const Index before = std::ranges::count(front, '\n');
   try {
@@ -281,7 +281,7 @@ void FieldStream::remark_once(Examples& piece) {
   piece.remarks = std::move(fresh);
 }
 
-/// In a stream, rows are returned as they arrive, so a sequence ends where another one begins.
+/// In a stream, rows are returned as they arrive, so a sequence ends where the next one begins.
 void FieldStream::note_sequence(Examples& piece) {
   if (sequence_.empty() || returned_ || ended_.size() >= kMostEnded) return;
   if (ended_.insert(std::hash<std::string>()(sequence_)).second) return;

@@ -13,8 +13,8 @@
 
 namespace unfold {
 
-/// Returns true if the choice is open: neither whole sequences nor a window was set, the optimizer compares losses, and
-/// no other setting requires windows.
+/// Returns whether a choice must be made: neither whole sequences nor a window was set, the optimizer compares losses,
+/// and no other setting requires windows.
 bool chooses_sequences(const TrainSettings& settings, const Given& given);
 
 /// Estimates the memory in bytes for training on `batch` whole sequences of a part at once, taking the longest ones.

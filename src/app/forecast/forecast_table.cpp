@@ -35,7 +35,7 @@ Index period_of(const TableSeries& series) {
   return period > 1 || !calendar.empty() ? period : forecasting::detect_period(series.values);
 }
 
-/// Without a stated period, series without a detected period take that of the others if at least half of the series
+/// If no period is specified, series without a detected period use that of the others if at least half of the series
 /// share one.
 std::vector<Index> periods_of(const SeriesTable& table, Index stated) {
   std::vector<Index> periods(table.series.size(), std::max<Index>(stated, 1));
@@ -67,7 +67,7 @@ void note_special_series(const TableForecast& result, Reporter& reporter) {
                                                                result.forecasts.size(), counts[k].first));
 }
 
-/// Names the values that the forecast does not use.
+/// Lists the values that the forecast does not use.
 void note_outliers(const TableForecast& result, Reporter& reporter) {
   constexpr Index kMostNamed = 5;
   Index count = 0;
@@ -111,7 +111,7 @@ void require_network(const ForecastTableRequest& request, const forecasting::Aut
                   request.save));
 }
 
-/// Refuses forecasts with more rows than a file can be expected to hold.
+/// Rejects forecasts with more rows than a file can be expected to hold.
 void require_rows(const TableForecast& result, const std::string& data) {
   constexpr Index kMostRows = 20'000'000;
   const Index series = static_cast<Index>(result.table.series.size());
@@ -121,7 +121,7 @@ void require_rows(const TableForecast& result, const std::string& data) {
                   result.horizon, data, series, kMostRows, std::max<Index>(1, kMostRows / series)));
 }
 
-/// Refuses forecasts beyond the year 9999, the last one of the calendar.
+/// Rejects forecasts beyond the year 9999, the last year of the calendar.
 void require_calendar(const TableForecast& result) {
   constexpr Index kLastYear = 9999;
   for (const TableSeries& series : result.table.series) {

@@ -41,8 +41,8 @@ struct TableForecast {
   std::vector<double> coverage = {};
 };
 
-/// Throws UsageError, also if no network is trained that could be saved; DataError, also if no series has an observed
-/// value; ModelError.
+/// Throws UsageError, including if there is no trained network to save; DataError, including if no series has an
+/// observed value; ModelError.
 TableForecast forecast_table(const ForecastTableRequest& request, Reporter& reporter);
 
 /// Columns: `group` if there is one, `time` (dates or numbers) or `step` (1 for the first step ahead), and for each

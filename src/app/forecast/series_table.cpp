@@ -141,7 +141,7 @@ class RowSeriesReader {
   }
 
  private:
-  /// The first of the columns that are named by years or dates, behind those that name the series; 0: there are none.
+  /// The first column whose name is a year or date, after the columns that name the series; 0: there is none.
   static std::size_t first_period(const TableLayout& layout) {
     if (layout.periods.size() < kLeastDateColumns || layout.periods.size() >= layout.names.size()) return 0;
     const std::size_t first = layout.names.size() - layout.periods.size();
@@ -282,7 +282,7 @@ class ColumnSeriesReader {
     }
   }
 
-  /// If times repeat, the first column of categories distinguishes the series.
+  /// If times repeat, the first categorical column distinguishes the series.
   void find_group() {
     if (order_ == kNone || schema_.columns[order_].distinct * 3 > schema_.columns[order_].entries() * 2) return;
     for (std::size_t i = 0; i < schema_.columns.size() && group_ == kNone; ++i) {
@@ -352,7 +352,7 @@ class ColumnSeriesReader {
     groups_ = std::move(divided);
   }
 
-  /// Where the time zones of a column differ, as in summer and winter, all times are those of the last zone.
+  /// If the time zones of a column differ, as in summer and winter, all times are converted to the last one.
   void unify_zones(SeriesTable& table) {
     if (last_time_.empty()) return;
     const std::optional<Index> zone = parse_date(last_time_, *schema_.columns[order_].date_format)->zone;
@@ -434,7 +434,7 @@ class ColumnSeriesReader {
                        escape_cell(stated, kShownBytes), kOneRow);
   }
 
-  /// The step of the longest group, if it is that of all groups.
+  /// The step of the longest group, if all groups have this step.
   TimeIndex common_index(SeriesTable& table) const {
     if (order_ == kNone || groups_.empty()) return {};
     const auto longest =
@@ -456,7 +456,7 @@ class ColumnSeriesReader {
     return DateStyle::of_cells(cells, *schema_.columns[order_].date_format);
   }
 
-  /// The index of a group whose positions are not much more than its rows.
+  /// The time index of a group that does not have many more positions than rows.
   bool fits(const GroupRows& group, const TimeIndex& index) const {
     constexpr Index kMostGaps = 100;  // maximum ratio of positions to rows
     const TimeIndex own = start(group, index);
@@ -495,7 +495,7 @@ class ColumnSeriesReader {
   std::string source_;
   TableSchema schema_;
   std::size_t group_ = kNone, order_ = kNone;
-  std::vector<std::size_t> joined_;  // several columns in the place of group_
+  std::vector<std::size_t> joined_;  // several columns instead of group_
   std::vector<std::size_t> fields_;
   std::vector<std::string> time_cells_;
   std::string last_time_;

@@ -12,8 +12,8 @@
 ///
 /// This is the Witten-Bell estimate of the n-gram model, applied to whole lines. Observed lines are counted, and the
 /// model represents the lines of training. Unseen lines share a probability mass proportional to the number of distinct
-/// shapes so far; each gets a part proportional to the geometric mean of its token probabilities. A repeated line
-/// therefore loses its surprisal, and long lines are not more anomalous because of their length.
+/// shapes so far; each gets a part proportional to the geometric mean of its token probabilities. The surprisal of a
+/// repeated line therefore decreases, and long lines are not more anomalous because of their length.
 
 #include <memory>
 #include <optional>

@@ -189,7 +189,7 @@ class LogTraining::HeldOut {
 LogTraining::LogTraining(const TrainSettings& settings)
     : card_{.rules = rules_of(settings), .fields = true}, scanner_(card_.rules, true) {}
 
-/// Learns the places of words and values, and calibrates the scores on every fifth block of lines.
+/// Learns the positions of words and values, and calibrates the scores on every fifth block of lines.
 void LogTraining::learn_detector(const std::vector<Input>& inputs, const std::optional<std::string>& group) {
   const auto each_text = [&](const std::function<void(std::string_view)>& use) {
     for (const Input& input : inputs) for_each_log_line(input.bytes(), use);

@@ -6,7 +6,7 @@
 ///   for (const std::string& note : input.continue_after(position)) remark(note);   // or open(), without a state
 ///   for (std::string_view line; input.next(line);) use(line, input.position());
 ///
-/// A position is found again by the device and inode of the file and by the bytes before it. If the file was renamed,
+/// A position is identified by the device and inode of the file and by the bytes before it. If the file was renamed,
 /// compressed, or copied and truncated (`app.log.1`, `app.log-20240131.gz`), the rest of that copy is read first, then
 /// the copies that were made later, then the log. Copies with numbers are ordered by number, others by their times of
 /// modification. If no file continues the position, the log is read from its beginning. After a run over an empty log,

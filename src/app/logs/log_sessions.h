@@ -41,7 +41,7 @@ class SessionEventNames {
   std::unordered_map<SessionEvent, std::string> names_;
 };
 
-/// What the model card contains about sessions (`configuration.log.sessions`).
+/// The information in a model card about sessions (`configuration.log.sessions`).
 struct LogSessionCard {
   std::uint64_t role = 0;                  ///< of the field (log_event.h)
   std::string field = {};                  ///< empty: every line is a session
@@ -66,7 +66,7 @@ std::optional<LogSessionCard> learn_sessions(
 /// "sessions by request_id: 812 of 2 to 9 lines, ..."
 std::string describe(const LogSessionCard& card);
 
-/// What is unusual about a session, in words: "E22: 1 time, usually 3".
+/// Returns what is unusual about a session, in words: "E22: 1 time, usually 3".
 std::string reason_of(const SessionScore& score, const SessionEventNames& names);
 
 struct ScoredSession {

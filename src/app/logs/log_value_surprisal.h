@@ -7,9 +7,9 @@
 ///
 ///   surprise = - log2 [ (d + n(c)) / (m + d) ].
 ///
-/// d / (m + d) is the Witten-Bell estimate of the probability of a new value. If every value is new, as with times, the
-/// surprisal is at most 1 bit. A new host among a few recurring ones has a high surprisal. Without observations, it is
-/// 0 bits.
+/// d / (m + d) is the Witten-Bell estimate of the probability of a new value. If every value is new, as for timestamps,
+/// the surprisal is at most 1 bit. A new host among a few recurring ones has a high surprisal. Without observations, it
+/// is 0 bits.
 
 #include <functional>
 #include <map>

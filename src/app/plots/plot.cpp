@@ -58,7 +58,7 @@ double room_for(const std::vector<Labelled>& all) {
   return std::ceil(kLetter * static_cast<double>(letters));
 }
 
-/// The start of an SVG picture, at least as wide as its title.
+/// The beginning of an SVG image, at least as wide as its title.
 std::string start(const std::string& title, double width, double height) {
   width = std::max(width, std::ceil(kLeft + kTitleLetter * static_cast<double>(letters_of(title))));
   return fmt::format(
@@ -152,8 +152,8 @@ struct Frame {
   }
 };
 
-/// Returns the common frame. Curves with a single point, of models that are fitted at once, do not extend the x axis of
-/// learning curves.
+/// Returns the common frame. Curves with a single point, which come from models that are fitted in one step, do not
+/// extend the x axis of learning curves.
 Frame frame_of(const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
   Frame frame{Scale(x, kLeft, kLeft + kAcross), Scale(y, kHeight - kBottom, kTop)};
   const bool lines = std::ranges::any_of(curves, [](const Curve& curve) { return curve.points.size() > 1; });
@@ -166,7 +166,7 @@ Frame frame_of(const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
   return frame;
 }
 
-/// Returns whether all values are positive and span so wide a range that a linear axis would flatten all but the
+/// Returns whether all values are positive and span such a wide range that a linear axis would flatten all but the
 /// largest.
 bool spans_orders(const std::vector<Curve>& curves) {
   constexpr double kFar = 30;

@@ -16,7 +16,7 @@ constexpr std::size_t kStretches = 400;
 
 CurvePoint point_of(double x, double y) { return {.x = x, .y = {y, y, y}}; }
 
-/// For each segment of lines with at least one score that counts: the number of its middle line, and a summary of these
+/// For each segment of lines with at least one finite score: the number of its middle line, and a summary of these
 /// scores.
 template <class Counts, class Summary>
 Curve summed_up(std::string label, std::span<const double> scores, const Counts& counts, const Summary& summary) {

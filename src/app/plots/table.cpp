@@ -22,7 +22,8 @@ std::size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// Returns whether a cell counts as a number: empty, "-", or beginning like a number: "-0.5", "**12**", "9 of 10".
+/// Returns whether a cell is treated as a number: it is empty or "-", or begins like a number: "-0.5", "**12**", "9 of
+/// 10".
 bool is_number(const std::string& cell) {
   const std::size_t begin = cell.find_first_not_of("*-+. ");
   return begin == std::string::npos || (cell[begin] >= '0' && cell[begin] <= '9');

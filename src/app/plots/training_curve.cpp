@@ -26,7 +26,8 @@ namespace {
 
 using Points = std::vector<std::pair<double, double>>;
 
-/// Linear interpolation between points, constant after the last one. REQUIRES `place` at or after the first point.
+/// Linear interpolation between points, constant after the last one. REQUIRES that `place` is not before the first
+/// point.
 double value_at(const Points& run, double place) {
   const auto after = std::ranges::find_if(run, [&](const auto& p) { return p.first > place; });
   const auto [x0, y0] = *(after - 1);
@@ -44,7 +45,7 @@ std::vector<CurvePoint> join_curves(const std::vector<Points>& runs) {
     for (const auto& [x, y] : run) places.insert(x);
   }
   if (begins.empty()) return {};
-  // The median jumps where another run begins, so the joined curve begins after all runs except late ones have begun.
+  // The median jumps where a run begins, so the joined curve begins after all runs except late ones have begun.
   std::ranges::sort(begins);
   const double late = 2 * begins[begins.size() / 2];
   const auto waits = [&](double x) { return x <= late || x == begins.front(); };

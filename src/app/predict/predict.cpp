@@ -104,7 +104,7 @@ class HeadColumns {
     }
   }
 
-  /// `best`: the label to report, if it is not the most probable one at this position.
+  /// `best`: the label to report if it is not the most probable one at this position.
   void set(Index entry, std::span<const T> signal, Symbol best = kNoSymbol) {
     if (field_.type == Type::symbols || !names_.empty())
       set_symbol(entry, signal, best);
@@ -342,7 +342,7 @@ std::vector<Added> predicted_columns(const NetworkModel<T>& model, const Example
   return joined_columns(heads);
 }
 
-/// The N best labels of whole sequences: for each the labels, and the probability of all of them together.
+/// The N best labels of whole sequences: for each the labels, and their joint probability.
 template <class T>
 void add_n_best(const NetworkModel<T>& model, const ExampleSet& set, Index count, Team& team,
                 std::vector<Added>& columns) {
@@ -497,7 +497,7 @@ std::vector<Added> answers(const NetworkModel<T>& model, const ExampleSet& set, 
   return added;
 }
 
-/// Divides the examples into portions whose results take at most 128 MB, or that have one example: with
+/// Divides the examples into portions whose results take at most 128 MB, or that consist of one example: with
 /// --probabilities, a position has a number for each class. All examples form one portion if a result depends on the
 /// index of the example, or if results are small.
 template <class T>

@@ -29,8 +29,8 @@ struct PredictRequest {
   Index samples = 200;  ///< sampled paths for positions beyond the next one
   std::uint64_t seed = 1;
   Index threads = 0;  ///< 0: all available processors
-  /// Streaming: writes each example when it is complete. A table row is answered immediately if the network reads in
-  /// one direction.
+  /// Streaming: writes each example when it is complete. The result for a table row is written immediately if the
+  /// network reads in one direction.
   bool follow = false;
   /// For models that read a source: the beam width, the number of targets to write, samples instead of the best
   /// targets, and attention weights (JSON lines only). `best` also applies to label sequences.

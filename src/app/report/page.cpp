@@ -44,7 +44,7 @@ std::string escaped_html(const std::string& text) {
   return result;
 }
 
-/// JSON for a script element, escaped so that no text in it ends the element or begins a comment.
+/// JSON for a script element, escaped so that no string in it ends the element or begins a comment.
 std::string script_json(const PageJson& json) {
   const std::string text = json.dump(-1, ' ', false, PageJson::error_handler_t::replace);
   std::string safe;

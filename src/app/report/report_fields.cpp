@@ -112,7 +112,7 @@ class FieldInspector {
     return guesses;
   }
 
-  /// Results of the head of labels, or else of numbers, that predicts at every position; null if there is none.
+  /// Results of the head for labels, or otherwise for numbers, that predicts at every position; null if there is none.
   const PositionPredictions* said_of_positions() {
     for (const std::optional<std::size_t>& head : {labels_, numbers_}) {
       if (!head || field(*head).once) continue;
@@ -153,7 +153,7 @@ class FieldInspector {
     band.y.upper = restored(of, 0, static_cast<double>(z.front()));
   }
 
-  /// The value at a position of the set of the first available symbolic field that the model reads.
+  /// The value of the first available symbolic field that the model reads, at a position of the set.
   std::string read_text(Index position) const {
     std::string text;
     for (const std::string& read : model_.layout().reads) {

@@ -54,7 +54,7 @@ Points log_points(const std::string& run, const char* event, const char* x, cons
   return points;
 }
 
-/// Replaces a long curve by the means over hundredths of it.
+/// Replaces a long curve with the means over hundredths of it.
 Points smoothed(const Points& points) {
   constexpr std::size_t kStretches = 200;
   if (points.size() <= kStretches) return points;

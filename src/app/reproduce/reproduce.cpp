@@ -89,7 +89,7 @@ std::string filled_in(std::string text, const Names& values) {
   return text;
 }
 
-/// Whether a row starts from the parameters of another row's run.
+/// Returns whether a row starts from the parameters of another row's run.
 bool starts_from_another(const Variant& row) { return row.arguments.find(kStart) != std::string::npos; }
 
 /// Training and validation text written for the runs of a column.
@@ -460,7 +460,7 @@ std::string Reproducing::plots(const Section& section) const {
       write_file_atomically(fmt::format("{}/{}.svg", r_.out, name), bar_plot(column->label, table.measure_text, bars));
       page += fmt::format("![{}]({}.svg) ", column->label, name);
     }
-    // If rows are only compared with each other, their losses have different units, and only plots over epochs are
+    // If rows are only compared with each other, their losses have different units, so only plots over epochs are
     // meaningful.
     const bool by_time = table.curve_over == "seconds";
     if (!(table.compares && by_time) &&

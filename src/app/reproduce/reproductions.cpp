@@ -195,9 +195,9 @@ Reproduction path_characters() {
       .appendix = path_ratio_table};
 }
 
-/// Each optimizer with and without momentum: the benefit of a metric shows only between optimizers that are otherwise
-/// equal. Learning rates come from the grid 0.01, 0.03, 0.1, 0.3, ..., selected by validation after 150 steps. With
-/// momentum, `path` would be best at 0.03, which is unstable after 500 steps.
+/// Each optimizer with and without momentum: the benefit of a metric is visible only between optimizers that are
+/// otherwise equal. Learning rates come from the grid 0.01, 0.03, 0.1, 0.3, ..., selected by validation after 150
+/// steps. With momentum, `path` would be best at 0.03, which is unstable after 500 steps.
 Reproduction path_words() {
   const Variant ptb{"PTB words", "{data}/ptb/ptb.train.txt.gz --valid {data}/ptb/ptb.valid.txt --symbols words"};
   const std::string relu = "--model rnn:{units},activation=relu,init=uniform,scale=0.1,input-scale=0.1 --optimizer ";

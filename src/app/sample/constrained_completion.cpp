@@ -57,7 +57,7 @@ std::unique_ptr<Predictor> predictor_of(const SymbolModel& model, const std::str
   return finite_predictor(model, name);
 }
 
-/// Returns log max_j b(j, x): with any history, a symbol is at most as probable as in its best state.
+/// Returns log max_j b(j, x): for any history, a symbol is at most as probable as in its best state.
 std::vector<double> symbol_bounds(const HmmParameters& hmm) {
   std::vector<double> bounds(at(hmm.alphabet));
   for (Index j = 0; j < hmm.states; ++j)

@@ -31,7 +31,7 @@ struct SampledBlock {
 /// Returns whether a run folder or model file is of running text whose lines are separate sequences.
 bool samples_lines(const std::string& model);
 /// Draws the samples one after another and passes each block to `use` as it is drawn. Throws UsageError (before
-/// anything is loaded), DataError, and ModelError (also for non-finite predictions).
+/// anything is loaded), DataError, and ModelError (including for non-finite predictions).
 void sample(const SampleRequest& request, const std::function<void(const SampledBlock&)>& use);
 
 struct SampledText {

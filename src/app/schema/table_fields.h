@@ -15,11 +15,11 @@ namespace unfold {
 
 /// Returns the schema options that the settings specify for a table. Throws UsageError.
 SchemaOptions stated_schema(const TrainSettings& settings);
-/// Names the columns of a table for `--read` and `--predict`: the first rows of `input`, empty for other formats.
+/// Returns the columns of a table for `--read` and `--predict` from the first rows of `input`; empty for other formats.
 std::vector<std::string> column_names_of(const Input& input, const ReaderOptions& options);
 std::vector<std::string> column_names_of(const MemoryData& data, const ReaderOptions& options);
 
-/// The field that the schema predicts; empty: there is none.
+/// Returns the field that the schema predicts; empty: there is none.
 std::string schema_target(const Examples& examples);
 /// Returns whether the field that the schema predicts has the name of a typical target: label, class, value, ...
 bool names_target(const Examples& examples);
@@ -29,15 +29,15 @@ void refuse_rows_of_periods(const TableSchema& schema);
 /// The fields that the schema reads, with the parts of dates. `own_past`: the predicted fields are read as well.
 std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,
                                       bool own_past);
-/// Replaces names of dates by the names of their parts.
+/// Replaces names of dates with the names of their parts.
 std::vector<std::string> with_date_parts(const Examples& examples, const std::vector<std::string>& reads);
 /// Returns whether a field is computed from a date, which is known in advance.
 bool is_part_of_date(const Examples& examples, std::string_view field);
 
 /// Stores the group and the order that the reader chose, so that further files are read in the same way.
 void settle_sequences(const Examples& examples, TrainSettings& settings);
-/// Makes the reader of a model treat a table as stated, where the file is written differently from the training data;
-/// what is not stated remains as stored. Throws UsageError if the data is not a table.
+/// Makes the reader of a model treat a table as specified, if the file is written differently from the training data;
+/// everything else remains as stored. Throws UsageError if the data is not a table.
 void restate(const SchemaOptions& stated, ReaderOptions& options);
 /// Makes the reader interpret further files like these: with the same types, group and order.
 void read_like(const Examples& examples, ReaderOptions& options);

@@ -21,8 +21,8 @@ bool uses_default_model(const TrainSettings& settings, const Given& given);
 /// symbols >= 0.
 Index default_units(double minutes, Index symbols);
 
-/// Sets the model, and the optimizer unless it was specified. Returns a note that says a note: the choice, the reason,
-/// and how to override it.
+/// Sets the model, and the optimizer unless it was specified. Returns a note that states the choice, the reason, and
+/// how to override it.
 std::string choose_default_model(TrainSettings& settings, const Given& given, Index symbols);
 
 /// A text is small if its default epochs amount to fewer updates than this.
@@ -32,9 +32,9 @@ inline constexpr Index kFewestUpdates = 600;
 /// 300 names has 20. Only windows of the same network are counted as updates, not whole texts or sequences.
 bool is_small_text(const TrainSettings& settings, Index symbols);
 
-/// Sets the defaults of a small text: small batches, kFewestUpdates updates or more, an end of training when validation
-/// has not improved for a third of them, and a model with fewer units and more dropout. Settings that were specified
-/// stay as they are. Returns a note. REQUIRES is_small_text(settings, symbols), a default budget.
+/// Sets the defaults for a small text: small batches, kFewestUpdates updates or more, early stopping after a third of
+/// them without an improvement, and a model with fewer units and more dropout. Settings that were specified stay as
+/// they are. Returns a note. REQUIRES is_small_text(settings, symbols), a default budget.
 std::string set_small_text_defaults(TrainSettings& settings, const Given& given, Index symbols);
 
 }  // namespace unfold

@@ -7,7 +7,7 @@
 
 namespace unfold {
 
-/// The data that a setting applies to; "finite" data are not a stream.
+/// The data that a setting applies to; "finite" data excludes streams.
 inline constexpr Kinds kFiniteText = Kind::text;
 inline constexpr Kinds kText = Kind::text | Kind::stream;
 inline constexpr Kinds kFields = Kind::fields;

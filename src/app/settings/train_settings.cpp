@@ -191,7 +191,7 @@ const OptionRow* first_given(const Given& given, const auto& holds) {
   return nullptr;
 }
 
-/// Returns the option that states that DATA is running text; empty if there is none. Training options do not count,
+/// Returns the option that specifies that DATA is running text; empty if there is none. Training options do not count,
 /// because they never change the kind of data.
 std::string_view option_of_text(const TrainSettings& s, const Given& given) {
   const auto states_text = [](const OptionRow& row) { return is_only_for_text(row) && row.group == OptionGroup::data; };
@@ -217,7 +217,7 @@ bool may_be_text(const std::string& file) {
 }
 
 /// Returns the format determined by the name of the first file, or for plain text by its first lines. `text`: an option
-/// that states running text; for logs, an option that says how to read them.
+/// that specifies running text; for logs, an option that specifies how to read them.
 FormatGuess decided_format(const std::string& file, bool fields, std::string_view text) {
   const std::span<const std::string_view> named = formats_of_name(file);
   const std::string_view format = named.empty() ? std::string_view() : named.front();

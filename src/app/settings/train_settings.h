@@ -95,7 +95,7 @@ struct RunSettings {
 /// Returns the rows of all settings in the order of config.toml. They refer to `settings` and `run`.
 OptionRows setting_rows(TrainSettings& settings, RunSettings& run);
 
-/// Returns the row of --format, which states the format of DATA.
+/// Returns the row of --format, which specifies the format of DATA.
 OptionRow format_row(TrainSettings& settings);
 /// Returns the rows of the settings that describe a table: its sequences, their order, and the types and notation of
 /// cells.
@@ -113,7 +113,7 @@ template <class T>
 std::string_view name_of(T RunSettings::*member);
 
 /// Names of the settings that the caller specified. Other settings may be replaced by the stored values of a resumed
-/// run or by values that suit the optimizer. A specified setting that does not apply is an error.
+/// run or by values that are suitable for the optimizer. A specified setting that does not apply is an error.
 ///
 ///   given.contains(&TrainSettings::window)
 struct Given : std::set<std::string, std::less<>> {

@@ -27,7 +27,7 @@ struct PairedDifference {
 };
 
 /// Returns the mean difference per symbol with the interval between the quantiles (1 - level) / 2 and (1 + level) / 2
-/// of `samples` bootstrap means. Each is the mean of blocks drawn with replacement, as many as there are. Deviations
+/// of `samples` bootstrap means. Each is the mean of as many blocks as there are, drawn with replacement. Deviations
 /// from the mean are scaled by sqrt(n / (n - 1)), which makes the variance unbiased for few blocks. The result is a
 /// function of (blocks, samples, level, seed). Throws UsageError for fewer than two blocks, no symbols, a level outside
 /// (0, 1), or fewer than one sample.
@@ -35,7 +35,7 @@ PairedDifference paired_bootstrap(std::span<const DifferenceBlock> blocks, Index
                                   std::uint64_t seed);
 
 /// Divides a sequence of differences into blocks of `length`. The last block may be shorter, down to half the length; a
-/// shorter rest is merged into the block before. NaN marks positions that are not counted as symbols.
+/// shorter remainder is merged into the previous block. NaN marks positions that are not counted as symbols.
 std::vector<DifferenceBlock> cut_into_blocks(std::span<const double> differences, Index length);
 
 }  // namespace unfold

@@ -258,7 +258,7 @@ std::vector<double> Sweeping::measured(const SweepPoint& point, const std::strin
   return result;
 }
 
-/// Returns whether larger values of a measure are better, judged by its name.
+/// Returns whether larger values of a measure are better, based on its name.
 bool more_is_better(const std::string& measure) {
   return measure.ends_with("accuracy") || measure.ends_with("_f1") || measure.ends_with("auc");
 }

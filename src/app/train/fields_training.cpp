@@ -38,7 +38,7 @@
 namespace unfold {
 namespace {
 
-/// Rate at which rare symbols are replaced by the unknown symbol (ExampleBatchOptions).
+/// Rate at which rare symbols are replaced with the unknown symbol (ExampleBatchOptions).
 constexpr double kUnknownRate = 0.25;
 
 std::vector<Index> lengths_of(const ExampleSet& examples) {
@@ -96,7 +96,7 @@ void FieldsTraining<T>::choose_density() {
   Reporter& reporter = context_.reporter();
   const ExampleColumn& vectors = examples_.column(kVector);
   const std::vector<std::size_t> varying = varying_columns(vectors);
-  if (varying.empty()) return;  // the simplest one, as it is set
+  if (varying.empty()) return;  // the simplest one, as specified
   std::optional<ExampleSet> compared;
   if (varying.size() < at(vectors.width)) {
     reporter.remark(fmt::format("{} of {} columns have one value: models are compared on the others",
@@ -188,7 +188,7 @@ void FieldsTraining<T>::check(const NetworkModel<T>& model) const {
   require_options_used(model.spec(), model.data(), model.layout());
   check_training_support(model.network(), model.spec(), s, context_.run());
   context_.device().require(model.network(), model.data());
-  // Other models do not run steps of one batch.
+  // Other models do not train in steps of one batch.
   const bool in_steps = !is_fitted() && !has_random_kernels(model.spec());
   if (context_.device().is_cpu() && in_steps)
     require_training_memory(*model.plan(), parts_[0], s, batches_.window, sizeof(T), context_.run());

@@ -22,7 +22,7 @@ TrainOutcome NetworkTraining::run() {
   return *context().settings().precision == "double" ? train<double>() : train<float>();
 }
 
-/// Returns the initial model; that of a checkpoint of one of several restarts has the graph of this restart.
+/// Returns the initial model. For a checkpoint of one of several restarts, it has the graph of this restart.
 template <class T>
 LanguageModel<T> NetworkTraining::make_model(Symbol after) const {
   const TrainSettings& s = context().settings();

@@ -43,7 +43,7 @@ TrainOutcome TextJob::run() {
   return NetworkTraining(context_, material, used, initial_.get()).run();
 }
 
-/// Chooses the model and the budget by the size of the text if they were not given.
+/// Chooses the model and the budget according to the size of the text if they were not given.
 void TextJob::choose_defaults(const Material& material) {
   TrainSettings& s = context_.settings();
   const Index symbols = material.training.symbols();

@@ -133,7 +133,7 @@ TrainOptions TrainingContext::train_options() {
 void TrainingContext::begin_folder(bool resume) {
   if (!writes()) return;
   folder_.create();
-  if (!resume) check_folder();  // another process may have been faster
+  if (!resume) check_folder();  // another process may have removed it first
   if (!resume) folder_.clear();
   folder_.write_config(kept(Keep::run));
 }

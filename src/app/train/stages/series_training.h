@@ -21,7 +21,7 @@ std::string with_training_length(const std::string& spec, const ExampleSet& trai
 /// The default model of labeled series, until one is selected.
 inline constexpr const char* kLabeledSeriesModel = "kernels:10000";
 /// Returns whether the model of labeled series is to be selected: numbers are read, there is one prediction per series,
-/// and neither the model nor settings of training by gradients were given.
+/// and neither the model nor options of gradient training were given.
 bool selects_series_model(const FieldPlan& plan, const Examples& examples, const Given& given,
                           const TrainSettings& settings);
 /// Sets the defaults of models with a fitted readout per series: if a split would hold out few examples, nothing is

@@ -38,7 +38,7 @@ double seconds_of(Work&& work) {
   return best;
 }
 
-/// Returns the seconds per position of a gradient on one thread. With several threads, so small a pass would mostly
+/// Returns the seconds per position of a gradient on one thread. With several threads, such a small pass would mostly
 /// measure synchronization.
 template <class T>
 double pass_seconds(const LanguageModel<T>& model) {

@@ -38,7 +38,7 @@ class TrainingDevice {
   std::shared_ptr<const Offload> offload_;
 };
 
-/// Returns whether a run that began with the settings `before` can be resumed with a different precision. That is
+/// Returns whether a run that began with the settings `before` can be resumed with a different precision. This is
 /// allowed if the run moves to or from a device, because the arithmetic changes anyway, but not between float and
 /// double.
 bool may_keep_precision(const Config& before, const TrainSettings& settings, const RunSettings& run);
