@@ -24,8 +24,8 @@ inline constexpr const char* kSmallListModel = "gru:64,reset=after,dropout=0.3";
 inline constexpr const char* kSmallTextOptimizer = "adam:rate=0.006,clip=1,schedule=cosine,warmup=100";
 inline constexpr double kSmallTextEpochs = 40;
 
-/// For data with fields, by what is predicted: a label of each position, a label of each sequence (of symbols; of
-/// words), the numbers of a series.
+/// For data with fields, depending on what is predicted: a label for each position, a label for each sequence (of
+/// symbols; of words), or the numbers of a series.
 inline constexpr const char* kTaggingModel = "bilstm:256,dropout=0.6,embedding=128";
 inline constexpr const char* kTaggingOptimizer = "adam:rate=0.002,clip=1,schedule=cosine,warmup=100";
 inline constexpr double kTaggingEpochs = 16;

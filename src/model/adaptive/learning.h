@@ -31,7 +31,8 @@ double learner_memory(std::string_view spec, const Alphabet& alphabet);
 
 /// Returns the canonical form of the SPEC of such a model.
 std::string canonical_learner(std::string_view spec);
-/// Returns whether it is or contains a recurrent network, whose time grows with the alphabet. REQUIRES a valid SPEC.
+/// Returns whether such a model is or contains a recurrent network, whose running time grows with the alphabet.
+/// REQUIRES a valid SPEC.
 bool has_network(std::string_view spec);
 /// Returns whether a fitted model of this name is created by reading the data once and can continue to learn: `ppm`,
 /// `ctw`, `cm`, `dna`, `mix`.

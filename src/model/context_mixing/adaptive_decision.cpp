@@ -6,7 +6,7 @@ namespace unfold {
 namespace {
 
 constexpr AdaptiveProbability kUntouched{0};
-constexpr std::uint32_t kTrust = 2;  // number of observations that a prior counts for
+constexpr std::uint32_t kTrust = 2;  // weight of a prior, as a number of observations
 
 std::vector<float> first_weights() {
   std::vector<float> w(static_cast<std::size_t>(kMixLanes), 1.0F / AdaptiveDecision::kHints);

@@ -83,7 +83,8 @@ void BitHistories::learn(const std::uint16_t* counters, int bit, std::uint32_t c
   const auto one = static_cast<std::uint16_t>(bit);
   const auto low = static_cast<std::uint16_t>(chance), high = static_cast<std::uint16_t>(chance >> 16);
   const EightCounters fraction = (low * kUnlike) >> 10, lot = (high * kUnlike) >> 8;
-  // The confidence increases with one of 8, 18, 64 bits: if q is what it lacks, with probability (3 q + 1) q / 256.
+  // The confidence increases after about 8, 18 or 64 bits: with probability (3 q + 1) q / 256, where q is the
+  // difference to its maximum.
   const EightCounters trust = c >> 4 & 3, lacking = 3 - trust;
   const auto grows = reinterpret_cast<EightCounters>(lot < (3 * lacking + 1) * lacking) & 1;
   const EightCounters estimate = (moved + fraction) & 0xFFC0;

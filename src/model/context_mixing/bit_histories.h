@@ -42,8 +42,8 @@ class BitHistories {
   std::array<std::array<std::uint16_t, kExact + kEstimates * kTrusts>, 2> next_{};
 };
 
-/// The 15 counters of half a symbol (four bits) in one context. `mark`: 12 bits of the hash above a 4-bit use count, 0:
-/// free.
+/// The 15 counters of a nibble, which is half a symbol (four bits), in one context. `mark`: 12 bits of the hash above a
+/// 4-bit use count, 0: free.
 struct HistoryRow {
   std::uint16_t mark = 0;
   std::array<std::uint16_t, 15> counter{};

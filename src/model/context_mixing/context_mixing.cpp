@@ -312,7 +312,7 @@ struct ContextMixing::Body {
     for (std::size_t i = 0; i < lanes; i += kSide) BitHistories::cells(&counters[i], &cells[i]);
     rows.set_run_cells(counters.data(), depth, kRunsFrom, cells.data());
     const std::size_t known = known_contexts();
-    float* x = inputs.data();  // each part overwrites the surplus of up to four values that the previous one wrote
+    float* x = inputs.data();  // each part overwrites the up to four excess values that the previous one wrote
     maps.ask(cells.data(), contexts, x);
     x += contexts;
     maps.linear(contexts, x);

@@ -57,7 +57,7 @@ class GatedMixer {
       steps_taken_ = 0;
 };
 
-/// RefinementMap with values whose learning rate is higher the fewer observations they have.
+/// A RefinementMap whose values have a higher learning rate the fewer observations they have.
 class CountedRefinement {
  public:
   explicit CountedRefinement(std::size_t contexts);

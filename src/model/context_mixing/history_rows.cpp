@@ -169,7 +169,7 @@ void HistoryRows::learn(BitPath path, int depth, int bit, const std::uint16_t* n
   }
 }
 
-/// A different symbol occurs in a run: its counters are updated outside the table, and memory for them is prefetched.
+/// Handles a different symbol in a run: its counters are updated outside the table, and memory for them is prefetched.
 void HistoryRows::end_run(std::size_t context, int depth) {
   running_[context] = 0;
   left_.at(left_count_++) = {static_cast<std::uint8_t>(context), depth < first_bits_};

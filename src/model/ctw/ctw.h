@@ -21,7 +21,7 @@ namespace unfold {
 
 struct CtwOptions {
   Index depth = 24;  ///< bits of context, rounded up to depth / bits-per-symbol symbols
-  double add = 0.5;  ///< pseudo-count of the estimators; 0.5 is the KT estimator, smaller values suit text better
+  double add = 0.5;  ///< pseudo-count of the estimators; 0.5 is the KT estimator, smaller values are better for text
 };
 
 template <class Visitor>

@@ -40,7 +40,7 @@ class Automaton {
 
   Index alphabet() const { return static_cast<Index>(columns_.size()); }
   Index states() const { return static_cast<Index>(accepting_.size()); }
-  /// Number of transitions between states, where the symbols of a column count once.
+  /// Number of transitions between states; all symbols of a column are counted as one.
   Index transitions() const;
   bool empty() const { return accepting_.empty(); }  ///< no sequence is allowed
   Index start() const { return empty() ? kDead : 0; }

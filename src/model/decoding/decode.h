@@ -43,7 +43,7 @@ struct FoundSequence {
   std::vector<float> log_probabilities = {};  ///< log probability of each symbol, given all before it
   double log_probability = 0;                 ///< their sum
   double score = 0;
-  bool proved = false;  ///< it is proved that only preceding results have higher scores
+  bool proved = false;  ///< it is proved that only the preceding results have higher scores
 };
 struct Decoded {
   std::vector<FoundSequence> found = {};  ///< best first; ties in lexicographic order of symbols

@@ -10,7 +10,7 @@
 /// *Hidden Markov models*: exact, by the forward recursion over pairs of a hidden state and an automaton state. *Other
 /// models*: the probability mass of all prefixes is propagated length by length; prefixes that a Markov model cannot
 /// distinguish (model/markov.h) are merged. At each length the `expansions` prefixes with the largest mass are
-/// extended; the dropped mass is the difference between two proved bounds, the accepted mass without and with it. If
+/// extended; the dropped mass is the difference between two proved bounds: the accepted mass without it and with it. If
 /// nothing was dropped, the bounds are equal: n-grams with few contexts are exact. Otherwise P is estimated by
 /// importance sampling: each symbol is drawn from the model among those that can still lead to an allowed sequence, and
 /// the sample is weighted by their total probability, so that its expectation is P.

@@ -90,7 +90,7 @@ ChainObjective objective_of(const ChosenObjective& chosen) {
   return {.kind = Kind::beam_search, .beam = chosen.options.as<BeamObjectiveOptions>().beam};
 }
 
-/// Wraps a loss over the labels of whole chains and replaces its value and gradient by those of an objective.
+/// Wraps a loss over the labels of whole chains and replaces its value and gradient with those of an objective.
 template <class T>
 class SearchingLoss final : public LabelSequences<T> {
  public:

@@ -193,7 +193,7 @@ class DensityComparison {
     candidates_.push_back(std::move(candidate));
   }
 
-  /// Sorts the candidates, the best first. A candidate with fewer folds is compared with the best of the others on
+  /// Sorts the candidates, the best first. A candidate with fewer folds is compared with the best other candidate on
   /// these folds.
   void settle_order() {
     std::ranges::stable_sort(candidates_, {}, [](const DensityCandidate& c) { return c.mean(); });

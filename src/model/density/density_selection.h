@@ -36,7 +36,7 @@ struct DensitySelectionOptions {
 
 struct DensityCandidate {
   std::string model;         ///< SPEC
-  std::vector<double> nats;  ///< per held-out row, of each fold that was tried; standardized as the data are
+  std::vector<double> nats;  ///< per held-out row, for each fold that was tried; in the scale of the standardized data
 
   double mean() const;  ///< over its folds
 };

@@ -262,7 +262,7 @@ class ArimaSearch {
   std::size_t best_ = 0;
 };
 
-/// Starts: the parameters of the related model, and the new ones at 0 or at patterns of +-0.3 and +-0.9.
+/// Initial values: the parameters of the related model, with the new ones at 0 or at patterns of +-0.3 and +-0.9.
 std::vector<std::vector<double>> starts_for(const ArimaOrder& order, const Candidate& from) {
   std::vector<std::size_t> added;
   const std::vector<double> base = carry_over(from.order, from.x, order, added);
@@ -361,7 +361,7 @@ class Arima final : public Forecaster {
     using Likelihood = ArimaSearchOptions::Likelihood;
     const bool exact =
         search_.likelihood == Likelihood::exact || (search_.likelihood == Likelihood::automatic && !large);
-    // The conditional sum of squares has no rule for missing values.
+    // The conditional sum of squares does not support missing values.
     const std::vector<double> read =
         complete || exact
             ? differenced_

@@ -5,8 +5,8 @@
 ///
 /// phi, Phi, theta and Theta are given by partial autocorrelations in (-1, 1), so that every model is stationary and
 /// invertible. The likelihood is the exact one of the differenced values (arma.h). A difference with a missing value is
-/// missing; where fewer than half of the differences could be computed, the interpolated values are differenced
-/// instead. Missing values that forecasts start from are interpolated.
+/// missing; if fewer than half of the differences could be computed, the interpolated values are differenced instead.
+/// Missing values that forecasts start from are interpolated.
 
 #include <memory>
 #include <string>

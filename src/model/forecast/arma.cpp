@@ -138,7 +138,7 @@ void arma_likelihood(std::span<const double> w, const ArmaLanes& process, Lanes 
       largest = s > largest ? s : largest;
     }
     constant = true;
-    for (int k = 0; k < kLanes; ++k)  // a lane that is not stationary never counts
+    for (int k = 0; k < kLanes; ++k)  // a lane that is not stationary is never used
       constant = constant && !(largest[k] * -m[k] > kConvergedGain * f[k]);
   }
   log_sum = log_sum + log_of(product);

@@ -75,7 +75,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The part of a cell that states the time zone, with the blanks before it: "Z", " UTC", "+02:00".
+/// The part of a cell that specifies the time zone, with the blanks before it: "Z", " UTC", "+02:00".
 std::string_view zone_of(std::string_view text, const Moment& moment) {
   if (!moment.zone) return {};
   std::size_t at = text.size();

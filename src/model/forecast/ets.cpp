@@ -136,8 +136,8 @@ LaneKernel kernel_of(const EtsForm& form) {
   return trend ? kernel_of<false, true>(form.season) : kernel_of<false, false>(form.season);
 }
 
-/// Initial states: seasons of a decomposition of at most the first three periods, and the linear trend of the first
-/// max(10, 2 m) deseasonalized values (Hyndman et al. 2008, section 2.6.1).
+/// Initial states: the seasons from a decomposition of at most the first three periods, and the linear trend of the
+/// first max(10, 2 m) deseasonalized values (Hyndman et al. 2008, section 2.6.1).
 EtsParameters initial_states(const EtsForm& form, const std::vector<double>& y, Index m) {
   EtsParameters p;
   std::vector<double> adjusted(y);

@@ -169,7 +169,8 @@ Forecast Forecaster::forecast(Index horizon) const {
     f.deviation[h] *= scale_;
     double& mean = f.mean[h] = f.transform.inverse(f.center[h]);
     f.out_of_range = f.out_of_range || !(mean >= lower && mean <= upper);
-    // A report must not contain values that are not finite; the flag marks that the limit replaces the value.
+    // A report must not contain values that are not finite; the flag indicates that the value was replaced with the
+    // limit.
     if (std::isnan(mean)) mean = highest_;
     if (std::isinf(mean)) mean = mean > 0 ? upper : lower;
     if (!std::isfinite(f.center[h])) f.center[h] = transform_.identity() ? mean : transform_(std::max(mean, lowest_));

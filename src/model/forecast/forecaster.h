@@ -11,7 +11,7 @@
 ///   * A series needs at least one observed value (DataError). Missing values before the first observed one are left
 ///     out. Missing values after the last one are forecast too: horizon h counts from the end of the series.
 ///   * If all observed values are equal, the forecast is that value, and its intervals have width 0.
-///   * If no observed value is negative, means and quantiles below 0 are replaced by 0.
+///   * If no observed value is negative, means and quantiles below 0 are replaced with 0.
 ///   * A forecast is marked `out_of_range` if a mean is not finite or leaves [min - h D, max + h D], where min, max are
 ///     the extremes of the observed values, D is the largest difference between consecutive observed values per step,
 ///     and h is the horizon: no path with steps of observed size can reach it. If all values are positive, the range

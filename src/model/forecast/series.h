@@ -46,10 +46,10 @@ bool significant_autocorrelation(std::span<const double> autocorrelations, Index
 std::vector<Index> calendar_periods(double seconds);
 
 /// Returns the seasonal period of the values, or 1 if none is significant. The values are interpolated and a linear
-/// trend is removed; if that shows no period, or is still dominated by slow movement (r_1 > 0.9), the differences are
-/// searched in the same way. A period m must repeat at least three times, its autocorrelation must be a positive local
-/// maximum and pass a test: `significant_autocorrelation` for candidates; for a free search (no candidates: every m
-/// from 2 to n / 3) the limit at the level 0.1 divided by the number of lags. Among those that pass, the first one
+/// trend is removed; if the result has no period, or is still dominated by slow movement (r_1 > 0.9), the differences
+/// are searched in the same way. A period m must repeat at least three times, its autocorrelation must be a positive
+/// local maximum and pass a test: `significant_autocorrelation` for candidates; for a free search (no candidates: every
+/// m from 2 to n / 3) the limit at the level 0.1 divided by the number of lags. Among those that pass, the first one
 /// whose autocorrelation is at least 0.9 of the largest is chosen, so that a period is preferred to its multiples.
 Index detect_period(std::span<const double> values, std::span<const Index> candidates = {});
 

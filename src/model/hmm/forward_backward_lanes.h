@@ -23,8 +23,8 @@
 
 namespace unfold {
 
-/// The parameters as the passes read them: rows padded with zeros to whole vectors. Products skip padding that exceeds
-/// half a vector.
+/// The parameters in the layout of the passes: rows padded with zeros to whole vectors. Products skip padding that
+/// exceeds half a vector.
 struct HmmTables {
   explicit HmmTables(const HmmParameters& hmm);
   Matrix<const double> emissions() const { return {b.data(), alphabet, width, width}; }

@@ -37,8 +37,8 @@ struct HmmParameters {
   static HmmParameters random(Index states, Index alphabet, std::uint64_t seed, Index number);
 };
 
-/// State that is reused between steps of expectation maximization: how many symbols the chain remembers, and the memory
-/// of each member of the team. It does not change results beyond rounding.
+/// State that is reused between steps of expectation maximization: how many symbols the chain remembers, and the
+/// workspace of each thread of the team. It does not change results beyond rounding.
 struct HmmMemory {
   Index warm_up = 128;
   std::vector<Buffer<double>> histories = {};

@@ -53,7 +53,7 @@ void normalise(std::span<double> weights, const std::string& what) {
   for (double& w : weights) w /= total;
 }
 
-/// Sets the emissions from the output weights of each unit. `sizes`: the sums, which an HMM does not have; the
+/// Sets the emissions from the output weights of each unit. `sizes`: the sums, which have no counterpart in an HMM; the
 /// activation of a unit times its sum is its probability.
 void take_emissions(const Trained& net, HmmParameters& hmm, std::vector<double>& sizes) {
   for (Index j = 0; j < hmm.states; ++j) {

@@ -106,7 +106,7 @@ Split spread_stretches(const Split& part, Index symbols) {
   Index before = 0;  // symbols of the preceding pieces
   Index next = 0;    // number of the next stretch
   for (const Piece& piece : part.pieces) {
-    // A stretch that is longer than its piece continues in the next one.
+    // A segment that is longer than its piece continues in the next one.
     const Index end = before + piece.range.size();
     for (Index s = next > 0 ? next - 1 : 0; s < count; ++s) {
       const Index from = all / count * s, to = std::min(from + kStretch, all);

@@ -12,7 +12,7 @@
 ///   - emissions are the frequencies of symbols times random factors, and states stay with probability 0, 0.5 or 0.9
 ///   and otherwise make random transitions.
 ///
-/// All kinds read at most kStartSymbols symbols, in stretches that are spread evenly over the part. The result depends
+/// All kinds read at most kStartSymbols symbols, in segments that are spread evenly over the part. The result depends
 /// only on the data and the seed.
 
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace unfold {
 
 inline constexpr Index kStartSymbols = 16'384;
 
-/// Returns stretches of a part with at most about `symbols` symbols in total; the part itself if it has no more.
+/// Returns segments of a part with at most about `symbols` symbols in total; the part itself if it has no more.
 Split spread_stretches(const Split& part, Index symbols);
 
 class HmmStarts {

@@ -103,7 +103,7 @@ const LogAlarm* LogAlarms::see(double p_bits, Index line, std::string_view time,
   recent_ *= 1 - kForget;
   const bool is_anomalous = p_bits >= -log2_of(share_now());
   LogAlarm* alarm = nullptr;
-  bool counts = false;  // counts toward the share: a new alarm, or an alarm of drift
+  bool counts = false;  // counted in the share: a new alarm, or a drift alarm
   if (is_anomalous) {
     ++anomalous_;
     if (causes_.size() >= kMostCauses) causes_.clear();

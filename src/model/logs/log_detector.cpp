@@ -28,7 +28,7 @@ struct RoleCount {
   CountTable values = {};
 };
 
-/// Measurements and texts do not identify a group of lines, unless a key indicates that they do.
+/// Measurements and free text do not identify a group of lines, unless a key indicates that they do.
 bool may_group(const LogEventValue& value) {
   static constexpr std::array<std::string_view, 5> kNot = {"num", "hex", "path", "url", "word"};
   return !value.key.empty() || std::ranges::find(kNot, value.name) == kNot.end();

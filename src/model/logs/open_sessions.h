@@ -8,8 +8,8 @@
 ///   open.end_all();                             // at the end of the log
 ///
 /// A session ends when its last line is older than the pause, or when it is full (kMostEvents). If too many sessions
-/// are open (kMostOpen) or hold too many events (kMostHeld), those that were silent for the longest time end early. A
-/// clock that goes backwards by more than a pause ends all sessions. Adding a line takes constant time on average.
+/// are open (kMostOpen) or hold too many events (kMostHeld), those that have been idle the longest end early. A clock
+/// that goes backwards by more than a pause ends all sessions. Adding a line takes constant time on average.
 
 #include <cstdint>
 #include <list>
@@ -68,7 +68,7 @@ class OpenSessions {
   void end_oldest(LogSessionEnd end);
 
   double pause_;
-  std::list<LogSession> sessions_;  // the one that was silent for the longest time first
+  std::list<LogSession> sessions_;  // the one that has been idle the longest first
   std::unordered_map<std::string_view, std::list<LogSession>::iterator> by_key_;
   std::size_t held_ = 0;  // events
   std::vector<LogSession> ended_;

@@ -8,8 +8,8 @@
 ///
 /// Lines belong to the same group if they have the same value of one field, the *role* (log_event.h); without a role,
 /// all lines form one group. Several chains are followed: the templates of the lines, and the values of fields with few
-/// values. With c(x) the number of times that x followed the context h, n the number of times that h occurred, also as
-/// the last of its group, and d the number of different events after h, the rarity of x is - log2 of
+/// values. With c(x) the number of times that x followed the context h, n the number of times that h occurred,
+/// including as the last of its group, and d the number of different events after h, the rarity of x is - log2 of
 ///
 ///   T(x | h) = (sum of c(z) over all z with c(z) <= c(x), unless c(x) = 0, + d T(x | h')) / (n + d),
 ///
@@ -30,7 +30,7 @@ namespace unfold {
 
 /// Counts of the events after one context.
 struct LogFollowers {
-  Index visits = 0;  ///< number of times that the context occurred, also at the end of a group
+  Index visits = 0;  ///< number of times that the context occurred, including at the end of a group
   Index lines = 0, different = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> counts = {};  ///< event, count
 

@@ -5,17 +5,17 @@
 ///   rates.fit(times, templates);                        // normal lines in their order
 ///   for (const LogRateAnomaly& found : rates.see(time, template_id, least_bits)) ...
 ///
-/// Lines are counted in windows of up to three lengths, from that with about 20 lines on. In each window, every
-/// frequent template and the log as a whole have an expected count: m, the mean of the last windows (an exponential
-/// average over about kRecentWindows), and l, the mean of all windows. n lines are a burst if they exceed e = max(m,
-/// l), and a silence if there are fewer than e = min(m, l), so that a daily rhythm is neither. Their score is the
-/// deviance of a Poisson distribution, divided by the dispersion of the template:
+/// Lines are counted in windows of up to three lengths; the shortest has about 20 lines. In each window, every frequent
+/// template and the log as a whole have an expected count: m, the mean of the last windows (an exponential average over
+/// about kRecentWindows), and l, the mean of all windows. n lines are a burst if they exceed e = max(m, l), and a
+/// silence if there are fewer than e = min(m, l), so that a daily rhythm is neither. Their score is the deviance of a
+/// Poisson distribution, divided by the dispersion of the template:
 ///
 ///   bits = (n log2 (n / e) - (n - e) / ln 2) / max(1, mean of (n - m)^2 / (m + 1/2)).
 ///
 /// The highest scores of the windows of training, where m and l come from the windows before, are the distribution for
 /// p-values (tail_calibration.h). A burst is reported while its window is open, a silence at the end of the window,
-/// which is when the next line arrives. After a gap of more than kLongestGap windows, m begins again.
+/// which is when the next line arrives. After a gap of more than kLongestGap windows, m is reset.
 ///
 /// Time per line is constant on average, and memory is bounded.
 
@@ -33,7 +33,7 @@ struct LogRateAnomaly {
   bool burst = false;             ///< otherwise a silence
   std::uint64_t template_id = 0;  ///< 0: all lines
   Index count = 0;
-  double expected = 0, seconds = 0;  ///< lines that are usual in this time
+  double expected = 0, seconds = 0;  ///< expected number of lines in this time
   double p_bits = 0;
 };
 

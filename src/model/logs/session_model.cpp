@@ -41,7 +41,7 @@ double log_count_of(Index n) {
                                                : log2_of(static_cast<double>(n + 1));
 }
 
-/// Makes scores without a bound fit into the range of the calibration.
+/// Maps unbounded scores to the range of the calibration.
 double squeezed(double bits) { return 16 * log2_of(1 + bits); }
 
 std::uint32_t group_of_count(Index count) { return static_cast<std::uint32_t>(count_group(count)); }
@@ -160,7 +160,7 @@ void SessionModel::choose_prototypes(const std::vector<SessionEvents>& sessions)
   if (prototypes_.size() > kMostPrototypes) prototypes_.resize(kMostPrototypes);
 }
 
-/// Counts a session for its prototype. A new one takes the place of the last one if all places are used.
+/// Counts a session for its prototype. If there are too many, a new prototype replaces the last one.
 void SessionModel::learn_prototype(SessionEvents events) {
   std::vector<SessionCount> counts = counts_of_session(events);
   const std::uint64_t kind = kind_of_counts(counts);

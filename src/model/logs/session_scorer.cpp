@@ -69,7 +69,7 @@ std::vector<SessionEvent> altered_session(SessionEvents events, int alteration,
     case 6:  // two events in the wrong order
       if (i + 1 < n) std::swap(x[i], x[i + 1]);
       break;
-    case 7: {  // an event in the wrong place
+    case 7: {  // an event at the wrong position
       x.erase(at(i));
       x.insert(at(any(n)), events[i]);
       break;

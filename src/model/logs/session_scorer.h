@@ -8,9 +8,9 @@
 ///
 /// `fit` holds out blocks of sessions. Each source is calibrated by its distribution among held-out sessions
 /// (tail_calibration.h). From held-out sessions, altered ones are made: an event is removed, repeated, replaced or
-/// moved, the session is cut, and so on. The sources are added one after the other, each time the one that raises the
-/// mean area under the ROC curve of altered against held-out sessions the most, while it rises by at least kLeastGain.
-/// With p_i the p-values of the k chosen sources, the anomaly score in bits is
+/// moved, the session is cut, and so on. Sources are added one at a time (greedy forward selection): each time the
+/// source that increases the mean area under the ROC curve of altered against held-out sessions the most, as long as
+/// the increase is at least kLeastGain. With p_i the p-values of the k chosen sources, the anomaly score in bits is
 ///
 ///   surprise = log2 [ (1 / k) sum_i 1 / p_i ],
 ///
@@ -52,7 +52,7 @@ class SessionScorer {
   /// Mean area under the ROC curve of altered against held-out sessions: of the score, and of each source alone.
   double area() const { return area_; }
   const std::array<double, kSessionSourceCount>& areas() const { return areas_; }
-  /// The same of two trivial scores: the rarity of the number of events, and whether an event is new.
+  /// The same for two trivial scores: the rarity of the number of events, and whether an event is new.
   double length_area() const { return length_area_; }
   double unseen_area() const { return unseen_area_; }
 

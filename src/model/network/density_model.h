@@ -16,9 +16,9 @@ inline constexpr const char *kVector = "values", *kOne = "one";
 
 /// Returns whether a SPEC names such a model.
 bool names_density(std::string_view spec);
-/// Returns whether a model is of this kind; its ModelSpec::density is the SPEC of the loss.
+/// Returns whether a model is a density model; its ModelSpec::density is the SPEC of the loss.
 inline bool is_density(const ModelSpec& spec) { return !spec.density.empty(); }
-/// Returns whether such a model is over sequences of vectors, with one vector per position. REQUIRES names_density.
+/// Returns whether such a model describes sequences of vectors, with one vector per position. REQUIRES names_density.
 bool is_of_sequences(std::string_view spec);
 /// Throws UsageError for options that the loss does not have. REQUIRES names_density.
 ModelSpec parse_density(std::string_view spec);

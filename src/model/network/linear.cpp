@@ -51,8 +51,7 @@ class PairFlags {
   std::vector<std::uint64_t> flags_;
 };
 
-/// The outputs that an input has weights for: labels, with `each` states, and the transitions between labels after
-/// them.
+/// The outputs for which an input has weights: labels, with `each` states, followed by the transitions between labels.
 struct Weighed {
   Index labels, each;
   bool of_labels, of_steps;

@@ -87,8 +87,7 @@ ModelSpec spec_to_keep(const ModelSpec& spec, const DataSpecification& data, con
   return result;
 }
 
-/// Standard deviation of the initial embeddings if there are several fields; small, so that it is soon outweighed by
-/// what is learned.
+/// Standard deviation of the initial embeddings if there are several fields; small, so that training soon outweighs it.
 constexpr double kFieldScale = 0.1;
 /// For the parameter vector of a density: components of a mixture must differ initially.
 constexpr double kDensityScale = 0.3;
@@ -137,7 +136,7 @@ Signal add_channels(std::span<const NetworkInput> inputs, Circuit& circuit) {
   return concatenate(circuit, "channels", channels);
 }
 
-/// Embeds one input, or several together. Appends to `inputs`.
+/// Embeds one input, or several jointly. Appends to `inputs`.
 Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const std::vector<std::string>& reads,
                   Circuit& circuit, FeedbackLoops& loops, std::vector<NetworkInput>& inputs) {
   if (reads.empty()) throw UsageError("a network must read at least one field");
@@ -276,7 +275,7 @@ Signal add_merges(const ModelSpec& spec, const Layers& layers, Circuit& circuit)
   return circuit.affine("merges", 2 * kMergeSize, {{"M", layers.last.front()}});
 }
 
-/// Returns whether a field over grids is both read and predicted, so that a position must not see itself. Throws
+/// Returns whether a field over grids is both read and predicted, so that a position must not read itself. Throws
 /// UsageError if the model does not support that.
 bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout) {
   const auto is_read = [&](const HeadSpecification& head) {
@@ -543,9 +542,9 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   network.plan = std::make_shared<const Plan>(circuit);
   network.dropout =
       std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.kind == Node::Kind::mask; });
-  // With feedback, the input weights are also in a loop.
+  // With feedback, the input weights are also part of a loop.
   if (!variant.feedback) network.drops = weight_drops(spec, *network.plan);
-  // With candidates, the whole matrices would have to be tied instead of the columns of a sample.
+  // With sampled candidates, the whole matrices would have to be tied instead of the columns of the sample.
   if (spec.tied && variant.candidates == 0) network.ties = {tied_weights(spec, layout, circuit)};
   network.validate();
   return network;

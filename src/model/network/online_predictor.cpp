@@ -111,8 +111,7 @@ struct OnlinePredictor::Body final : Objective<float> {
 
   void learn() {
     lay();
-    // A step with a gradient that is not finite changes nothing; the predictor continues with what it has learned so
-    // far.
+    // A step with a gradient that is not finite is skipped; the predictor continues with what it has learned so far.
     optimizer->step(*this, {steps, 0}, 1);
     ++steps;
     if (!trained->empty()) interpolate<float>(1 - static_cast<float>(options.recall), *trained, values.flat());

@@ -84,8 +84,8 @@ class LayersInOrder {
   }
   /// Inputs as defined by the columns of the model, outputs as defined by its loss.
   VectorShape density_shape() const { return loss_.shape_of(model_.network().heads.front().signal.size()); }
-  /// Makes number d known: adds the rows of its flag and of its input to the sums [n]. `weights`: [2 sets of inputs x
-  /// n].
+  /// Marks number d as known: adds the weight rows of its flag and of its input to the sums [n]. `weights`: [2 sets of
+  /// inputs x n].
   void tell(const T* weights, Index n, Index d, T x, T* sums) const {
     axpy<T>(T{1}, {weights + (shape_.all_inputs() + d) * n, at(n)}, {sums, at(n)});
     const auto [place, value] = shape_.input(d, x);

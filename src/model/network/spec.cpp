@@ -80,7 +80,7 @@ std::vector<std::string> spellings() {
   return names;
 }
 
-/// Replaces an alias by the name of its cell. Explicitly given options override those of the alias.
+/// Replaces an alias with the name of its cell. Explicitly given options override those of the alias.
 Spec plain_spelling(const Spec& spec) {
   for (const CellEntry& cell : cells())
     for (const Spelling& spelling : cell.spellings) {

@@ -21,7 +21,7 @@ constexpr std::string_view kBegin = "<s>", kSentenceEnd = "</s>";
 // ---- writing ----
 
 std::vector<std::string> names_of(const NgramModel& model) {
-  // A line that is a sequence is a sentence: the context after its end is `<s>`, too.
+  // A line that is a sequence is a sentence, so the context after its end is `<s>`, too.
   const Symbol sentence_end = model.reads_lines() ? model.sequence_end() : model.sentence_end();
   std::vector<std::string> names;
   for (Symbol x = 0; x < model.alphabet().size(); ++x) {

@@ -17,7 +17,7 @@ namespace unfold {
 void write_arpa(const NgramModel& model, const std::function<void(std::string_view)>& write);
 
 /// Reads a model; its symbols are those of the 1-grams, in their order. Throws DataError with file and line if the file
-/// is not an ARPA file, is truncated or lacks numbers, and for a repeated n-gram or one whose prefix is missing.
+/// is not an ARPA file, is truncated or has missing numbers, and for a repeated n-gram or one whose prefix is missing.
 NgramModel read_arpa(const Input& input, SymbolKind kind);
 
 }  // namespace unfold

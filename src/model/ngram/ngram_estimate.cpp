@@ -56,7 +56,7 @@ class Estimation {
   std::vector<Counts> counts_;
 };
 
-/// Fills the symbols and children of the trie, and the counts, from all n-grams of the highest order in their order.
+/// Fills the symbols and children of the trie, and the counts, from the sorted n-grams of the highest order.
 void Estimation::count(CountStream& ngrams) {
   const Index order = trie_.order(), alphabet = trie_.alphabet();
   counts(1).counts.assign(static_cast<std::size_t>(alphabet) + 1, 0);
@@ -105,7 +105,7 @@ void Estimation::link() {
   }
 }
 
-/// Below the highest order: replaces counts by the number of different symbols before an n-gram, except for n-grams
+/// Below the highest order: replaces counts with the number of different symbols before an n-gram, except for n-grams
 /// that begin a sentence, which are the last of their level.
 void Estimation::adjust() {
   std::uint32_t first_begin = trie_.begin();

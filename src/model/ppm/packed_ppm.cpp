@@ -16,13 +16,14 @@
 namespace unfold {
 namespace {
 
-constexpr std::uint32_t kOne = 4;                       // the count that one occurrence adds
+constexpr std::uint32_t kOne = 4;                       // the increment for one occurrence
 constexpr std::uint32_t kMost = 250;                    // counts above this are halved
 constexpr std::uint32_t kMaxDeterministicCount = 4000;  // ... for a symbol that is nearly alone in its context
 constexpr std::uint32_t kNowhere = ~0U;
 constexpr std::uint32_t kIsContext = 1U << 31;
 
-/// What follows a context. 0: unknown; kIsContext | index: a context; any other value: 1 + a position in the history.
+/// The successor of a context. 0: unknown; kIsContext | index: a context; any other value: 1 + a position in the
+/// history.
 using Following = std::uint32_t;
 
 struct PackedEntry {
@@ -33,7 +34,7 @@ struct PackedEntry {
 static_assert(sizeof(PackedEntry) == 8);
 
 /// A context. With several symbols: `size` of them, the `total` of their counts, and the index of their block. With a
-/// single symbol: kSingle and the symbol, its count, and what follows.
+/// single symbol: kSingle and the symbol, its count, and its successor.
 struct PackedContext {
   static constexpr std::uint16_t kSingle = 1 << 15;
   std::uint16_t head = 0, total = 0;
@@ -158,7 +159,7 @@ struct PackedPpm::Body {
     if (!c.single()) __builtin_prefetch(blocks.at(c.block));
     if (c.suffix != kNowhere) __builtin_prefetch(&contexts[c.suffix]);
   }
-  /// What follows the favorite symbol; 0 if unknown.
+  /// The successor of the favorite symbol; 0 if unknown.
   Following after_favourite(const PackedContext& c) const {
     return c.single() ? c.block : c.head == 0 ? 0 : blocks.at(c.block)->following;
   }

@@ -73,7 +73,7 @@ Work examine(const UnivariateSeries& series) {
   return work;
 }
 
-/// Stated members are used if that is possible at all.
+/// Explicitly specified members are used whenever possible.
 SegmentPlanOptions network_options(const AutomaticOptions& options, Index origins) {
   return {.horizon = options.horizon,
           .origins = origins,

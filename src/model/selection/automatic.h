@@ -8,13 +8,13 @@
 ///
 /// Special cases: a series without observed values has missing forecasts; one whose observed values are all equal has
 /// that value with width 0, or without an interval if there is only one; one with fewer than four values up to the last
-/// observed one has a naive forecast with the widths of its differences. Outliers (outliers.h) are replaced by their
+/// observed one has a naive forecast with the widths of its differences. Outliers (outliers.h) are replaced with their
 /// predicted values, unless there are known covariates that may explain them. If no value is negative, forecasts and
 /// limits are not below 0. A member whose forecast leaves the range that the differences of the history allow
 /// (forecaster.h) is left out; `notes` says so.
 ///
-/// Results do not depend on the number of threads, nor, apart from the choice of members within the budget and from the
-/// reference of the intervals, on the other series.
+/// Results do not depend on the number of threads. They do not depend on the other series either, except for the choice
+/// of members within the budget and the reference of the intervals.
 
 #include <functional>
 #include <memory>
@@ -35,7 +35,7 @@ struct AutomaticOptions {
   Index origins = 0;                      ///< of the backtest; 0: five, or fewer if the budget is small
   double budget = 2e10;                   ///< operations for all series; about 1e9 take one second on one processor
   double network_budget = 4e10;           ///< the same for a network over all series (segment_member.h)
-  /// A network that the member "segments" uses instead of training one; the members must be stated.
+  /// A network that the member "segments" uses instead of training one; the members must be specified explicitly.
   std::shared_ptr<const TrainedSegments> trained = nullptr;
   /// Called with the member "segments" after it was trained.
   std::function<void(const SegmentMember&)> on_network = {};
@@ -55,7 +55,7 @@ struct AutomaticForecast {
   std::vector<MemberReport> members = {};                   ///< by error
   double error = 0;                    ///< MASE of the combination in the backtest; NaN without one
   Index origins = 0;                   ///< of the backtest
-  std::string note = {};               ///< if the series has a defined answer without a backtest
+  std::string note = {};               ///< if the forecast of the series is defined without a backtest
   std::vector<Outlier> outliers = {};  ///< values that were replaced; positions refer to the series as given
 };
 

@@ -7,8 +7,8 @@
 ///
 /// | data | baseline | measure |
 /// | classes, one per example or per position | majority class of the training data | accuracy |
-/// | classes per position of a chain | previous label: the label before, for the first the majority | accuracy |
-/// | numbers | mean of the training data | mean_squared_error, in units of the data |
+/// | classes per position of a chain | previous label; for the first one the majority class | accuracy | | numbers |
+/// mean of the training data | mean_squared_error, in units of the data |
 /// | numbers per position of a chain | persistence: the last observed value | mean_squared_error |
 /// | symbols of a text | unigram, and n-gram of order kBaselineOrder | nats_per_symbol |
 ///

@@ -40,7 +40,7 @@ std::vector<Index> stratified_folds(std::span<const Index> classes, std::span<co
   std::vector<FoldUnit> units = units_of(classes, groups);
   Random random(seed, "cross-validation/folds");
   for (std::size_t i = units.size(); i > 1; --i) std::swap(units[i - 1], units[random.below(i)]);
-  // Large groups first, so that small ones can fill up.
+  // Large groups first, so that small ones can fill the gaps.
   std::ranges::stable_sort(units, std::greater<>(), [](const FoldUnit& unit) { return unit.examples.size(); });
   std::vector<Index> result(classes.size()), total(at(folds));
   std::map<Index, std::vector<Index>> of_class;

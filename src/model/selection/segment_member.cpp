@@ -20,10 +20,10 @@ constexpr Index kBatchesPerPass = 16, kSmallestBatch = 32, kLargestBatch = 256;
 constexpr Index kFewestUnits = 32, kMostUnits = 128;
 constexpr double kRateTimesUnits = 0.128;
 constexpr Index kMostTraining = 2'000'000, kMostValidation = 4096;  // windows
-constexpr double kOperationsAtOnce = 30;  // additions and multiplications of products in the time of one operation
+constexpr double kOperationsAtOnce = 30;  // additions and multiplications of products that take as long as one operation
 constexpr double kNormalQuantile = 1.2815515655446004;  // of 0.9
 
-/// The number behind "segments:"; 0 if there is none.
+/// The number after "segments:"; 0 if there is none.
 Index stated_segment(const std::string& name) {
   if (name.size() == kSegments.size()) return 0;
   Index segment = 0;
@@ -60,7 +60,7 @@ Index known_values(const UnivariateSeries& series, const SegmentPlanOptions& opt
   return origins.empty() ? 0 : origins.front();
 }
 
-/// The step size that suits a layer falls with its width.
+/// The appropriate step size of a layer decreases with its width.
 std::string optimizer_of(Index units) {
   return fmt::format("adam:rate={},clip=1,schedule=cosine", kRateTimesUnits / static_cast<double>(units));
 }
@@ -178,7 +178,7 @@ struct SegmentMember::Data {
     if (!embeddings.empty()) result.set_embeddings(embeddings);
     return result;
   }
-  /// Whether a network can read a window before the first origin.
+  /// Returns whether a network can read a window before the first origin.
   bool can_read(std::size_t s, const SegmentShape& shape) const {
     return !origins[s].empty() && origins[s].front() >= shape.window;
   }

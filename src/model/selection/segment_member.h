@@ -39,9 +39,9 @@ struct SegmentPlan {
   double operations = 0;  ///< of both trainings
 };
 
-/// Sizes that follow from the data: a segment is a season if that has 4 to 64 values, a multiple or a part of it
-/// otherwise, and 8 values without a season; the window has seven segments and at least two horizons, or half of the
-/// values before the first origin of the median series if these are fewer. The number of units grows with the number of
+/// Sizes that follow from the data: a segment is a season if that has 4 to 64 values, otherwise a multiple or a divisor
+/// of it, and 8 values without a season; the window has seven segments and at least two horizons, or half of the values
+/// before the first origin of the median series if these are fewer. The number of units grows with the number of
 /// windows to train on, the number of steps is eight passes over these, within 600 to 1500, and both are reduced to
 /// stay within the budget. Unless `required`, returns nothing if the window had to be shorter, if there are fewer than
 /// 1000 windows before the first origins, or if the smallest network exceeds the budget; in any case if there is no

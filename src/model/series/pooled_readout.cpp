@@ -174,7 +174,7 @@ class HeadRegression {
   Buffer<float> x_;
   std::vector<double> y_;
   std::vector<Index> labels_, examples_;  // of the rows
-  std::vector<Index> judged_;             // rows that were predicted without them
+  std::vector<Index> judged_;             // rows that were held out for these predictions
   std::optional<StreamedRidge> streamed_;
 };
 

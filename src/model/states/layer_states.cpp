@@ -71,7 +71,7 @@ class StatesNetwork {
   }
 
  private:
-  /// Replaces the states by the summary of the source.
+  /// Replaces the states with the summary of the source.
   void read_summary() {
     for (std::size_t i = 0; i < circuit_.nodes().size(); ++i) {
       const Node& node = circuit_.nodes()[i];
@@ -151,7 +151,7 @@ class PieceReader final : public BatchReader {
       if (place_ == end(piece_) - begin(piece_)) ++piece_, place_ = 0;
     }
     batch.carry.slots_needed = static_cast<Index>(lengths_.size());
-    // A piece that goes on is the last chain; the next batch has its state in slot 0.
+    // A piece that continues is the last chain; the next batch has its state in slot 0.
     if (place_ > 0 && lengths_.size() > 1) batch.carry.moves.emplace_back(batch.carry.slots.back(), 0);
     batch.structure = Structure::chains(lengths_);
     batch.symbols = batch.predicted = batch.structure.positions();

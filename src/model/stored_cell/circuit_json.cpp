@@ -326,7 +326,7 @@ class CircuitReader {
 // ---------------------------------------------------------------------------------------------------------- writing
 
 Json numbers_to_json(const std::vector<double>& values, const std::string& where) {
-  constexpr double kExact = 9007199254740992.0;  // whole numbers up to 2^53 are written without a fraction
+  constexpr double kExact = 9007199254740992.0;  // integers up to 2^53 are written without a fraction
   Json list = Json::array();
   for (const double x : values)
     if (x == std::floor(x) && std::fabs(finite(x, where)) < kExact && !(x == 0 && std::signbit(x)))
@@ -367,7 +367,7 @@ class CircuitWriter {
   Json node_json(const Node& node) {
     Json json = {{"kind", kind_of(node)}};
     if (node.part != 0) json["part"] = node.part;
-    // Only the scope of other names is kept when they are added again.
+    // For other names, only the scope is preserved when they are added again.
     const std::size_t slash = node.name.rfind('/');
     const bool is_named =
         node.kind == Node::Kind::input || node.kind == Node::Kind::symbols || node.kind == Node::Kind::affine;

@@ -9,8 +9,8 @@
 ///              {"kind": "map", "map": "tanh", "of": [2]}],
 ///    "outputs": [3]}
 ///
-/// A node reads nodes before it, except that a link may read any. Equal circuits have equal JSON, and reading what was
-/// written gives the same circuit.
+/// A node reads only earlier nodes, except that a link may read any node. Equal circuits have equal JSON, and reading
+/// what was written gives the same circuit.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -25,8 +25,8 @@ inline constexpr Index kMostStoredNumbers = Index{1} << 24;  ///< components of 
 /// Throws a UsageError that names the node: an operator of the program itself, a number that is not finite, or a
 /// circuit beyond the bounds.
 nlohmann::json circuit_to_json(const CircuitData& data);
-/// Reads JSON from an untrusted source. Throws a UsageError that names the place. What add_circuit checks is not
-/// checked.
+/// Reads JSON from an untrusted source. Throws a UsageError that names the place. Does not repeat the checks of
+/// add_circuit.
 CircuitData circuit_from_json(const nlohmann::json& json);
 
 nlohmann::json init_to_json(const Init& init);

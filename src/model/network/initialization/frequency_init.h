@@ -1,6 +1,6 @@
 #pragma once
-/// Initialization from means for `nade:H,rounds=k`: the initial guess of each bit is its frequency in the training data
-/// (Raiko et al. 2014).
+/// Initialization from frequencies for `nade:H,rounds=k`: the initial guess of each bit is its frequency in the
+/// training data (Raiko et al. 2014).
 
 #include "unfold/data/examples/example_set.h"
 #include "unfold/model/network/network_model.h"

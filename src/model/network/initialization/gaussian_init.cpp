@@ -123,7 +123,7 @@ class GaussianOutput {
  public:
   GaussianOutput(NetworkModel<T>& model, Index numbers, double scale)
       : parameters_(model.parameters()), name_(model.layout().output_name(0)), numbers_(numbers), scale_(scale) {
-    for (const ParameterInfo& p : model.circuit().parameters())  // "V", or "V1" and "V2" with both directions
+    for (const ParameterInfo& p : model.circuit().parameters())  // "V", or "V1" and "V2" for bidirectional networks
       if (p.name.starts_with(name_ + "/V"))
         for (T& x : parameters_.flat().subspan(at(p.offset), at(p.size()))) x = 0;
   }
