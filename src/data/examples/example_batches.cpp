@@ -187,7 +187,7 @@ class ExampleFiller {
     }
   }
 
-  /// `random`: for replacing symbols by `<unk>`, or null.
+  /// `random`: for replacing symbols with `<unk>`, or null.
   void fill(const Cut& cut, Random* random, Batch& out) {
     cut_ = &cut;
     lengths_.clear();

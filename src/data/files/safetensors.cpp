@@ -91,7 +91,7 @@ Index product(const std::vector<Index>& shape) {
   return elements;
 }
 
-/// Replaces unprintable bytes by question marks, for messages: a damaged file may contain arbitrary bytes.
+/// Replaces unprintable bytes with question marks, for messages: a damaged file may contain arbitrary bytes.
 std::string question_marked(std::string_view bytes) {
   std::string out(bytes);
   std::replace_if(
@@ -324,7 +324,7 @@ void for_each_step(std::string_view stretch, const FileBytes& file, const Use& u
   }
 }
 
-/// Returns whether the header says that the file was written with a key.
+/// Returns whether the header indicates that the file was written with a key.
 bool has_tag(std::string_view header) {
   constexpr std::size_t kAt = kChecksumStart.size() + kChecksumDigits;
   return header.starts_with(kChecksumStart) && header.size() >= kAt + kMacStart.size() + kMacDigits &&

@@ -21,8 +21,8 @@ constexpr Index kDaySeconds = 86400, kWeekDays = 7, kYearMonths = 12;
 /// 0: Monday. 1970-01-01 was a Thursday.
 Index weekday_of(Index days) { return ((days + 3) % kWeekDays + kWeekDays) % kWeekDays; }
 
-/// The sine of a share of a turn, in [0, 2). A Taylor series over a quarter of a turn, which gives the same bits on
-/// every machine, unlike the sine of the C library.
+/// The sine of an angle in full turns, in [0, 2). A Taylor series over a quarter of a turn, which gives the same bits
+/// on every machine, unlike the sine of the C library.
 double sine_of_turn(double share) {
   if (share >= 1) share -= 1;
   const double sign = share < 0.5 ? 1 : -1;
@@ -37,7 +37,7 @@ double sine_of_turn(double share) {
   return sign * sum;
 }
 
-/// Sines and cosines of the shares 0, 1/n, ..., (n - 1)/n of a turn, computed when they are first needed.
+/// Sines and cosines of 0, 1/n, ..., (n - 1)/n of a full turn, computed when they are first needed.
 class Circle {
  public:
   explicit Circle(Index steps) : steps_(steps), points_(at(steps), {kUnknown, kUnknown}) {}

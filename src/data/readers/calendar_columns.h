@@ -1,5 +1,5 @@
 #pragma once
-/// Columns of numbers that a reader derives from a column of dates.
+/// Numeric columns that a reader derives from a date column.
 ///
 ///   when.hour      sine and cosine of the time of day
 ///   when.weekday   seven numbers, 1 for the day of the week and 0 otherwise, Monday first

@@ -65,7 +65,7 @@ void require_examples(const Examples& examples) {
 constexpr std::size_t kMostNumberedClasses = 20;
 constexpr Index kEntriesPerClass = 2;
 
-/// Returns whether all numbers are whole; adds them to `distinct` until there are too many.
+/// Returns whether all numbers are integers; adds them to `distinct` until there are too many.
 bool are_few_integers(const ExampleColumn& column, std::set<double>& distinct) {
   for (Index e = 0; e < column.entries(); ++e) {
     if (!column.present(e)) continue;

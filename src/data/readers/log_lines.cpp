@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLinesThatTell = 1000;
 constexpr std::uint32_t kMatchLimit = 1000000;
-/// Follows a match: requires the end of a word.
+/// Appended to each rule: a match must end where a word ends.
 constexpr std::string_view kBorderBehind = "(?![A-Za-z0-9_])";
 
 bool is_log_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }

@@ -1,5 +1,5 @@
 #pragma once
-/// Converts log lines to templates: values are replaced by typed placeholders, and the rest is split into words and
+/// Converts log lines to templates: values are replaced with typed placeholders, and the rest is split into words and
 /// punctuation.
 ///
 ///   LogScanner scanner(LogRules{});
@@ -39,7 +39,7 @@ inline constexpr std::string_view kWordValue = "word";
 struct LogLine {
   std::string shape;                ///< tokens separated by single blanks, valid UTF-8
   std::vector<MaskedValue> masked;  ///< masked values in the order of their placeholders in `shape`
-  std::string repaired;             ///< the line with invalid UTF-8 replaced by U+FFFD; empty if the line is valid
+  std::string repaired;             ///< the line with invalid UTF-8 replaced with U+FFFD; empty if the line is valid
 };
 
 class LogScanner {
@@ -80,8 +80,8 @@ LogTemplates shapes_of(std::string_view text, const std::function<void(std::stri
 /// Calls `use` for every line of a text, without line ends and byte order mark.
 void for_each_log_line(std::string_view text, const std::function<void(std::string_view)>& use);
 
-/// Replaces the words that occur only once in a text of templates by `<unk>`, so that models trained by gradient
-/// descent learn a representation of unknown words. Returns the number of replaced words.
+/// Replaces words that occur only once in a text of templates with `<unk>`, so that models trained by gradient descent
+/// learn a representation of unknown words. Returns the number of replaced words.
 Index make_rare_words_unknown(std::string& shapes);
 
 }  // namespace unfold

@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// Replaces a column of single numbers by their shortest decimal strings.
+/// Replaces a column of single numbers with their shortest decimal strings.
 void make_texts(ExampleColumn& column, const std::string& source) {
   if (column.width != 1)
     throw DataError(fmt::format("{}: column {} has {} numbers per entry, but it must contain strings", source,
@@ -22,7 +22,7 @@ void make_texts(ExampleColumn& column, const std::string& source) {
   column.width = 0;
 }
 
-/// Replaces a column of strings by the numbers that they represent.
+/// Replaces a column of strings with the numbers that they represent.
 void make_numbers(ExampleColumn& column, const std::string& source) {
   const std::vector<std::string_view> texts(column.texts.begin(), column.texts.end());
   const bool once = column.once;

@@ -31,7 +31,7 @@ bool is_numeric_column(const ColumnSchema& column) {
   return column.type == ColumnType::number || column.type == ColumnType::integer;
 }
 
-/// The statements about a table in the options of a reader and of the command.
+/// The properties of a table that the options of a reader and of the command specify.
 SchemaOptions schema_options(const ReaderOptions& options) {
   SchemaOptions schema = options.schema;
   if (!options.rows.field.empty()) schema.infer_roles = schema.date_parts = false;  // each row is a vector
@@ -45,8 +45,9 @@ SchemaOptions schema_options(const ReaderOptions& options) {
   return schema;
 }
 
-/// Whether digits with at most one decimal point are the shortest decimal text of their value: at most 15 of them, no
-/// leading zero but one before the point, no trailing zero behind it, and not so small that it would have an exponent.
+/// Returns whether digits with at most one decimal point are the shortest decimal text of their value: at most 15 of
+/// them, no leading zeros except a single one before the point, no trailing zeros after it, and not so small that it
+/// would have an exponent.
 bool is_shortest_decimal(std::string_view cell) {
   constexpr std::size_t kMostDigits = 15;
   const std::size_t point = std::min(cell.find('.'), cell.size());
@@ -57,7 +58,7 @@ bool is_shortest_decimal(std::string_view cell) {
   return cell[0] != '0' || !cell.substr(point + 1).starts_with("000");
 }
 
-/// Whether a number is written as fmt writes its value, so that the cell need not be kept.
+/// Returns whether a number is written as fmt formats its value, so that the cell need not be kept.
 bool is_plain_number(std::string_view cell, NumberShape shape, double value) {
   const bool simple = shape == NumberShape::integer || shape == NumberShape::point;
   const std::string_view magnitude = cell.starts_with('-') && cell != "-0" ? cell.substr(1) : cell;
@@ -72,7 +73,7 @@ bool is_plain_number(std::string_view cell, NumberShape shape, double value) {
 /// A column being read.
 class TableColumn {
  public:
-  /// `vectors`: classes that are whole numbers are numbers.
+  /// `vectors`: classes that are integers are read as numbers.
   TableColumn(const ColumnSchema& schema, const SchemaOptions& options, bool vectors)
       : schema_(schema), options_(options) {
     column_.name = schema.name;
@@ -118,7 +119,7 @@ class TableColumn {
     if (!numbers_) column_.cells.add(cell);
   }
 
-  /// Adds an entry of a column in memory, whose cells are texts or numbers.
+  /// Adds an entry of a column in memory, whose cells are strings or numbers.
   void add(const ExampleColumn& from, Index entry, std::string_view cell) {
     if (!numbers_) column_.integers = column_.integers || from.integers;
     if (!numbers_ || from.is_text() || options_.missing) return add(cell);
@@ -168,7 +169,7 @@ class TableColumn {
   ExampleColumn column_;
 };
 
-/// Returns the cells of columns in memory: texts, and numbers with as many digits as needed.
+/// Returns the cells of columns in memory: strings, and numbers with as many digits as needed.
 class MemoryCells {
  public:
   explicit MemoryCells(std::vector<ExampleColumn> columns) : columns_(std::move(columns)) {}
@@ -333,7 +334,7 @@ class TableExamples {
     return values;
   }
 
-  /// Returns the column by which rows must be sorted: the one stated in the options, or the dates of groups or of a
+  /// Returns the column by which rows must be sorted: the one specified in the options, or the dates of groups or of a
   /// series.
   TableColumn* sorting_column(bool grouped) {
     if (options_.order) return find(*options_.order);
@@ -515,7 +516,8 @@ std::string describe_table(const TableSchema& table) {
                      separator_name(table.separator), table.header ? "with a" : "without");
 }
 
-/// Whether all cells of a column are plain numbers. Prose may have a comma in each line, but no such column.
+/// Returns whether all cells of a column are plain numbers. Prose may have a comma in each line, but does not have such
+/// a column.
 bool has_plain_numbers(const ColumnSchema& column, char separator) {
   const bool counted = column.type == ColumnType::identifier && column.least.has_value();
   const bool numbers =
@@ -544,7 +546,7 @@ std::string guess_table(const DataSample& sample) {
   return named ? "its name" : "";
 }
 
-/// Whether a separator gives all first rows the same number of cells, more than one.
+/// Returns whether a separator gives all first rows the same number of cells, more than one.
 class CellCount {
  public:
   explicit CellCount(char separator) : separator_(separator) {}

@@ -64,7 +64,7 @@ class ClassColumn {
   std::string text_of(Index row) const {
     return column_.is_text() ? column_.texts[at(row)] : format_number(column_.numbers[at(row)]);
   }
-  /// Returns whether the value of a row is missing, by the rules for columns of numbers.
+  /// Returns whether the value of a row is missing according to the rules for numeric columns.
   bool is_hole(Index row) const {
     if (!column_.is_text()) return false;
     const std::string& text = column_.texts[at(row)];

@@ -24,7 +24,7 @@ bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
 }  // namespace
 
-/// Lower case, with '_' in place of blanks, points and dashes, and before a capital letter that follows a lower-case
+/// Lower case, with '_' instead of blanks, points and dashes, and before a capital letter that follows a lower-case
 /// letter: userId and "User ID" become user_id.
 std::string lower_name(std::string_view name) {
   std::string result;

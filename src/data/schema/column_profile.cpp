@@ -17,7 +17,7 @@ constexpr double kFittingShare = 0.9;
 constexpr Index kFittingBesidesOne = 3;
 constexpr Index kMostClasses = 20;     ///< of integers
 constexpr Index kEntriesPerClass = 2;  ///< at least, on average
-constexpr Index kRowsOfCounter = 5;    ///< minimum number of rows in a column that counts the rows
+constexpr Index kRowsOfCounter = 5;    ///< minimum number of rows for a column to be a row counter
 constexpr Index kRowsOfUnsortedCounter = 10;
 constexpr Index kEntriesOfCodes = 5;
 constexpr double kNearUnique = 0.9;      ///< fraction of distinct values among entries of identifiers
@@ -414,7 +414,7 @@ std::vector<bool> ColumnProfile::numeric_kinds(const NumberConvention& conventio
   return fitting;
 }
 
-/// Sets missing, range, resolution and odd cells of a column of numbers.
+/// Sets missing, range, resolution and odd cells of a numeric column.
 void ColumnProfile::finish_numbers(ColumnSchema& column, const NumberConvention& convention) const {
   column.convention = convention;
   column.missing = of(kEmpty) + of(kWord) + of(kMark);

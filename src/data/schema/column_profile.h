@@ -3,7 +3,7 @@
 ///
 /// Every cell is counted under its *kind*: missing, one of the shapes of numbers and dates, or text. The decision is
 /// made at the end from these counts, so that it does not depend on the order of the rows, and so that the type, the
-/// decimal mark and the date format can be stated without a second pass.
+/// decimal mark and the date format can be determined without a second pass.
 
 #include <array>
 #include <cstdint>
@@ -31,18 +31,18 @@ bool is_event_name(std::string_view name);       ///< event, action, page, item,
 bool is_group_name(std::string_view name);       ///< names of identifiers that recur, and user, station, ...
 std::string lower_name(std::string_view name);
 
-/// The usual spellings of missing values. Words stand for missing values in columns of every type; marks only in
+/// The usual spellings of missing values. Words represent missing values in columns of every type; marks only in
 /// columns of numbers and dates, because elsewhere they are punctuation.
 enum class MissingSpelling { none, word, mark };
 MissingSpelling missing_spelling(std::string_view cell);
-/// Whether a cell may have such a spelling: true for all that have one, false for most others.
+/// Returns whether a cell may have such a spelling: true for all that have one, false for most others.
 inline bool may_spell_missing(std::string_view cell) {
   if (cell.empty() || cell.size() > 5) return false;
   const char c = cell[0];
   return cell.size() == 1 ? c == '-' || c == '.' || c == '?' : c == 'n' || c == 'N' || c == '#' || c == '<';
 }
-/// Whether a cell stands for a missing value. `stated` replaces the usual spellings if it is not null; `marks`: the
-/// column has numbers or dates.
+/// Returns whether a cell represents a missing value. `stated` replaces the usual spellings if it is not null; `marks`:
+/// the column has numbers or dates.
 bool is_missing_cell(std::string_view cell, const std::vector<std::string>* stated, bool marks);
 
 /// Returns the longest prefix of whole characters with at most `most` bytes; the rest of a text need not be kept.

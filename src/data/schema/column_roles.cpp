@@ -265,8 +265,8 @@ class RoleAssignment {
     return nullptr;
   }
 
-  /// Returns the column that tells the rows of a panel apart: each time occurs in most groups, and once in each. Whole
-  /// numbers may be measurements, so all times must occur in almost all groups.
+  /// Returns the column that distinguishes the rows of a panel: each time occurs in most groups, at most once in each.
+  /// Integers may be measurements, so all times must occur in almost all groups.
   const ColumnSchema* find_panel(const ColumnSchema& order) {
     const bool repeats = order.type == ColumnType::date && 3 * order.distinct <= 2 * order.entries();
     if (options_.group || !options_.infer_roles || !repeats) return nullptr;
@@ -287,7 +287,7 @@ class RoleAssignment {
     return nullptr;
   }
 
-  /// Whether there is something to predict besides the group and the order.
+  /// Returns whether there is something to predict in addition to the group and the order.
   bool leaves_target(const ColumnSchema& group, const ColumnSchema& order) const {
     return !options_.predict.empty() || std::ranges::any_of(schema_.columns, [&](const ColumnSchema& column) {
       return &column != &group && &column != &order && predictable(column) && !is_date_part(column);

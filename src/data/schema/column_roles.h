@@ -5,7 +5,7 @@
 /// | --- | --- |
 /// | left out | constants, empty columns, identifiers that are not the group; text columns other than the one that
 ///          is read, and text in the rows of a series |
-/// | group | the first column whose name is that of a thing that repeats (user_id, station, ...), whose values repeat
+/// | group | the first column named like an entity that repeats (user_id, station, ...), whose values repeat
 ///           twice or more on average; without an order, only a name like user_id and three times |
 /// | order | the first column of dates (a time of day only if there is no other); else an ascending column named t,
 ///           time, step, ... |

@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// The whole number of a cell in a range; 1959.0 is 1959.
+/// The integer of a cell in a range; 1959.0 is 1959.
 std::optional<Index> part_of_cell(std::string_view cell, Index least, Index most) {
   const NumberScan scan = scan_number(cell);
   const bool number =
@@ -38,8 +38,8 @@ std::optional<std::size_t> find_part(const std::vector<std::string>& names, std:
   return found == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names.begin()));
 }
 
-/// Whether the options leave a column to the rules. A model states the types of all columns: that of the year is a
-/// date.
+/// Returns whether the options leave the type of a column to the rules. A model specifies the types of all columns;
+/// that of the year is a date.
 bool are_free(const DateParts& parts, const std::vector<std::string>& names, const SchemaOptions& options) {
   const auto stated = options.types.find(names[parts.year]);
   const bool date = stated != options.types.end() && stated->second.type == ColumnType::date;
@@ -53,7 +53,7 @@ bool are_free(const DateParts& parts, const std::vector<std::string>& names, con
   return true;
 }
 
-/// Whether a row has a whole date in one of the other columns.
+/// Returns whether a row has a complete date in one of the other columns.
 bool has_whole_date(const DateParts& parts, const std::vector<std::string>& row) {
   for (std::size_t c = 0; c < row.size(); ++c) {
     if (c == parts.year || parts.has(c)) continue;

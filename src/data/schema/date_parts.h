@@ -5,8 +5,8 @@
 ///   1959,1,2710.3                     1959Q1,1,2710.3
 ///   1959,2,2778.8                     1959Q2,2,2778.8
 ///
-/// The cells of the column `year` are replaced by whole dates (YYYYQn, YYYY-MM, YYYY-MM-DD, with HH:MM), so that one
-/// column has the time of a row. Its original cells are kept for output.
+/// The cells of the column `year` are replaced with complete dates (YYYYQn, YYYY-MM, YYYY-MM-DD, with HH:MM), so that
+/// one column has the time of a row. Its original cells are kept for output.
 
 #include <optional>
 #include <string>
@@ -28,9 +28,9 @@ struct DateParts {
   bool has(std::size_t column) const { return quarter == column || month == column || day == column || hour == column; }
 };
 
-/// Returns the columns of the parts by their names, if the first rows agree: whole numbers in the range of each part,
-/// or English names of months. Types stated for the columns take precedence, a part that is predicted is not one, and
-/// neither are the parts of a date that another column has as a whole.
+/// Returns the columns of the parts by their names, if the first rows match: integers in the range of each part, or
+/// English month names. Types specified for the columns take precedence. A column that is predicted is not a part of a
+/// date, and neither are parts whose complete date is in another column.
 std::optional<DateParts> find_date_parts(const std::vector<std::string>& names,
                                          const std::vector<std::vector<std::string>>& rows,
                                          const SchemaOptions& options);

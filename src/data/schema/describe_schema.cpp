@@ -12,8 +12,8 @@
 namespace unfold {
 namespace {
 
-/// Formats a number with the decimals of its column, or with as few digits as identify it if these decimals are only
-/// those of a binary fraction.
+/// Formats a number with the decimals of its column, or with the fewest digits that identify it if these decimals come
+/// only from a binary fraction.
 std::string shown_number(double x, int decimals) {
   constexpr int kMostDecimals = 6;
   return decimals > kMostDecimals ? fmt::format("{}", x) : format_number(x, decimals);

@@ -145,7 +145,7 @@ class SchemaInference::State {
     return std::move(schema_);
   }
 
-  /// Marks the columns that tell the rows of equal times apart.
+  /// Marks the columns that distinguish rows with equal times.
   void find_panels() {
     if (!pairs_.time()) return;
     for (std::size_t c = 0; c < schema_.columns.size(); ++c) schema_.columns[c].panel = pairs_.are_unique(c);

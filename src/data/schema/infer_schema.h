@@ -76,8 +76,8 @@ class SchemaInference {
   void add(std::string_view bytes);
   /// Returns the schema; the object must not be used again. Throws like `add`, and DataError for a table without rows.
   TableSchema finish();
-  /// Returns the schema of a table in memory; instead of `add` and `finish`. Rows are counted from 1 and take the place
-  /// of lines.
+  /// Returns the schema of a table in memory; instead of `add` and `finish`. Rows are counted from 1 and are used
+  /// instead of lines.
   TableSchema finish(const std::vector<ColumnCells>& columns, Index rows);
 
  private:

@@ -98,7 +98,7 @@ double rounded_plain(std::string_view plain, int magnitude) {
   return magnitude > 0 ? std::numeric_limits<double>::infinity() : 0;
 }
 
-/// The same for digits with other marks, of which `decimals` digits are behind the decimal mark.
+/// The same for digits with other marks, of which `decimals` digits follow the decimal mark.
 double rounded_marked(std::string_view mantissa, int decimals, std::string_view exponent, int magnitude) {
   std::string plain;
   for (const char c : mantissa) {
@@ -185,8 +185,8 @@ struct PlainDigits {
   std::size_t digits = 0, decimals = 0;
 };
 
-/// Removes a decimal point from a word, whose lower characters move up by one; `first` takes the place of the lowest.
-/// Returns the number of characters above the point; kHalfBytes if there is none.
+/// Removes a decimal point from a word: the lower characters move up by one, and `first` becomes the lowest. Returns
+/// the number of characters above the point; kHalfBytes if there is none.
 std::size_t remove_point(std::uint64_t& word, std::uint64_t first) {
   constexpr std::uint64_t kHigh = 0x80 * kEachByteOfEight, kLow = ~kHigh;
   const std::uint64_t x = word ^ (std::uint64_t{'.'} * kEachByteOfEight);
@@ -265,7 +265,7 @@ bool scan_plain_number(std::string_view text, NumberScan& scan) {
   return true;
 }
 
-/// Scans all other numbers. Apart from the function above, which is called for every cell of a table.
+/// Scans all other numbers. Kept out of the function above, which is called for every cell of a table.
 [[gnu::noinline]] NumberScan scan_other_number(std::string_view text) {
   NumberScan scan;
   const bool negative = text[0] == '-';
@@ -338,7 +338,7 @@ namespace {
 
 constexpr std::string_view kNoBreakSpace = "\xC2\xA0", kNarrowSpace = "\xE2\x80\xAF";
 
-/// Without spaces, also those at which lines do not break, before a unit or a number.
+/// Removes spaces, including non-breaking ones, before a unit or a number.
 std::string_view without_first_blanks(std::string_view text) {
   for (;;) {
     if (text.starts_with(' ') || text.starts_with('\t'))

@@ -11,7 +11,7 @@ namespace {
 constexpr Index kMostPairs = 4096;
 constexpr std::size_t kMostCandidates = 8;
 
-/// Calls `fits` for the entries of a column in the first rows; whether there are any and all fit.
+/// Calls `fits` for the entries of a column in the first rows; returns whether there are any and all fit.
 template <class Fits>
 bool all_entries(const std::vector<std::vector<std::string>>& rows, std::size_t column, std::size_t columns,
                  const Fits& fits) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Finds columns that, together with the time, tell the rows of a panel apart: the firm of `firm,year,invest`, where
+/// Finds columns that, together with the time, distinguish the rows of a panel: the firm of `firm,year,invest`, where
 /// each year occurs once for each firm.
 ///
 /// Pairs are counted while the rows are read, in bounded memory (DistinctCount): exactly up to a few thousand rows, and
@@ -17,8 +17,8 @@ namespace unfold {
 class PanelPairs {
  public:
   PanelPairs() = default;
-  /// Chooses the columns from the first rows: the first column of dates, and columns of texts and whole numbers.
-  /// `time`: the column of dates, if it is known.
+  /// Chooses the columns from the first rows: the first date column, and columns of text and integers. `time`: the date
+  /// column, if it is known.
   PanelPairs(const std::vector<std::string>& names, const std::vector<std::vector<std::string>>& rows,
              std::optional<std::size_t> time);
 
@@ -26,7 +26,7 @@ class PanelPairs {
   void add(const std::vector<ColumnProfile>& profiles);
 
   std::optional<std::size_t> time() const { return time_; }
-  /// Whether no two rows have the same entries in this column and the column of the time.
+  /// Returns whether no two rows have the same entries in this column and the time column.
   bool are_unique(std::size_t column) const;
 
  private:

@@ -104,7 +104,7 @@ RowSplitter::Result RowSplitter::next(std::string_view bytes, std::size_t& posit
 }
 
 /// Reads cells from `i` on up to the end of the row, or to a cell that begins with a quote; returns whether there is
-/// one. Clears `printable` if other bytes than printable ASCII and separators occur. Eight bytes are compared at a
+/// one. Clears `printable` if bytes other than printable ASCII and separators occur. Eight bytes are compared at a
 /// time.
 bool RowSplitter::unquoted_cells(std::string_view bytes, std::size_t& i, bool& printable, TableRow& row) const {
   const std::uint64_t each_separator = kEachByte * static_cast<unsigned char>(cell_end_),
@@ -140,7 +140,7 @@ bool RowSplitter::unquoted_cells(std::string_view bytes, std::size_t& i, bool& p
   }
 }
 
-/// Whether a cell begins with a quote, after blanks; then moves to the quote.
+/// Returns whether a cell begins with a quote, after blanks; if so, moves to the quote.
 bool RowSplitter::opens_quote(std::string_view bytes, std::size_t& i) const {
   std::size_t quote = i;
   while (quote < bytes.size() && bytes[quote] == ' ') ++quote;

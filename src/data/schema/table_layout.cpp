@@ -21,7 +21,7 @@ constexpr double kConsistentShare = 0.9;
 constexpr double kTypedShare = 0.9;  ///< like the shares of ColumnProfile
 constexpr Index kTypedBesidesOne = 3;
 constexpr std::size_t kRowsOfCount =
-    3;  ///< minimum number of rows for a header above a count from 1, which may otherwise be a class
+    3;  ///< minimum number of rows for a header above a row counter from 1, which may otherwise be a class
 constexpr std::size_t kLongestName = 64;
 constexpr Index kWordsOfName = 6;
 
@@ -187,7 +187,7 @@ class HeaderRule {
  private:
   const SampleRow& head() const { return *rows_[0]; }
 
-  /// Returns a cell of the first row that is the name of a column whose type an option states. Numbers do not count,
+  /// Returns a cell of the first row that is the name of a column whose type an option specifies. Numbers are ignored,
   /// because they name columns of tables without a header.
   const std::string* stated_name() const {
     if (rows_.empty()) return nullptr;
@@ -297,7 +297,7 @@ void name_layout(TableLayout& layout, const SampleRow& head, bool one_column_of_
   }
 }
 
-/// Whether names are those of the months, in order, from `first` on.
+/// Returns whether names are those of the months, in order, starting at `first`.
 bool are_months(const std::vector<std::string>& names, std::size_t first) {
   constexpr std::size_t kMonths = 12;
   if (names.size() != first + kMonths) return false;
@@ -308,7 +308,7 @@ bool are_months(const std::vector<std::string>& names, std::size_t first) {
   return true;
 }
 
-/// Returns the names that are years or dates, or the twelve months behind a year; none if there is only one.
+/// Returns the names that are years or dates, or the twelve months after a year column; none if there is only one.
 std::vector<std::string> period_names(const std::vector<std::string>& names) {
   if (is_year_name(names.front()) && are_months(names, 1)) return {names.begin() + 1, names.end()};
   std::vector<std::string> periods;

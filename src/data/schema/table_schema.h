@@ -127,7 +127,7 @@ struct StatedType {
 struct SchemaOptions {
   std::map<std::string, StatedType> types = {};
   std::optional<std::vector<std::string>> missing =
-      {};  ///< replaces the usual representations; an empty cell is always missing
+      {};  ///< replaces the default representations; an empty cell is always missing
   std::optional<DecimalMark> decimal = {};
   std::optional<ThousandsMark> thousands = {};
   std::optional<bool> header = {};

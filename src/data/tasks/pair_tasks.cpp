@@ -34,7 +34,7 @@ class NoisyCopies {
     const Index least = (options_.length + 1) / 2, length = least + draw(options_.length - least + 1);
     std::string word, source;
     for (Index i = 0; i < length; ++i) word += letter(draw(options_.symbols));
-    while (source.empty())  // an empty source is drawn again: all symbols of the word were deleted
+    while (source.empty())  // if all symbols of the word were deleted, the empty source is drawn again
       for (Index k = 0; k < options_.copies; ++k) source += (k > 0 ? "/" : "") + copied(word);
     out.symbols += static_cast<Index>(source.size());
     out.labels += length;

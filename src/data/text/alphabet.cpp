@@ -32,7 +32,7 @@ Index choose(std::string_view name, const std::vector<std::string>& names, std::
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/// Code points that are invisible or displayed as a gap, or that change the surrounding text.
+/// Code points that are invisible or displayed as a gap, or that affect the display of the surrounding text.
 bool is_invisible(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c <= 0xA0) || c == 0xAD || c == 0x61C || c == 0x1680 || c == 0x180E ||
          (c >= 0x2000 && c <= 0x200F) || (c >= 0x2028 && c <= 0x202F) || (c >= 0x205F && c <= 0x206F) || c == 0x3000 ||
