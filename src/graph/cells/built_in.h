@@ -1,5 +1,5 @@
 #pragma once
-/// Which cells are in every program: those of registry.def, without the registered ones.
+/// The cells that are in every program: those of registry.def, without cells registered at run time.
 
 #include <string_view>
 

@@ -8,7 +8,7 @@ namespace unfold {
 namespace {
 
 /// Returns 1 where `period` divides the position, counted from the beginning of a sequence, else 0. The signal is 1 at
-/// the first position, where nothing comes before, and wherever it was 1 one period ago.
+/// the first position, which has no predecessor, and wherever it was 1 one period earlier.
 Signal awake(Circuit& c, Index n, Index period) {
   const auto plain = c.with_initial_state({});  // clocks start with the sequence, regardless of the initial state
   auto begun = c.link(n), earlier = c.link(n, Delay::previous(period));

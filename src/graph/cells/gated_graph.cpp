@@ -227,7 +227,7 @@ void initialize_from_frequencies(const Circuit& circuit, Signal logits, std::spa
   if (output.bias < 0) return;
   const double total = std::accumulate(predicted.begin(), predicted.end(), 0.0);
   for (Index x = 0; x < output.size; ++x) {
-    // A symbol that is never predicted gets less than one that is predicted once, but not -infinity.
+    // A symbol that is never predicted gets a lower value than one that is predicted once, but not -infinity.
     const double share = std::max(predicted[at(x)], 0.5) / std::max(total, 1.0);
     double log = 0;
     vector_log(&share, &log, 1);

@@ -13,7 +13,7 @@
 
 namespace unfold {
 
-/// `next`, or with a leak a step from h towards it.
+/// `next`, or with a leak a step from h toward it.
 inline Signal leaked(Circuit& c, Signal h, Signal next, TimeConstants constants, double longest) {
   if (constants == TimeConstants::none) return next;
   const Index n = next.size();

@@ -7,7 +7,8 @@ namespace unfold {
 
 /// f_t = (x_t W_fx + b_f) * (h_{t-1} W_fh)
 /// h_t = s(x_t W + f_t W_hf + b)                                      Sutskever, Martens & Hinton 2011
-/// With delays, h_{t-1} W_fh becomes a sum over them; with a leak, h_t moves towards s(..) by a part (leak.h).
+/// With delays, h_{t-1} W_fh becomes a sum over them; with a leak, h_t moves only part of the way toward s(..)
+/// (leak.h).
 Signal mrnn(Circuit& c, Signal x, Index n, const MrnnOptions& options) {
   const Index factors = options.factors > 0 ? options.factors : n;
   const DelayedState h(c, n, parse_delays(options.delays), options.trained_initial);

@@ -5,7 +5,7 @@ namespace unfold {
 namespace {
 
 /// Represents m_0 = -infinity: links start at 0, so they carry m plus this constant. The factors of the gates depend
-/// only on differences of m, in which its rounding cancels, and h does not depend on m at all.
+/// only on differences of m, so its rounding errors cancel, and h does not depend on m at all.
 constexpr double kInitialLogOffset = 8192;
 
 /// Returns x if both are equal.

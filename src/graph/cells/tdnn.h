@@ -5,7 +5,7 @@
 ///   z_t = sum over k < width of x_{t - k d_i} W_k + b,   h_t = s(z_t) in the first layer, x_t + s(z_t) in the others,
 ///
 /// where x is the input of the layer. Positions before the first one are zero. With the dilations 1, 2, 4, 8 and width
-/// 3, a position sees the last 31.
+/// 3, an output depends on the last 31 positions.
 
 #include <string>
 

@@ -11,8 +11,8 @@ namespace {
 /// Largest size of a signal and of either side of a parameter: products of two of them fit in an Index.
 constexpr Index kMostSize = Index{1} << 31;
 
-/// The parameters of a node under construction. They are placed all at once, because a map of many fields has as many
-/// parameters; without a call of `place`, for example after an exception, they are removed again.
+/// The parameters of a node under construction. They are placed all at once, because a map of many fields has many
+/// parameters; if `place` is not called, for example after an exception, they are removed again.
 class NewParameters {
  public:
   explicit NewParameters(std::vector<ParameterInfo>& all) : all_(all), before_(all.size()) {}
@@ -234,8 +234,8 @@ void Circuit::feed(Signal link, Signal source) {
                      std::to_string(l.part) + ", but " + s.name + " belongs to part " + std::to_string(s.part) +
                      ", which is not deeper");
   // Links that share a source share its memory beyond the boundary. A link of a link, or a second link with a trained
-  // initial state, gets a separate source. So does a link with a trained initial state whose source depends on no
-  // parameter: its adjoint needs memory.
+  // initial state, gets a separate source. The same holds for a link with a trained initial state whose source does not
+  // depend on parameters, because its adjoint needs memory.
   bool own_source =
       s.kind == Node::Kind::link || (l.initial >= 0 && (s.kind == Node::Kind::input || s.kind == Node::Kind::slice));
   for (const Node& other : nodes_)

@@ -50,7 +50,7 @@ class Placed final : public OperatorOf<Placed>, public ExportableOperator, publi
   Index inputs_, outputs_, offset_;
 };
 
-/// Returns the operator as Placed, or nullptr if it is of another type.
+/// Returns the operator as Placed, or nullptr if it has a different type.
 const Placed* as_concatenation(const Operator* op);
 
 Signal concatenate(Circuit& c, std::string_view name, const std::vector<Signal>& parts);

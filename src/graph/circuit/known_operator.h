@@ -18,7 +18,7 @@ struct OperatorRecord {
   std::map<std::string, std::vector<double>> constants = {};
 };
 
-/// The operators of the library that are not in public headers state their own record.
+/// Operators of the library that are not in public headers define their own records.
 class RecordedOperator {
  public:
   virtual ~RecordedOperator() = default;

@@ -78,7 +78,7 @@ class MixedSparse final : public OperatorOf<MixedSparse>, public UnitWeights {
 std::shared_ptr<const Operator> mixed_sparse(std::shared_ptr<const Edges> edges, Index inputs,
                                              const MixedForm& form = {});
 
-/// Returns the operator as MixedSparse, or nullptr if it is of another type.
+/// Returns the operator as MixedSparse, or nullptr if it has a different type.
 const MixedSparse* as_mixed_sparse(const Operator* op);
 
 }  // namespace unfold

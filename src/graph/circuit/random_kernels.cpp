@@ -68,7 +68,7 @@ std::vector<Dilated> spread_dilations(Index each, Index length) {
   return result;
 }
 
-/// The channels that a kernel reads at one dilation: all of one, otherwise a random number of random ones.
+/// The channels that a kernel reads at one dilation: the only one, or a random number of randomly chosen ones.
 std::vector<Index> draw_channels(Index channels, Random& random) {
   std::vector<Index> all(at(channels));
   std::iota(all.begin(), all.end(), Index{0});
@@ -169,7 +169,8 @@ KernelBank::Group KernelBank::make_group(bool differences, bool padded, Index di
   return group;
 }
 
-/// The centers of a series of a given length. All are read beyond the ends if the series is shorter than the kernels.
+/// The center positions in a series of a given length. All are read beyond the ends if the series is shorter than the
+/// kernels.
 Range KernelBank::centers(const Group& group, Index length) const {
   const Index reach = kKernelTaps / 2 * group.dilation;
   return group.padded || length <= 2 * reach ? Range{0, length} : Range{reach, length - reach};
@@ -213,7 +214,7 @@ std::vector<float> KernelBank::select_thresholds(Index count, const std::functio
                                                  std::uint64_t seed) const {
   constexpr double kGolden = 1.618033988749894848;
   std::vector<float> result(at(thresholds_)), outputs, own;
-  std::uint64_t quantile = 0;  // of a sequence that fills the unit interval evenly
+  std::uint64_t quantile = 0;  // of a sequence that is evenly spaced in the unit interval
   Random random(seed, "kernels/thresholds");
   for (const Group& group : groups_)
     for (Index lane = 0; lane < kGroupKernels; ++lane) {

@@ -45,8 +45,8 @@ class KernelBank {
   Index thresholds() const { return thresholds_; }
   double operations() const;  ///< per position
 
-  /// Kernels with one dilation that treat the ends of a series alike. Feature number 4 first + (s each + k) n + lane is
-  /// statistic s of threshold k of a kernel, where n is the number of kernels.
+  /// Kernels with one dilation and the same treatment of the ends of a series. Feature number 4 first + (s each + k) n
+  /// + lane is statistic s of threshold k of a kernel, where n is the number of kernels.
   struct Group {
     bool differences;  ///< reads the first differences
     bool padded;       ///< reads beyond the ends

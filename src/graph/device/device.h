@@ -80,7 +80,7 @@ class Device {
   virtual void release(Address memory) noexcept = 0;
   virtual std::size_t allocated_bytes() const = 0;
 
-  /// `from` may be changed as soon as the call returns.
+  /// `from` may be modified as soon as the call returns.
   virtual void upload(Address to, const void* from, std::size_t bytes) = 0;
   virtual void download(void* to, Address from, std::size_t bytes) = 0;
   virtual void clear(Address memory, std::size_t bytes) = 0;

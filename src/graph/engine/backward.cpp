@@ -43,8 +43,8 @@ void BackwardPass<T>::weights(Member& me, T* gradient, int after) {
   GradientPass<T>(parts_, options_).run(me, gradient, after);
 }
 
-/// Zeroes the buffers that writers add to, and passes on the adjoints of the carried state where no step of this window
-/// sets them.
+/// Zeroes the buffers that are accumulated into, and passes on the adjoints of the carried state that no step of this
+/// window sets.
 template <class T>
 void BackwardPass<T>::prepare(Member& me) {
   const auto& outputs = plan_.outputs();

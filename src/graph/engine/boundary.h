@@ -1,7 +1,8 @@
 #pragma once
 /// Values beyond the first position of every sequence: the history rows that links along `previous` read, the values
 /// that links along `first` keep from an earlier window, their adjoints, and the state that carries all of them. Chains
-/// of deeper parts are processed whole: they start from the initial values and carry no state. Internal to engine/.
+/// of deeper parts are processed as a whole: they start from the initial values and carry no state. Internal to
+/// engine/.
 
 #include "unfold/graph/circuit/parameters.h"
 #include "unfold/graph/engine/layout.h"

@@ -13,7 +13,7 @@ Precision checked(Precision precision, std::size_t number_bytes) {
   return available(precision);
 }
 
-/// `seen`: the largest number of positions that a row refers to.
+/// `seen`: the maximum number of positions that a row refers to.
 Index most_scratch(const Plan& plan, Index seen) {
   Index most = 0;
   for (const Node& n : plan.nodes())

@@ -63,8 +63,8 @@ bool Schedule::has_operators(const Segment& segment) const {
   });
 }
 
-/// Sequences are independent, so members that own sequences need no synchronization. But then each member reads all
-/// loop weights, which is worthwhile only while they fit into the second-level cache and every member has enough rows
+/// Sequences are independent, so members that own sequences need no synchronization. However, each member then reads
+/// all loop weights, which is worthwhile only if they fit into the second-level cache and every member has enough rows
 /// to fill a tile.
 Division Schedule::division(const Segment& segment) const {
   constexpr Index kCacheBytes = 1 << 20, kTileRows = 4;

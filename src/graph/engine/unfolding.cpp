@@ -70,7 +70,7 @@ bool same_source(const Structure* a, const Structure* b) {
   return a != nullptr && b != nullptr && (a == b || a->same_layout(*b));
 }
 
-/// Returns whether members that share a step would wait for each other longer than a single member takes for the step.
+/// Returns whether members that share a step would wait for each other longer than a single member needs for the step.
 bool too_small_to_share(const Plan& plan, std::size_t number_bytes) {
   constexpr double kBytes = 512 << 10;
   return plan.flops_per_position() / 2 * static_cast<double>(number_bytes) < kBytes;

@@ -70,7 +70,7 @@ template <class T>
 DevicePasses<T>::~DevicePasses() {
   if (lent_ != nullptr) try {
       static_cast<void>(lent_->flat());
-    } catch (const std::exception&) {  // the device failed: the host copy is not changed
+    } catch (const std::exception&) {  // the device failed, so the host copy is not changed
     }
   forget_recordings();
 }

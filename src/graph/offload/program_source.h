@@ -1,5 +1,5 @@
 #pragma once
-/// Source code of element-wise maps: the code that a device kernel runs for one element of every place. Internal to
+/// Source code of element-wise maps: the code that a device kernel runs for one element of every location. Internal to
 /// offload/.
 
 #include <set>

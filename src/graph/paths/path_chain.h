@@ -28,9 +28,9 @@ class PathChain {
   };
   using Visit = std::function<void(const Piece&, Unfolding<T>&)>;
 
-  /// Runs both passes in pieces of `piece` steps. Inputs are one at every step; `read` lists the outputs that count.
-  /// Sets kappa to the derivative of the sum of the outputs. Visits the pieces from last to first, after both passes
-  /// over each. Returns an empty optional if a value leaves the range of T.
+  /// Runs both passes in pieces of `piece` steps. Inputs are one at every step; `read` lists the outputs that are
+  /// summed. Sets kappa to the derivative of the sum of the outputs. Visits the pieces from last to first, after both
+  /// passes over each. Returns an empty optional if a value leaves the range of T.
   std::optional<PathSums> attempt(const Parameters<T>& squares, Index piece, const PathOptions& options,
                                   std::span<const int> read, std::span<double> kappa, const Visit& visit = {});
   /// Like the function above, with the longest pieces that stay in range. Throws DivergedError if no length does; the

@@ -225,7 +225,7 @@ struct PathPass<T>::Body {
   Parameters<T> squares;
   Parameters<double> exact;
   std::unique_ptr<PathChain<T>> chain;
-  std::unique_ptr<PathChain<double>> wide;  // used where the sums leave the range of T
+  std::unique_ptr<PathChain<double>> wide;  // used if the sums leave the range of T
   bool second_made = false;
   std::vector<std::unique_ptr<SecondTerm>> second;
 };

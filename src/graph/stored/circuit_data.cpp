@@ -59,7 +59,7 @@ class CircuitCopy {
       if (node.part != 0) fail(node, "belongs to another part; a cell has only one");
   }
 
-  /// A node that has been added before, at any place or before node `i`.
+  /// A node that has been added already, anywhere or before node `i`.
   Signal any(const Node& reader, int id) const {
     if (id < 0 || id >= static_cast<int>(made_.size()))
       fail(reader, "reads node " + std::to_string(id) + ", which does not exist or comes later");

@@ -35,7 +35,7 @@ CircuitData data_of(const Circuit& circuit);
 /// current part, links follow Circuit::reversed, mirrored and with_initial_state, and outputs are not declared.
 ///
 /// The data may come from an untrusted file: every index and size is checked. Throws a UsageError that names the node,
-/// also for a loop without a link. After an exception, the circuit contains a part of the copy.
+/// including for a loop without a link. After an exception, the circuit contains a part of the copy.
 std::vector<Signal> add_circuit(Circuit& circuit, const CircuitData& data, std::span<const Signal> inputs = {});
 
 }  // namespace unfold

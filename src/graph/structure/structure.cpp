@@ -30,7 +30,7 @@ void Structure::number(std::vector<Index> sizes) {
   for (std::size_t p = 0; p < at_place_.size(); ++p) place_[at(at_place_[p])] = static_cast<Index>(p);
 }
 
-/// Sorts rows by level, then by place of the sequence, then by position.
+/// Sorts rows by level, then by the rank of the sequence, then by position.
 Structure::Order Structure::sort(const std::vector<Index>& level) const {
   const Index levels = 1 + *std::max_element(level.begin(), level.end());
   Order order;
