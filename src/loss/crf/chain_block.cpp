@@ -56,7 +56,7 @@ ScaledTransitions::ScaledTransitions(const ChainScores& scores) : labels_(scores
   suits_ = scaled(scores.stop, stop_) && pairs && first;
   const Index stride = whole_lanes(labels_);
   for (auto* each : {&start_, &stop_}) each->resize(at(stride));
-  std::vector<double> padded(at(stride * stride));  // whole vectors, so that products need no partial ones
+  std::vector<double> padded(at(stride * stride));  // whole vectors, so that products need no partial vectors
   for (Index i = 0; i < labels_; ++i) std::copy_n(weights_.data() + i * labels_, labels_, padded.data() + i * stride);
   forward_.pack({padded.data(), labels_, stride, stride});
   backward_.pack_transposed({padded.data(), stride, labels_, stride});

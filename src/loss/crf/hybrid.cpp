@@ -42,7 +42,7 @@ struct HybridOptions {
   HybridTraining training = HybridTraining::joint;
   double smoothing = 0;
 
-  /// Returns whether -log p(labels) counts, and the weight of the sum over an even path.
+  /// Returns whether -log p(labels) is part of the loss, and the weight of the sum over an even path.
   bool is_joint() const { return training == HybridTraining::joint; }
   double share_of_frames() const { return is_joint() ? smoothing : 1; }
 };

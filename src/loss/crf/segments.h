@@ -25,7 +25,7 @@ struct SegmentType {
       last;       ///< labels; kNoSymbol if the type has no such label, so that such a position is impossible
   Index longest;  ///< maximum length in positions
 
-  /// True if the labels show where a segment begins. A type may consist of single positions only.
+  /// True if the labels mark where a segment begins. A type may consist of single positions only.
   bool marks_beginning() const { return first != last || single != first; }
 };
 
