@@ -36,7 +36,7 @@ void ForecastOptions::add_to(CommandOptions& options) {
        .target = &predict_,
        .placeholder = "COLUMN,...",
        .help = "without MODEL: the columns to forecast",
-       .default_text = "all columns of numbers",
+       .default_text = "all numeric columns",
        .group = OptionGroup::data,
        .common = true},
       {.name = "future",

@@ -281,7 +281,7 @@ void print_repeated_alarms(Console& console, const LogAlarms& alarms, bool json,
                              {"count", alarm->count}}));
   if (json) return;
   for (std::size_t i = 0; i < std::min(kMostRemarks, repeated.size()); ++i)
-    console.remark(fmt::format("the alarm of line {} has {} {}, the last one is line {}", repeated[i]->first_line,
+    console.remark(fmt::format("the alarm of line {} has {} {}; the last one is in line {}", repeated[i]->first_line,
                                repeated[i]->count, what, repeated[i]->last_line));
   console.remark(fmt::format("{} alarms in {} {}", alarms.alarms(), alarms.lines(), what));
 }

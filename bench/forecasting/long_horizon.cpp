@@ -5,7 +5,7 @@
 ///     zcat ETTh1.csv.gz > ETTh1.csv
 ///     bench_long_horizon ETTh1.csv 8640,2880,2880 --horizon 96 --window 96 --units 128
 ///
-/// The first argument is a CSV table with a header and a first column of dates; the second one has the numbers of rows
+/// The first argument is a CSV table with a header and a first date column; the second one has the numbers of rows
 /// of the training, validation and test parts.
 
 #include <chrono>

@@ -55,7 +55,7 @@ void add_streams(nb::module_& module) {
           [](Stream& stream, nb::handle symbol) {
             return stream.surprisal(symbol_of(stream.model().alphabet(), symbol));
           },
-          nb::arg("symbol").none(), "Nats that the symbol would cost if it came next.")
+          nb::arg("symbol").none(), "The surprisal of a symbol in nats if it came next.")
       .def("reset", &Stream::reset,
            "Reset the stream to the beginning of a sequence. An adaptive model keeps what it has learned.")
       .def("clone", &Stream::clone, nb::rv_policy::take_ownership, "An independent stream in the same state.")

@@ -64,7 +64,7 @@ Value ModelFile::value(const char* key) const {
   try {
     if constexpr (std::integral<Value>) {
       if (const auto number = whole_number<Value>(*found)) return *number;
-      fail(fmt::format("\"{}\" in the card is not a valid whole number", key));
+      fail(fmt::format("\"{}\" in the card is not a valid integer", key));
     } else {
       return found->template get<Value>();
     }

@@ -152,7 +152,7 @@ TEST_F(Defaults, AListOfNamesIsReadAsLinesAndSampledAsLines) {
 
 TEST_F(Defaults, AListOfNamesIsTrainedForEnoughUpdates) {
   const TrainOutcome outcome = learn(names(), [](TrainRequest& request) { set(request, "model", "gru:8"); });
-  EXPECT_TRUE(notes_.contain("symbols are few")) << notes_.text();
+  EXPECT_TRUE(notes_.contain("small data (")) << notes_.text();
   EXPECT_GE(*outcome.settings.epochs, 10);
   EXPECT_GT(outcome.result.steps, 200);
   ASSERT_TRUE(outcome.valid);
@@ -169,7 +169,7 @@ TEST_F(Defaults, ConstantColumnsDoNotDecideTheChoiceOfADensity) {
   const TrainOutcome outcome =
       learn(folder_.write("constant.csv", text), [](TrainRequest& request) { set(request, "format", "table"); });
   EXPECT_EQ(outcome.settings.model, "gaussian-mixture:1") << notes_.text();
-  EXPECT_TRUE(notes_.contain("1 of 3 columns have one value")) << notes_.text();
+  EXPECT_TRUE(notes_.contain("1 of 3 columns have only one value")) << notes_.text();
 }
 
 TEST_F(Defaults, SmallDataAreFittedAgainWithWhatWasHeldOut) {

@@ -149,7 +149,7 @@ TEST_F(FoundTreesTest, incompatible_options_are_rejected_with_a_remedy) {
   };
   EXPECT_TRUE(contains(with_optimizer("lbfgs"),
                        "lbfgs compares losses and cannot be used with --trees found, which draws random trees"));
-  EXPECT_TRUE(contains(with_optimizer("hf"), "which --trees found replaces by another objective"));
+  EXPECT_TRUE(contains(with_optimizer("hf"), "which --trees found replaces with a different objective"));
   EXPECT_TRUE(contains(refused([](TrainRequest& request) { request.settings.shards = 2; }),
                        "--trees found cannot be combined with shards"));
   EXPECT_TRUE(contains(refused([](TrainRequest& request) { request.run.memory_limit = "1G"; }),

@@ -402,7 +402,7 @@ TEST_F(DensityTest, meaningless_options_are_rejected) {
   refused(bits, {"--model", "nade:5", "--ahead", "1"}, 2, "treats each row separately");
   refused(bits, {"--model", "nade:5", "--optimizer", "ruop"}, 2, "nade");
   refused(data("texts.csv", "a,b\n0,x\n1,y\n0,z\n"), {"--model", "bernoulli-mixture:5"}, 2, "supports only bits");
-  refused(bits, {"--model", "nade:5,columns=b*3"}, 2, "the columns of the data are b*4; leave out columns");
+  refused(bits, {"--model", "nade:5,columns=b*3"}, 2, "the columns of the data are b*4; leave out the option columns");
   expect_failure({"train", text_, "--out", folder_ / "other", "--model", "nade:5"}, 2, "is a distribution of vectors");
   learn(bits, {"--format", "table", "--model", "nade:5", "--steps", "2"});
   expect_failure({"complete", run_, "--given", "q=1"}, 2, "there is no column q; the model has 4 columns, x1 to x4");

@@ -98,7 +98,7 @@ TEST_F(FollowTest, followed_headerless_numbers_and_multiple_sequences_equal_file
     const Finished apart =
         unfold_command({"predict", run_, "-", "--follow"}, {.input = "station,load,kind\nn,1,low\ns,2,low\nn,3,low\n"});
     EXPECT_EQ(apart.code, 0);
-    EXPECT_THAT(apart.err, HasSubstr("line 4: rows of sequence \"n\" are not neighbors"));
+    EXPECT_THAT(apart.err, HasSubstr("line 4: rows of sequence \"n\" are not consecutive"));
   }
 }
 

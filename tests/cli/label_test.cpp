@@ -169,7 +169,7 @@ TEST_F(LabelTest, ArpaRefusesInputFormatsThatItCannotExpress) {
     expect_failure({"export", run_, "--to", "arpa"}, 2, message);
   };
   refused({fasta, "--split", "100/0/0"}, "FASTA records, which an ARPA file cannot represent");
-  refused({log, "--format", "log", "--split", "100/0/0"}, "log as shapes, which an ARPA file cannot represent");
+  refused({log, "--format", "log", "--split", "100/0/0"}, "log as templates, which an ARPA file cannot represent");
   refused({log_, "--label-column", "--split", "100/0/0"}, "is a label, which an ARPA file cannot represent");
   refused({text_, "--predict-after", " ", "--split", "100/0/0"},
           "--predict-after, which an ARPA file cannot represent");

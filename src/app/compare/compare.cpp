@@ -80,7 +80,7 @@ Costs costs_of_fields(const std::string& name, const CompareRequest& request) {
     const std::vector<HeadScores> scores = score_heads(model, examples, team);
     if (scores.size() != 1)
       throw UsageError(
-          fmt::format("{} predicts {} fields; compare supports only models of one field", name, scores.size()));
+          fmt::format("{} predicts {} fields; compare supports only models with one field", name, scores.size()));
     const HeadScores& head = scores.front();
     Costs costs{.model = model.spec_text(),
                 .unit = fmt::format("{} of {}", head.once ? "example" : "position", head.field),
@@ -115,7 +115,7 @@ void require_comparable(const std::string& first, const Costs& a, const std::str
                                  second, b.alike));
   if (a.words != b.words)
     throw UsageError(
-        fmt::format("{} and {} have different vocabularies and read other words as <unk>: their bits are not "
+        fmt::format("{} and {} have different vocabularies and read different words as <unk>: their bits are not "
                     "comparable; train both on the same data with the same --vocabulary",
                     first, second));
   if (a.data != b.data)

@@ -287,7 +287,7 @@ void FieldStream::note_sequence(Examples& piece) {
   if (ended_.insert(std::hash<std::string>()(sequence_)).second) return;
   returned_ = true;
   piece.remarks.push_back(fmt::format(
-      "{}: line {}: rows of sequence {} are not neighbors; in a stream each block of them is a separate sequence",
+      "{}: line {}: rows of sequence {} are not consecutive; in a stream each block of them is a separate sequence",
       source_.name(), first_, in_quotes(sequence_)));
 }
 

@@ -65,8 +65,8 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
   };
   for (const std::string& field : future.fields)
     if (std::ranges::find(table.fields, field) == table.fields.end())
-      throw DataError(fmt::format("{}: column {} is not a column of numbers in the data, so its effect is unknown",
-                                  future_name, in_quotes(field)));
+      throw DataError(fmt::format("{}: column {} is not numeric in the data, so its effect is unknown", future_name,
+                                  in_quotes(field)));
   const FutureValues values(future, future_name);
   const std::size_t width = table.fields.size();
   std::vector<TableSeries> left;
@@ -92,7 +92,7 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
   constexpr std::size_t kMostNotes = 5;
   if (notes.size() > kMostNotes) {
     notes[kMostNotes - 1] =
-        fmt::format("{}: {} more covariates are empty in places", future_name, notes.size() - kMostNotes + 1);
+        fmt::format("{}: {} more covariates have empty cells", future_name, notes.size() - kMostNotes + 1);
     notes.resize(kMostNotes);
   }
   table.notes.insert(table.notes.end(), notes.begin(), notes.end());

@@ -254,7 +254,7 @@ class ColumnSeriesReader {
       take_fields([&](const ColumnSchema& column) { return schema_.columns.size() == 1 || holds_numbers(column); });
     if (fields_.empty())
       throw DataError(fmt::format(
-          "{}: no column of numbers to forecast; choose one with --predict, or see `unfold inspect`", source_));
+          "{}: no numeric column to forecast; choose one with --predict, or see `unfold inspect`", source_));
     require_regular(schema_);
   }
 
@@ -368,9 +368,8 @@ class ColumnSeriesReader {
         moment.zone = zone;
       }
     if (differ)
-      table.notes.push_back(
-          fmt::format("{}: the time zones of column \"{}\" differ; the times of the output have the last one", source_,
-                      escape_cell(schema_.columns[order_].name, kShownBytes)));
+      table.notes.push_back(fmt::format("{}: the time zones of column \"{}\" differ; the output uses the last one",
+                                        source_, escape_cell(schema_.columns[order_].name, kShownBytes)));
   }
 
   bool has_dates() const { return order_ != kNone && schema_.columns[order_].type == ColumnType::date; }
@@ -430,7 +429,7 @@ class ColumnSeriesReader {
     std::string stated = group_ != kNone ? schema_.columns[group_].name + "," : "";
     for (const std::size_t i : joined_) stated += schema_.columns[i].name + ",";
     if (candidates.empty()) candidates = "a column";
-    return fmt::format("if {} tells the series apart, state it with --group {}COLUMN; otherwise {}", candidates,
+    return fmt::format("if {} identifies the series, specify it with --group {}COLUMN; otherwise {}", candidates,
                        escape_cell(stated, kShownBytes), kOneRow);
   }
 
@@ -445,7 +444,7 @@ class ColumnSeriesReader {
       if (index && !fits(group, *index)) index.reset();
     if (!index)
       table.notes.push_back(
-          fmt::format("{}: the times of column \"{}\" have no regular step; the rows are taken as consecutive steps",
+          fmt::format("{}: the times of column \"{}\" have no regular step; the rows are treated as consecutive steps",
                       source_, escape_cell(schema_.columns[order_].name, kShownBytes)));
     return index.value_or(TimeIndex{});
   }

@@ -268,8 +268,8 @@ Inspection inspect_text(const std::string& file) {
     warn(fmt::format("{} bytes are not UTF-8, the first in line {}; --symbols bytes reads any bytes",
                      summary.undecodable, summary.first_undecodable));
   if (summary.controls > 0)
-    warn(fmt::format("{} control characters, {} of them escapes of a terminal, the first in line {}", summary.controls,
-                     summary.escapes, summary.first_control));
+    warn(fmt::format("{} control characters, {} of them terminal escape sequences, the first in line {}",
+                     summary.controls, summary.escapes, summary.first_control));
   if (!note.empty()) warn(without_source(note, file));
   return {.text = std::move(out), .json = std::move(json)};
 }

@@ -76,7 +76,7 @@ void check_loss_domain(const Examples& examples, const std::string& field, const
       throw DataError(fmt::format(
           "{}{}: field {} is {}, but the loss {} predicts {}; use {}=normal for numbers, or leave the entry empty",
           examples.source, lines.empty() || column->source ? "" : fmt::format(": line {}", lines[at(e)]),
-          escape_value(field), x, name, name == "bernoulli" ? "numbers from 0 to 1" : "whole numbers from 0",
+          escape_value(field), x, name, name == "bernoulli" ? "numbers from 0 to 1" : "integers from 0",
           escape_value(field)));
     }
   }

@@ -82,8 +82,8 @@ std::string set_small_text_defaults(TrainSettings& s, const Given& given, Index 
     if (!given.contains(&TrainSettings::early_stop)) s.early_stop = kPatience;
   }
   return fmt::format(
-      "{} symbols are few: training {} for up to {:.0f} epochs, {} updates, in batches of {}; --epochs, "
-      "--batch and --model override this",
+      "small data ({} symbols): training {} for up to {:.0f} epochs, {} updates, in batches of {}; --epochs, --batch "
+      "and --model override this",
       symbols, s.model, *s.epochs, updates, s.batch);
 }
 

@@ -99,7 +99,7 @@ void FieldsTraining<T>::choose_density() {
   if (varying.empty()) return;  // the simplest one, as specified
   std::optional<ExampleSet> compared;
   if (varying.size() < at(vectors.width)) {
-    reporter.remark(fmt::format("{} of {} columns have one value: models are compared on the others",
+    reporter.remark(fmt::format("{} of {} columns have only one value; models are compared on the others",
                                 at(vectors.width) - varying.size(), vectors.width));
     Examples examples = examples_;
     FieldChoice choice = plan_.choice;

@@ -6,8 +6,8 @@
 ///   request.settings.data = {"book.txt"};
 ///   request.settings.model = "lstm:128";
 ///   request.settings.steps = 1000;
-///   request.given.add(&TrainSettings::model, &TrainSettings::steps);  // others may get defaults that depend on the data
-///   TrainOutcome outcome = train(request);
+///   request.given.add(&TrainSettings::model, &TrainSettings::steps);  // others may get defaults that depend on the
+///   data TrainOutcome outcome = train(request);
 ///
 /// The model file is byte-identical to that of `unfold train` with the same settings.
 

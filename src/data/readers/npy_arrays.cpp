@@ -16,7 +16,7 @@ namespace unfold {
 namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
-constexpr const char* kHowToSave = "save it with numpy.save as an array of float32, float64 or whole numbers";
+constexpr const char* kHowToSave = "save it with numpy.save as an array of float32, float64 or integers";
 
 /// The storage type of an element.
 struct NpyElement {

@@ -267,7 +267,7 @@ class ImageArrays {
       if (!std::isfinite(array.values[i])) refuse(array, fmt::format("element {} is not finite", i));
     if (array.name == kLabel && width == 1) {
       for (const double x : array.values) {
-        if (x != std::floor(x)) refuse(array, fmt::format("{} is not a label; labels are whole numbers", x));
+        if (x != std::floor(x)) refuse(array, fmt::format("{} is not a label; labels are integers", x));
         column.texts.push_back(fmt::format("{:.0f}", x));
       }
     } else {

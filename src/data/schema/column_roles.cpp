@@ -71,7 +71,7 @@ class RoleAssignment {
       return set(column, ColumnRole::left_out,
                  fmt::format("part of the dates of column {}", schema_.columns[schema_.date_parts->year].name));
     switch (column.type) {
-      case ColumnType::constant: return set(column, ColumnRole::left_out, "it has one value, which tells nothing");
+      case ColumnType::constant: return set(column, ColumnRole::left_out, "it has only one value");
       case ColumnType::empty: return set(column, ColumnRole::left_out, "it has no values");
       case ColumnType::identifier:
         if (column.distinct * kRowsPerGroup > column.entries()) {
@@ -92,11 +92,10 @@ class RoleAssignment {
     if (&column == text_)
       return set(column, ColumnRole::read,
                  column.unit == TextUnit::words ? "each entry is read as words" : "each entry is read as characters");
-    const std::string state = fmt::format("; state --types {}=category to read each entry as one symbol", column.name);
+    const std::string state = fmt::format("; use --types {}=category to read each entry as one symbol", column.name);
     if (text_ != nullptr)
       return set(column, ColumnRole::left_out,
-                 fmt::format("the text of a row is {}; state --read {} to read this column "
-                             "instead",
+                 fmt::format("the text of a row is {}; use --read {} to read this column instead",
                              escape_cell(text_->name, 40), column.name));
     set(column, ColumnRole::left_out, "text in the rows of a series" + state);
   }
@@ -215,13 +214,13 @@ class RoleAssignment {
         if (time_of_day == nullptr) time_of_day = &column;
         continue;
       }
-      order_reason_ = "the first column of dates";
+      order_reason_ = "the first date column";
       if (schema_.date_parts && &column == &schema_.columns[schema_.date_parts->year])
         order_reason_ += ", " + names_of_parts();
       return &column;
     }
     if (time_of_day != nullptr) {
-      order_reason_ = "the only column of times";
+      order_reason_ = "the only time column";
       return time_of_day;
     }
     for (const ColumnSchema& column : schema_.columns) {
@@ -359,8 +358,8 @@ class RoleAssignment {
     }
     if (last == nullptr) return nullptr;
     const bool series = order != nullptr && last->type != ColumnType::category;
-    target_reason_ = series ? "the last column of numbers of a series, from its earlier values"
-                            : fmt::format("the last column of numbers or categories");
+    target_reason_ = series ? "the last numeric column of a series, from its earlier values"
+                            : fmt::format("the last numeric or categorical column");
     return last;
   }
 

@@ -7,11 +7,10 @@
 ///          is read, and text in the rows of a series |
 /// | group | the first column named like an entity that repeats (user_id, station, ...), whose values repeat
 ///           twice or more on average; without an order, only a name like user_id and three times |
-/// | order | the first column of dates (a time of day only if there is no other); else an ascending column named t,
+/// | order | the first date column (a time of day only if there is no other); else an ascending column named t,
 ///           time, step, ... |
 /// | predicted | a column named like a class (label, class, target, y, ...); in event tables the category; else a
-/// column
-///           named value; else the last column of numbers or categories, but not the order; else the text |
+///           column named value; else the last numeric or categorical column, but not the order; else the text |
 /// | read | all others |
 ///
 /// Event tables have a group, an order and a category, and no numbers or a category named event, action, page, ...

@@ -129,7 +129,7 @@ std::vector<std::string> faults_of(const TableSchema& schema) {
                                  schema.ragged.count, schema.columns.size(), lines_text(schema.ragged)));
   }
   if (schema.misplaced_quotes.count > 0) {
-    faults.push_back(fmt::format("{} rows have text behind a closing quote ({}); double the quotes inside a cell",
+    faults.push_back(fmt::format("{} rows have text after a closing quote ({}); double the quotes inside a cell",
                                  schema.misplaced_quotes.count, lines_text(schema.misplaced_quotes)));
   }
   if (schema.unclosed_quote > 0) {

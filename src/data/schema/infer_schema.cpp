@@ -169,10 +169,10 @@ class SchemaInference::State {
     const bool day_first = column.date_format == DateFormat::day_month_year;
     const DateFormat other = day_first ? DateFormat::month_day_year : DateFormat::day_month_year;
     const std::string name = escape_cell(column.name, kMostOddBytes);
-    schema_.notes.push_back(fmt::format(
-        "column \"{}\": no date tells whether the day or the month is first; it is read as {}; state --types "
-        "{}=date:{} if that is wrong",
-        name, date_pattern(*column.date_format), name, date_pattern(other)));
+    schema_.notes.push_back(
+        fmt::format("column \"{}\": no date shows whether the day or the month is first; it is read as {}; if that is "
+                    "wrong, use --types {}=date:{}",
+                    name, date_pattern(*column.date_format), name, date_pattern(other)));
   }
 
   /// Strings of a table in memory remain strings even if those of a file would be read as numbers.

@@ -156,11 +156,11 @@ void require_regular(const TableSchema& schema) {
                                 schema.source, schema.misplaced_quotes.lines[0]));
   }
   if (schema.blank_separated > 0) {
-    throw DataError(fmt::format(
-        "{}: the rows have {} numbers separated by blanks, but a table has commas, semicolons or tabs between its "
-        "cells; "
-        "replace the blanks, use --format columns (one position per line), or --types {}=text if the rows are texts",
-        schema.source, schema.blank_separated, escape_cell(schema.columns[0].name, kMostOddBytes)));
+    throw DataError(
+        fmt::format("{}: the rows have {} numbers separated by blanks, but a table has commas, semicolons or tabs "
+                    "between its cells; replace the blanks, use --format columns (one position per line), or --types "
+                    "{}=text if the rows are text",
+                    schema.source, schema.blank_separated, escape_cell(schema.columns[0].name, kMostOddBytes)));
   }
   const bool preamble = schema.ragged.count > 0 && schema.ragged.lines[0] < schema.first_line;
   if (preamble && schema.ragged_cells < static_cast<Index>(schema.columns.size())) {

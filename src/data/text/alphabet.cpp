@@ -392,7 +392,7 @@ DataError invalid_utf8_error(std::string_view where, char byte, Index offset, In
 DataError line_end_word_error(std::string_view where, Index line) {
   return DataError(
       fmt::format("{}line {}: the word {} is reserved for line ends, so a text of words cannot contain it; replace it "
-                  "by another word or by a line end, or use --symbols chars",
+                  "with another word or a line end, or use --symbols chars",
                   where, line, kLineEndWord));
 }
 

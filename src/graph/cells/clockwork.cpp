@@ -92,7 +92,7 @@ void describe(Visitor& v, ClockworkSpec& o) {
 std::string clockwork_fault(const StackOptions& stack, const ClockworkSpec& o) {
   const std::vector<Index> periods = parse_delays(o.periods);
   if (periods.empty())
-    return "periods are ascending whole numbers from 1 to 10000 with + between them, such as 1+2+4+8; \"" + o.periods +
+    return "periods are ascending integers from 1 to 10000 with + between them, such as 1+2+4+8; \"" + o.periods +
            "\" is not";
   if (static_cast<Index>(periods.size()) > stack.units)
     return "there are " + std::to_string(periods.size()) + " periods (one per group), but only " +

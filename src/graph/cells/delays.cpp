@@ -25,7 +25,7 @@ std::vector<Index> parse_delays(const std::string& text) {
 
 std::string delays_fault(const std::string& text) {
   if (!parse_delays(text).empty()) return "";
-  return "delays are ascending whole numbers from 1 to " + std::to_string(kLongestDelay) +
+  return "delays are ascending integers from 1 to " + std::to_string(kLongestDelay) +
          " with + between them, such as 1+2+4; \"" + text + "\" is not";
 }
 

@@ -22,7 +22,7 @@ StepProgram<T>::StepProgram(Parts<T>& parts) : PassBase<T>(parts), width_(plan_.
   require_steppable(plan_);
   if (layout_.parts() > 1 || layout_.structure().positions() != 1 ||
       layout_.structure().kind() != Structure::Kind::chains)
-    throw UsageError("stepper: lay the unfolding over one chain of one position, without a source");
+    throw UsageError("stepper: the unfolding must be over one chain of one position, without a source");
   if (parts.masks.drawn()) throw UsageError("stepper: dropout is not supported; call disable_dropout");
   find_reads();
   find_history();

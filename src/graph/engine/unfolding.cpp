@@ -330,7 +330,7 @@ void Unfolding<T>::forward(State<T>* state, bool source_stays) {
   b.require_parameters();
   if (state != nullptr) b.require_state(*state);
   if (source_stays)
-    require_order(b.source_known, "unfolding: forward", "the source can stay only after a full forward");
+    require_order(b.source_known, "unfolding: forward", "the source can be kept only after a complete forward pass");
   b.require_symbols();
   b.require_memory();
   b.forwarded = b.source_known = true;
@@ -397,7 +397,7 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
   for (const State<T>* state : {end, static_cast<const State<T>*>(start)})
     if (state != nullptr) b.require_state(*state);
   if (options.keep_gradient_on_device && (b.backend == nullptr || b.backend->resident() == nullptr))
-    throw UsageError("unfolding: backward: the gradient can stay only on a device (resident)");
+    throw UsageError("unfolding: backward: the gradient can be kept only on a device (resident)");
   if (static_cast<Index>(gradient.size()) != b.plan->parameter_count() && !options.keep_gradient_on_device)
     throw UsageError("unfolding: the gradient has " + std::to_string(gradient.size()) + " numbers, the plan " +
                      std::to_string(b.plan->parameter_count()));

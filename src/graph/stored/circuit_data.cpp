@@ -53,10 +53,10 @@ class CircuitCopy {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Node& node = data_.nodes[static_cast<std::size_t>(inputs[i])];
       if (node.size != given_[i].size() || (node.kind == Node::Kind::symbols) != c_.is_symbols(given_[i]))
-        fail(node, "has another size or type than the signal that is given for it");
+        fail(node, "has a different size or type from the signal that is passed for it");
     }
     for (const Node& node : data_.nodes)
-      if (node.part != 0) fail(node, "belongs to another part; a cell has only one");
+      if (node.part != 0) fail(node, "belongs to a different part; a cell has only one");
   }
 
   /// A node that has been added already, anywhere or before node `i`.
@@ -122,7 +122,7 @@ class CircuitCopy {
   std::string_view own_name(const Node& node, const ParameterInfo& p) const {
     const std::string_view name = p.name;
     if (!name.starts_with(node.name) || name.size() <= node.name.size() || name[node.name.size()] != '/')
-      fail(node, "has a parameter " + p.name + ", which has another name");
+      fail(node, "has a parameter " + p.name + ", which has a different name");
     return name.substr(node.name.size() + 1);
   }
 
@@ -177,7 +177,7 @@ class CircuitCopy {
     while (!open.empty()) {
       const int id = open.back();
       open.pop_back();
-      if (id == i) fail(node, "is computed only where a signal is nonzero that depends on it");
+      if (id == i) fail(node, "is computed only where a signal that depends on it is nonzero");
       if (id < 0 || id >= static_cast<int>(seen.size()) || std::exchange(seen[static_cast<std::size_t>(id)], 1) != 0)
         continue;
       const Node& read = data_.nodes[static_cast<std::size_t>(id)];

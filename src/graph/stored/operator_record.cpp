@@ -97,7 +97,7 @@ class Constants {
  private:
   Index whole(const char* name, double x, Index low, Index high) const {
     if (!(x >= static_cast<double>(low) && x <= static_cast<double>(high)) || x != std::floor(x))
-      fail(fmt::format("\"{}\" contains {}, which is not a whole number from {} to {}", name, x, low, high));
+      fail(fmt::format("\"{}\" contains {}, which is not an integer from {} to {}", name, x, low, high));
     return static_cast<Index>(x);
   }
 

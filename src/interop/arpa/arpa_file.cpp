@@ -25,7 +25,7 @@ void require_plain_text(const NgramModel& model, const std::string& name) {
     return found != configuration.end() && !found->is_null() && *found != nlohmann::json(false);
   };
   if (is_set("log"))
-    refuse("the model reads lines of a log as shapes", "train on the log with --format text --lines to export it");
+    refuse("the model reads lines of a log as templates", "train on the log with --format text --lines to export it");
   if (is_set("format") && configuration["format"] == "fasta")
     refuse("the model reads FASTA records",
            "train on the sequences as text, one on each line, with --format text --lines to export it");

@@ -53,7 +53,7 @@ StackCell cell_of(const ModelSpec& spec) {
   if (name == "gru") return reset == "after" ? StackCell::gru : StackCell::gru_before;
   if (name == "rnn" && activation == "tanh") return StackCell::rnn_tanh;
   if (name == "rnn" && activation == "relu") return StackCell::rnn_relu;
-  throw UsageError(fmt::format("other programs have no layer for {}; supported are rnn (tanh, relu), lstm and gru",
+  throw UsageError(fmt::format("other programs have no layer for {}; rnn (tanh, relu), lstm and gru are supported",
                                to_string(spec)));
 }
 

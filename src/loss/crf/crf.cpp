@@ -273,7 +273,7 @@ std::unique_ptr<Loss<T>> make_crf(const AnyOptions& options) {
 
 LossEntry crf_entry() {
   return {.name = "crf",
-          .help = "symbols of a whole sequence together: a linear-chain conditional random field",
+          .help = "symbols of a whole sequence jointly: a linear-chain conditional random field",
           .of_symbols = true,
           .make_float = make_crf<float>,
           .make_double = make_crf<double>,

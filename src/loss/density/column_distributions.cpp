@@ -17,7 +17,7 @@ ColumnDistributions<T>::ColumnDistributions(std::vector<Column> columns,
   for (const Column& column : columns_) {
     if (column.kind == Column::Kind::number && alike_ == nullptr)
       throw UsageError(std::string(who) +
-                       " supports only bits and classes; use rnade or deep-rnade for columns of numbers");
+                       " supports only bits and classes; use rnade or deep-rnade for numeric columns");
     if (column.kind != Column::Kind::classes) continue;
     if (static_cast<Index>(classes_.size()) <= column.classes) classes_.resize(at(column.classes + 1));
     if (!classes_[at(column.classes)]) classes_[at(column.classes)] = class_distribution<T>(column.classes);

@@ -16,7 +16,7 @@ void check_values(std::span<const double> values) {
   for (std::size_t t = 0; t < values.size(); ++t) {
     if (std::isinf(values[t]))
       throw DataError("series: value " + std::to_string(t + 1) +
-                      " is infinite; replace it by a number, or by a missing value");
+                      " is infinite; replace it with a number or a missing value");
     observed = observed || !std::isnan(values[t]);
   }
   if (!observed)

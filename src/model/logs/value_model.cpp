@@ -200,10 +200,10 @@ LogValueModel LogValueModel::from_json(const nlohmann::json& json) {
   LogValueModel model;
   model.dropped_ = log_count(json, "dropped");
   const nlohmann::json& places = log_list(json, "places");
-  if (places.size() > kMostPlaces) refuse_log_model("too many places of values");
+  if (places.size() > kMostPlaces) refuse_log_model("too many positions of values");
   for (const nlohmann::json& entry : places) {
     const nlohmann::json& label = log_part(entry, "label");
-    if (!label.is_number_unsigned()) refuse_log_model("a place has no label");
+    if (!label.is_number_unsigned()) refuse_log_model("a position has no label");
     Place place{.exact = CountTable::from_json(log_part(entry, "exact")),
                 .patterns = CountTable::from_json(log_part(entry, "patterns")),
                 .numbers = NumberCounts::from_json(log_part(entry, "numbers")),

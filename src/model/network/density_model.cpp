@@ -78,7 +78,7 @@ std::string with_columns(std::string_view text, const std::vector<Column>& colum
   if (plain && (option == nullptr || option->value.empty())) return std::string(text);
   const std::string wanted = plain ? "" : to_string(columns);
   if (option != nullptr && !option->value.empty() && option->value != wanted)
-    throw UsageError(fmt::format("model {}: the columns of the data are {}; leave out columns", text,
+    throw UsageError(fmt::format("model {}: the columns of the data are {}; leave out the option columns", text,
                                  to_string(std::span(columns))));
   Spec spec = parse_spec(text);
   std::erase_if(spec.values, [](const auto& value) { return value.first == "columns"; });

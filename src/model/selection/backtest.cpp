@@ -27,7 +27,7 @@ std::string superfluous(const Member& member, const UnivariateSeries& series) {
   if (member.uses_known() && series.known.empty()) return "there are no covariates that are known in advance";
   if (member.name.find("+box-cox") != std::string::npos && box_cox_lambda(series.values, series.period) == 1)
     return "no transformation makes the variation more even";
-  if (member.name == "seasonal-naive" && series.period == 1) return "without a season it is naive";
+  if (member.name == "seasonal-naive" && series.period == 1) return "without a season it is identical to naive";
   return {};
 }
 

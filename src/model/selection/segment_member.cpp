@@ -20,7 +20,8 @@ constexpr Index kBatchesPerPass = 16, kSmallestBatch = 32, kLargestBatch = 256;
 constexpr Index kFewestUnits = 32, kMostUnits = 128;
 constexpr double kRateTimesUnits = 0.128;
 constexpr Index kMostTraining = 2'000'000, kMostValidation = 4096;  // windows
-constexpr double kOperationsAtOnce = 30;  // additions and multiplications of products that take as long as one operation
+constexpr double kOperationsAtOnce =
+    30;  // additions and multiplications of products that take as long as one operation
 constexpr double kNormalQuantile = 1.2815515655446004;  // of 0.9
 
 /// The number after "segments:"; 0 if there is none.
@@ -30,9 +31,10 @@ Index stated_segment(const std::string& name) {
   const char* begin = name.data() + kSegments.size() + 1;
   const auto [end, error] = std::from_chars(begin, name.data() + name.size(), segment);
   if (error != std::errc() || end != name.data() + name.size() || segment < 1 || segment > 10'000)
-    throw UsageError("forecaster \"" + name.substr(0, 40) +
-                     "\": after \"segments:\" comes the number of values of a segment, from 1 to 10000, such as "
-                     "segments:24");
+    throw UsageError(
+        "forecaster \"" + name.substr(0, 40) +
+        "\": \"segments:\" must be followed by the number of values of a segment, from 1 to 10000, such as "
+        "segments:24");
   return segment;
 }
 

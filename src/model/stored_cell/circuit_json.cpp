@@ -115,7 +115,7 @@ class Members {
   Index whole(const Json& value, const char* key, Index low, Index high) const {
     const auto number = whole_number<Index>(value);
     if (!number || *number < low || *number > high)
-      fail(where_, fmt::format("has a \"{}\" that is not a whole number from {} to {}", key, low, high));
+      fail(where_, fmt::format("has a \"{}\" that is not an integer from {} to {}", key, low, high));
     return *number;
   }
 

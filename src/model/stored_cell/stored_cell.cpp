@@ -48,7 +48,7 @@ const Json& member(const Json& json, const char* key) {
 Index whole_member(const Json& json, const char* key, Index low, Index high) {
   const auto number = whole_number<Index>(member(json, key));
   if (!number || *number < low || *number > high)
-    fail(fmt::format("has a \"{}\" that is not a whole number from {} to {}", key, low, high));
+    fail(fmt::format("has a \"{}\" that is not an integer from {} to {}", key, low, high));
   return *number;
 }
 

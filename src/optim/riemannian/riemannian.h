@@ -60,7 +60,8 @@ void describe(Visitor& v, RiemannianOptions& o) {
   }
   v("average", o.average, "move along the mean of the last two directions");
   v("writing-factor", o.writing_factor,
-    "learning rate of the output weights, relative to rate; with control=backtracking only where it starts", above(0));
+    "learning rate of the output weights, relative to rate; with control=backtracking only its initial value",
+    above(0));
 }
 
 /// Returns the complete optimizer, which needs no Direction. The learning rates start at rate / (number of units read

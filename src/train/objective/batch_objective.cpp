@@ -160,8 +160,8 @@ template <class T>
 void BatchObjective<T>::require_losses(std::string_view objective) const {
   if (!objective.empty())
     throw UsageError(
-        fmt::format("{} uses losses and curvature of the network, which {} replaces by another objective; train with "
-                    "sgd, asgd, rmsprop or adam, or remove {}",
+        fmt::format("{} uses losses and curvature of the network, which {} replaces with a different objective; train "
+                    "with sgd, asgd, rmsprop or adam, or remove {}",
                     std::string_view(options_.optimizer).substr(0, options_.optimizer.find(':')), objective,
                     objective.substr(0, objective.find(' '))));
 }

@@ -110,7 +110,7 @@ TEST_F(EngineMisuse, CallsOutOfOrderAreRefused) {
     EXPECT_USAGE_ERROR(u_.tangent_of(net_.logits), "call tangent first");
   };
   before_forward();
-  EXPECT_USAGE_ERROR(u_.forward(nullptr, true), "only after a full forward");
+  EXPECT_USAGE_ERROR(u_.forward(nullptr, true), "only after a complete forward pass");
   EXPECT_USAGE_ERROR(u_.recall(kept), "were not kept");
   u_.forward();
   EXPECT_USAGE_ERROR(u_.backward(gradient_), "fill the adjoint of output logits first");
