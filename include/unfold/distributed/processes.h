@@ -53,7 +53,7 @@ class Processes {
   /// Sends and receives all entries. Messages between two processes arrive in the order of the two lists, whose sizes
   /// must match; a process sends nothing to itself.
   virtual void exchange(std::span<const Sending> sendings, std::span<const Receiving> receivings) = 0;
-  /// Like exchange, in the background: no other thread may call any of these functions meanwhile.
+  /// Like exchange, in the background: no other thread may call any of these functions in the meantime.
   virtual void exchange_in_background(std::span<const Sending> sendings, std::span<const Receiving> receivings,
                                       const Pace& /*pace*/) {
     exchange(sendings, receivings);

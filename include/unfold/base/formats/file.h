@@ -88,8 +88,8 @@ enum class EmptyInput { error, allowed };
 /// mapped, small ones are read, and a pipe is read to its end. Copies share the bytes.
 class Input {
  public:
-  /// Throws DataError if the file is missing, a directory, not readable, empty (unless allowed), in a different format
-  /// than its suffix says, damaged, truncated, or if it expands to more than `unpacking_limit` allows.
+  /// Throws DataError if the file is missing, a directory, not readable, empty (unless allowed), in a format that does
+  /// not match its suffix, damaged, truncated, or if it expands to more than `unpacking_limit` allows.
   static Input open(const std::string& path, EmptyInput empty = EmptyInput::error);
   /// Creates an input from memory, for generated data and tests.
   static Input from_bytes(std::string name, std::string bytes);

@@ -1,7 +1,7 @@
 #pragma once
 /// Batches of examples with fields (example_set.h). Every chain is an example, either whole or, if examples are long
 /// and the network supports truncation, window by window with carried state. Windows are filled (lanes.h), so that
-/// every step covers the same number of positions, also at the end of long examples.
+/// every step covers the same number of positions, even at the end of long examples.
 
 #include <memory>
 #include <string>
@@ -22,8 +22,8 @@ struct ExampleBatchOptions {
   /// finest (Structure::grids). The structure of a batch is the coarsest grid; fields that are read are in its deepest
   /// part, and fields that are predicted once per example are at the last position.
   std::vector<Index> patches = {};
-  /// In training, a symbol that is read is replaced by `<unk>` with probability rate / (rate + its count), so that the
-  /// network learns to handle unknown words (Kiperwasser & Goldberg 2016). 0: never.
+  /// In training, a symbol that is read is replaced with `<unk>` with probability rate / (rate + its count), so that
+  /// the network learns to handle unknown words (Kiperwasser & Goldberg 2016). 0: never.
   double unknown_rate = 0;
   /// In training, each position is dropped with this probability (word dropout; Iyyer et al. 2015).
   double word_dropout = 0;

@@ -97,7 +97,7 @@ class ExampleSet {
   bool has_trees() const { return !parents_.empty(); }
   /// REQUIRES has_trees().
   Tree tree(Index example) const;
-  /// Replaces the trees by others over the same nodes, in the format of Examples::parents. REQUIRES has_trees().
+  /// Replaces the trees with others over the same nodes, in the format of Examples::parents. REQUIRES has_trees().
   void set_parents(std::vector<Index> parents) { parents_ = std::move(parents); }
   /// Returns the maximum number of children of a node.
   Index most_children() const;

@@ -30,7 +30,7 @@ struct TaskShape {
   bool operator==(const TaskShape&) const = default;
 };
 
-/// One sequence. The shape of the task says whether symbols or values are filled.
+/// One sequence. The shape of the task determines whether symbols or values are filled in.
 struct Example {
   Index length = 0;
   std::vector<Symbol> symbols;         ///< [length]

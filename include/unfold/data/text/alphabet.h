@@ -34,8 +34,8 @@ enum class SymbolKind { bytes, chars, words, entries, hashed };
 SymbolKind parse_symbol_kind(std::string_view name);
 std::string_view to_string(SymbolKind kind);
 
-/// How to treat a symbol that is not in the alphabet. Words are replaced by `<unk>` if the alphabet has it, regardless
-/// of the policy.
+/// How to treat a symbol that is not in the alphabet. Words are replaced with `<unk>` if the alphabet has it,
+/// regardless of the policy.
 enum class UnknownPolicy {
   error,  ///< throws DataError with the file, the line, the symbol and the remedy
   skip    ///< leaves the symbol out and counts it
@@ -52,7 +52,7 @@ class Alphabet {
   Alphabet() = default;  ///< bytes, of size 0
   /// The symbols in order: for bytes one byte each, for chars one UTF-8 character each, for words valid UTF-8 without
   /// blanks and line ends, for entries valid UTF-8. Throws ModelError if a symbol is malformed or occurs twice, if
-  /// there are none, or if a words alphabet lacks `<eos>`.
+  /// there are none, or if a words alphabet does not contain `<eos>`.
   Alphabet(SymbolKind kind, std::vector<std::string> texts);
   /// All 256 bytes, by value.
   static Alphabet all_bytes();

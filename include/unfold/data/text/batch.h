@@ -1,6 +1,6 @@
 #pragma once
-/// Batches: the input of one training or evaluation step, whatever its source: text (text_batches.h), the examples of a
-/// task (task_batches.h), or files with fields (example_batches.h).
+/// Batches: the input of one training or evaluation step, regardless of its source: text (text_batches.h), the examples
+/// of a task (task_batches.h), or files with fields (example_batches.h).
 ///
 /// A batch consists of a structure, its fields row by row, and the carried state: chains of the same stream, which are
 /// read one after another, share a slot of the state.

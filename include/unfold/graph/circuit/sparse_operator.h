@@ -91,7 +91,7 @@ class SparseOperator final : public OperatorOf<SparseOperator>, public UnitWeigh
 
 std::shared_ptr<const Operator> sparse_operator(std::shared_ptr<const Edges> edges, const SparseForm& form = {});
 
-/// Returns the operator as SparseOperator, or nullptr if it is of another type; for code that works on edges between
+/// Returns the operator as SparseOperator, or nullptr if it has a different type; for code that works on edges between
 /// units.
 const SparseOperator* as_sparse(const Operator* op);
 
