@@ -215,7 +215,7 @@ class SequenceClassifier(_SequenceEstimator):
         return best
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, in which sequences count by their weights."""
+        """Return the accuracy, with the weights of the sequences."""
         found, labels = self.predict(X), labels_of(y, "score")
         require_equal_lengths(found, labels, "score")
         right = numpy.array([a == b for a, b in zip(found.tolist(), labels)])

@@ -36,7 +36,7 @@ std::string lower_rates_failed(int attempts, double factor) {
                                  : "units that cannot grow (tanh), ");
 }
 
-/// Returns the loss of the uniform distribution; infinite for values, for which it does not exist.
+/// Returns the loss of the uniform distribution; infinite for numbers, which have no uniform distribution.
 template <class T>
 double uniform_loss(const Network<T>& network) {
   double total = 0;

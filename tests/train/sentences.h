@@ -51,8 +51,8 @@ struct Data {
   ExampleSet set;
 };
 
-/// Predicts tags at every position, the class from the pooled states, and the wind with its deviation; all of them or
-/// some.
+/// Predicts tags at every position, the class from the pooled states, and the mean and deviation of the wind, or only
+/// some of these.
 template <class T>
 struct SentenceNetwork {
   SentenceNetwork(const DataSpecification& data, bool both_directions, const std::vector<std::string>& heads) {

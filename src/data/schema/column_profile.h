@@ -85,7 +85,7 @@ class ColumnProfile {
   struct Kind {
     Index count = 0;
     std::vector<OddCell> cells;                  ///< the first ones
-    double least = 0, most = 0;                  ///< of the values of numbers
+    double least = 0, most = 0;                  ///< smallest and largest number
     double grouped_least = 0, grouped_most = 0;  ///< not kept for NumberShape::point, like the digits
     int decimals = 0;
     int narrowest = 0, widest = 0;  ///< digits

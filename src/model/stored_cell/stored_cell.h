@@ -57,7 +57,8 @@ class StoredCell {
   std::vector<Made> made_;
 };
 
-/// The options of the entry of a stored cell: those of the cell, and the owner of the entry, so that a SPEC keeps it.
+/// The options of the entry of a stored cell: those of the cell, and the owner of the entry, so that a SPEC keeps the
+/// entry alive.
 struct StoredOptions {
   AnyOptions own = {};
   std::shared_ptr<const StoredCell> cell = nullptr;  ///< null in the defaults of the entry

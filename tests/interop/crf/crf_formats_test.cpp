@@ -135,7 +135,7 @@ std::pair<std::vector<Index>, double> best_of(
   }
 }
 
-/// The score by the rules of the dump: attributes with their label, transitions, nothing else.
+/// The score as defined by the dump: attributes with their label, and transitions.
 double crfsuite_score(const Words& words, const std::vector<Index>& y) {
   static const std::vector<double> kSteps = {0, 1.5, 0, 0, 0.25, 0, 0, -2, 0.75};
   double sum = (y.front() == 0 ? 0.6 : 0) + (y.back() == 2 ? 0.9 : 0);

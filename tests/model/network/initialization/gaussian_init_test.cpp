@@ -47,7 +47,7 @@ struct Moments {
   double count = 0, m[2] = {}, c[2][2] = {};  // NOLINT: the plane
 };
 
-/// Of all places of a label; the covariance has the prior of loss/hmm/vector_hmm.h.
+/// Returns the moments of all places of a label; the covariance has the prior of loss/hmm/vector_hmm.h.
 Moments moments_of(const ExampleSet& set, Symbol label) {
   Moments found;
   const std::vector<float>& x = set.column("place").values;
