@@ -17,7 +17,7 @@ class ForecastOptions {
 
   /// The same for a model of series (model/forecast/segments/segment_model.h).
   void refuse_with_network(const CommandOptions& options) const;
-  /// What is stated about the table.
+  /// Settings that describe the table.
   const TrainSettings& table() const { return table_; }
 
   struct Output {

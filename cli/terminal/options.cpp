@@ -55,7 +55,7 @@ std::string in_spec(std::string_view name, const std::vector<EntryHelp>& entries
   return found;
 }
 
-/// If a SPEC accepts an option that the command lacks, returns a hint that says where.
+/// If a SPEC accepts an option that the command does not have, returns a hint that names the SPEC.
 std::string where_in_specs(std::string_view name, std::span<const std::string> names) {
   const auto has = [&](const char* option) { return std::ranges::find(names, option) != names.end(); };
   if (has("model") && is_main_size(name)) return "; it is part of a SPEC: --model lstm:128";

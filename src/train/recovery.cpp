@@ -20,8 +20,8 @@ namespace {
 
 /// Below this factor, the learning rate is too small to change anything in the steps until the next failure.
 constexpr double kNoRate = 1e-4;
-/// In units of the loss of the uniform distribution. kDiverged: no useful model is that bad. kNotGood: not a state to
-/// roll back to, unless it is the first one.
+/// In units of the loss of the uniform distribution. kDiverged: above this loss, training has diverged. kNotGood: above
+/// this loss, a state is not used for rollback unless it is the first one.
 constexpr double kDiverged = 100, kNotGood = 2;
 
 template <class T>

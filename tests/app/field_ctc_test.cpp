@@ -23,8 +23,8 @@ using testing::HasSubstr;
 using testing_support::predicted;
 using testing_support::ScratchFolder;
 
-/// Each label is one sound followed by another, each lasting one to three frames, with occasional silence, also in the
-/// middle. The labels of a sequence are stored at its first frames.
+/// Each label is one sound followed by another, each lasting one to three frames, with occasional silence, including in
+/// the middle. The labels of a sequence are stored at its first frames.
 std::string unsegmented_sequences(int count, std::uint64_t seed) {
   Random random(seed, "unsegmented");
   std::string text;

@@ -44,7 +44,7 @@ class Terminal {
   std::thread reader_;
 };
 
-/// Whether a text contains control characters other than line feeds and tabs.
+/// Returns whether a text contains control characters other than line feeds and tabs.
 bool has_controls(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);

@@ -30,7 +30,7 @@ struct Wiring {
   double weight = 1;
 };
 struct Inputs {
-  Signal word, tag, wind;  ///< symbols, symbols of another kind, numbers
+  Signal word, tag, wind;  ///< symbols, symbols of another alphabet, numbers
 };
 
 /// A network with random parameters and one batch of ragged examples with some values missing in every field.

@@ -29,7 +29,7 @@ bool is_number(const std::string& cell) {
   return begin == std::string::npos || (cell[begin] >= '0' && cell[begin] <= '9');
 }
 
-/// Whether each column is right-aligned.
+/// Returns for each column whether it is right-aligned.
 std::vector<bool> sides(const TextTable& table) {
   std::vector<bool> right(table.heading.size());
   for (std::size_t c = 1; c < right.size(); ++c)

@@ -159,8 +159,8 @@ Config comparable(const Config& all, bool resume);
 Config without_defaults_unknown_to(const Config& stored, const Config& here);
 
 /// Validates the settings before data are read, converts SPECs to canonical form, so that equal configurations are
-/// equal as text, and sets defaults that depend on model and optimizer. Throws UsageError, also for a given setting
-/// that does not apply.
+/// equal as text, and sets defaults that depend on model and optimizer. Throws UsageError for invalid settings and for
+/// specified settings that do not apply.
 void make_canonical(TrainSettings& settings, const RunSettings& run, const Given& given);
 
 /// Returns whether the data have fields. REQUIRES resolve_format.

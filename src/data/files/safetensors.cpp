@@ -220,7 +220,7 @@ SafetensorsFile SafetensorsFile::from_bytes(std::string bytes, std::string name,
 
 namespace {
 
-/// Reads the tensor entries of a header; the messages of its errors lack the file name.
+/// Reads the tensor entries of a header; its error messages do not contain the file name.
 class HeaderReader {
  public:
   HeaderReader(const nlohmann::json& header, std::string_view data, Index data_at)

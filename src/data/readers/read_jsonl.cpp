@@ -144,7 +144,7 @@ class JsonlReader {
       else
         read_value(key, value);
     }
-    // Tables of single values have one position per row. If other lines have lists, this line lacks its list.
+    // Tables of single values have one position per row. If other lines have lists, the list of this line is missing.
     if (length_ < 0 && first_without_list_ == 0) first_without_list_ = line_;
     examples_.ends.push_back(examples_.positions() + (length_ < 0 ? 1 : length_));
     examples_.lines.resize(at(examples_.positions()), line_);

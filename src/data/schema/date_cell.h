@@ -41,7 +41,7 @@ struct Moment {
   Index second = 0;                ///< of the day, 0 to 86399, in the zone of the cell
   Index nanosecond = 0;            ///< of the second
   bool has_time = false;           ///< the cell has a time of day
-  std::optional<Index> zone = {};  ///< minutes east of UTC, if stated
+  std::optional<Index> zone = {};  ///< minutes east of UTC, if specified
 
   /// Seconds since 1970-01-01 00:00 UTC; a cell without a zone is taken as UTC.
   Index epoch_seconds() const { return days * 86400 + second - zone.value_or(0) * 60; }

@@ -146,7 +146,7 @@ constexpr std::size_t kMostPlainDigits = 19;  ///< whose integer has 64 bits
 constexpr std::size_t kHalfBytes = 8;
 constexpr std::uint64_t kEachByteOfEight = 0x0101010101010101, kEightZeros = 0x30 * kEachByteOfEight;
 
-/// Whether eight characters are digits.
+/// Returns whether all eight characters are digits.
 bool are_digits(std::uint64_t word) {
   return ((word & (word + 0x06 * kEachByteOfEight)) & 0xF0 * kEachByteOfEight) == kEightZeros;
 }

@@ -8,8 +8,8 @@
 
 namespace unfold {
 
-/// Converts a stack to JSON. Throws UsageError for layers that RTNeural lacks: bidirectional layers, RNN, GRU with
-/// reset_after=False.
+/// Converts a stack to JSON. Throws UsageError for layers that RTNeural does not support: bidirectional layers, RNN,
+/// GRU with reset_after=False.
 std::string rtneural_json(const StackWeights& stack);
 
 }  // namespace unfold

@@ -58,7 +58,7 @@ bool is_sign(std::string_view text) {
   return !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9');
 }
 
-/// Empty if the alphabet lacks a symbol.
+/// Empty if a symbol is not in the alphabet.
 std::vector<Symbol> spell(const std::string& word, const Alphabet& alphabet) {
   std::vector<Symbol> symbols;
   for (Index place = 0; place < static_cast<Index>(word.size());) {

@@ -56,7 +56,7 @@ struct LaneAssignment {
   Index cuts = 0;
 };
 
-/// The sums that the passes accumulate for one group. `steps` lacks the factor a(i,j).
+/// The sums that the passes accumulate for one group. `steps` does not include the factor a(i,j).
 struct HmmSums {
   Buffer<double> initial, steps, symbols;  ///< [width], [N x width], [V x width]
   double log_likelihood = 0;

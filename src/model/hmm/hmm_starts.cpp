@@ -104,7 +104,7 @@ Split spread_stretches(const Split& part, Index symbols) {
   const Index count = std::max<Index>(1, symbols / kStretch);
   Split result{.name = part.name, .pieces = {}};
   Index before = 0;  // symbols of the preceding pieces
-  Index next = 0;    // number of the next stretch
+  Index next = 0;    // number of the next segment
   for (const Piece& piece : part.pieces) {
     // A segment that is longer than its piece continues in the next one.
     const Index end = before + piece.range.size();

@@ -12,8 +12,8 @@ namespace unfold {
 
 class StoredCell;
 
-/// Parses the SPEC of a model with a stored cell, as parse_model_spec. Throws UsageError, also for the SPEC of another
-/// cell.
+/// Parses the SPEC of a model with a stored cell, as parse_model_spec. Throws UsageError if the SPEC is invalid or
+/// names another cell.
 ModelSpec parse_stored_spec(std::string_view text, std::shared_ptr<const StoredCell> cell);
 
 /// Adds the circuits to the card of a model. If one contains an operator of the program, only adds the reason why it

@@ -237,7 +237,7 @@ void HeadMetric<T>::softmax_variances(const Tile& tile) const {
   const Index rows = tile.signal.rows, n = units_;
   for (Index r = 0; r < rows; ++r) tile.signal(r, tile.targets.symbols[r]) += 1;  // restores pi
   const Matrix<const T> weights{weights_by_output_.data(), outputs_, n, n};
-  const Matrix<T> means = tile.seeds;  // mean of w: the seeds of the other pass lack the target's weight
+  const Matrix<T> means = tile.seeds;  // mean of w: the seeds of the other pass do not include the target's weight
   for (Index r = 0; r < rows; ++r)
     for (Index i = 0; i < n; ++i) means(r, i) += weights(tile.targets.symbols[r], i);
   column_variances<T>(tile.signal, weights, means, means);

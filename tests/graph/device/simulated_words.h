@@ -426,7 +426,7 @@ inline uint4 philox(u64 seed, u64 stream, u64 n) {
   return c;
 }
 
-// Functions of CUDA that the C library lacks.
+// CUDA functions that are not in the C library.
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 template <class T>

@@ -186,7 +186,7 @@ TEST(Bits, grid_and_tree_bits_are_the_same_alone_and_in_a_batch) {
 }
 
 /// Windows of one to five steps with the state carried forward and its adjoint carried back. The gradient has the bits
-/// of the whole if the plan guarantees it (recomputable); a delayed link outside a loop adds in another order.
+/// of the whole if the plan guarantees it (recomputable); a delayed link outside a loop adds in a different order.
 void expect_windows_equal_whole(const Circuit& c, bool look_back) {
   const Index total = 14, begins[] = {0, 1, 3, 4, 9, 14};
   test::Runner<float> whole(c);

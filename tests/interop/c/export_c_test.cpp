@@ -106,7 +106,7 @@ std::string expected_bytes(const SymbolModel& model, const std::vector<Symbol>& 
   return bytes;
 }
 
-/// Whether code compiled for these instruction sets can run on this processor.
+/// Returns whether code compiled for these instruction sets can run on this processor.
 bool has_vectors_of_32_bytes() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;

@@ -84,7 +84,7 @@ TEST(TimeIndex, NumbersHaveAStep) {
   EXPECT_FALSE(TimeIndex::of_numbers(std::vector<double>{0, 1, 2.5, 3}).has_value());
 }
 
-/// The labels behind the last one, written like the others.
+/// Returns the labels that follow the last one, in the same format.
 Texts continued(const Texts& texts, DateFormat format, Index count = 2) {
   std::vector<Moment> moments;
   for (const std::string& text : texts)

@@ -196,11 +196,11 @@ class Circuit {
   /// have no boundary, and `each_child`).
   Signal link(Index size, Delay delay = {}, bool trained_initial = false);
   /// While the returned object exists, links are reversed: previous becomes next, left becomes right, up becomes down.
-  /// A cell added meanwhile reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }
+  /// A cell added in its lifetime reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }
   class Reversal;
   [[nodiscard]] Reversal reversed();
   /// While the returned object exists, links in grids are mirrored along rows (left becomes right), along columns (up
-  /// becomes down), or both: a cell added meanwhile reads its grid from another corner.
+  /// becomes down), or both: a cell added in its lifetime reads its grid from another corner.
   class Mirror;
   [[nodiscard]] Mirror mirrored(bool rows, bool columns);
   void feed(Signal link, Signal source);
