@@ -1,5 +1,5 @@
-/// What training does if only the data are named: mixtures, the choice of a density model, lists of lines, small sets
-/// and notes on the budget.
+/// What training does if only the data is specified: mixtures, the choice of a density model, lists of lines, small
+/// data sets and notes on the budget.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Training, evaluation and tables of a model whose loss aligns labels without given positions (CTC).
+/// Training, evaluation and tables of a model whose loss aligns labels that have no given positions (CTC).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

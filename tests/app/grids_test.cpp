@@ -59,7 +59,7 @@ class GridsTest : public ::testing::Test {
     EXPECT_EQ(figures.heads.size(), 1U);
     return {figures.heads[0].measures.begin(), figures.heads[0].measures.end()};
   }
-  /// Images with one bright pixel, in a folder named after the side that the pixel is on.
+  /// Images with one bright pixel, in a folder named after the side of the pixel.
   std::string sides(const std::string& name, std::uint64_t seed) const {
     Random random(seed, "sides");
     for (const char* side : {"left", "right"}) {

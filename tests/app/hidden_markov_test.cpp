@@ -126,7 +126,8 @@ TEST_F(HiddenMarkov, meaningless_options_are_rejected) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(texts, "gaussian-hmm:2", 1); }), "supports only numbers"));
 }
 
-/// The input at the first position determines the label, so only a memory, here the states, can carry it to the end.
+/// The input at the first position determines the label, so only a model with memory, here the states, can carry it to
+/// the end.
 TEST_F(HiddenMarkov, states_over_a_network_learn_one_label_per_sequence) {
   std::string text;
   for (int i = 0; i < 60; ++i) {

@@ -20,7 +20,7 @@ using testing_support::contains;
 using testing_support::message_of;
 using testing_support::ScratchFolder;
 
-/// JSON lines of noisy waves. The label is the frequency, and so is the number.
+/// JSON lines of noisy waves. Both the label and the number are the frequency.
 std::string wave_lines(Index count, std::uint64_t seed) {
   Random random(seed, "labeled waves");
   std::string text;

@@ -105,7 +105,7 @@ TEST_F(LogTest, utf_16_is_rejected_with_a_remedy) {
   LogScorer scorer(*model);
   EXPECT_TRUE(contains(message_of<DataError>([&] { scorer.score(as_utf16("session closed")); }), "iconv"));
   EXPECT_THROW(log_shapes(*log_card(*model), {Input::from_bytes("x", as_utf16("session"))}), DataError);
-  LogScorer cut_off(*model);  // zeros left by a disk are not UTF-16
+  LogScorer cut_off(*model);  // zero bytes after a crash are not UTF-16
   EXPECT_GT(cut_off.score(std::string(40, '\0') + "session closed").nats, 0);
 }
 
@@ -141,7 +141,7 @@ TEST_F(LogTest, unknown_word_has_the_escape_probability_shared_by_all_words) {
   EXPECT_NEAR(unknown.token_nats, -std::log(p), 1e-4);
 }
 
-/// The formula of log_anomaly_score.h, in probabilities and from scratch for every line.
+/// The formula of log_anomaly_score.h in probabilities, computed from scratch for every line.
 class SlowScorer {
  public:
   SlowScorer(double lines, double shapes) : lines_(lines), shapes_(shapes) {}

@@ -1,4 +1,4 @@
-/// Piano rolls as text, MIDI files and pictures, read back by an independent parser.
+/// Piano rolls as text, MIDI files and images, read back by an independent parser.
 
 #include "app/predict/piano_roll.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 const Roll kRoll = {{60, 64}, {60}, {}, {21, 108}, {21}};
 
-/// Reads a MIDI file of format 0: the notes that sound in each step of `ticks`.
+/// Reads a MIDI file of format 0: the notes that sound during each step of `ticks`.
 class MidiReader {
  public:
   explicit MidiReader(const std::string& bytes) : bytes_(bytes) {
@@ -84,7 +84,7 @@ TEST(Roll, midi_file_round_trips) {
   unsigned microseconds = 0;
   EXPECT_EQ(MidiReader(roll_midi(kRoll, 250)).read(microseconds), kRoll);
   EXPECT_EQ(microseconds, 250'000U);
-  Roll silent(200);  // a time of more than two bytes
+  Roll silent(200);  // a time that takes more than two bytes
   silent.push_back({33});
   EXPECT_EQ(MidiReader(roll_midi(silent, 16'000)).read(microseconds), silent);
   EXPECT_EQ(MidiReader(roll_midi({}, 1)).read(microseconds), Roll{});

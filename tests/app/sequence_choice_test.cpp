@@ -86,7 +86,7 @@ TEST(SequenceChoice, default_training_uses_whole_sequences) {
   EXPECT_FALSE(chosen == windows);
 }
 
-/// A forecast reads windows of its series, except for optimizers that compare losses of the whole series.
+/// A forecast reads windows of its series, except with optimizers that compare losses of the whole series.
 TEST(SequenceChoice, series_default_depends_on_the_optimizer) {
   const ScratchFolder folder;
   std::string rows = "value\n";

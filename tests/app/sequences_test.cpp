@@ -134,7 +134,7 @@ TEST_F(SequencesTest, selection_criterion_can_be_set) {
               HasSubstr("nats, labels or sequences"));
   EXPECT_THAT(message_of<UsageError>([&] { trained("risk", pairs_, "gru:8", 3, with("labels", "risk")); }),
               HasSubstr("the best model is chosen by the loss"));
-  // If no default makes sense there is none, and the error names the setting that the user gave.
+  // If no default makes sense, there is none, and the error names the setting that the user specified.
   EXPECT_THAT(message_of<UsageError>([&] { trained("esn", pairs_, "esn:8", 3); }), HasSubstr("readout=trained"));
   EXPECT_THAT(message_of<UsageError>([&] { trained("ridge", pairs_, "esn:8", 3, with("labels")); }),
               HasSubstr("--best-by needs validation"));
@@ -273,7 +273,7 @@ TEST_F(SequencesTest, resumed_run_is_byte_identical_to_uninterrupted_run) {
   }
 }
 
-/// Sequences of vectors whose mood determines both their location and their number.
+/// Sequences of vectors whose class determines both their mean and their length.
 std::string moods(Index count) {
   Random random(1, "moods");
   std::string text;
@@ -319,7 +319,8 @@ TEST_F(NumbersTest, number_sequences_are_sampled_with_their_conditions_and_ends)
       Index fitting = 0, ended = 0, as_long = 0;
       for (const SampledNumbers& sequence : drawn(model, mood, 60)) {
         ended += sequence.ended ? 1 : 0;
-        if (sequence.values.size() != 2 * usual) continue;  // p(T) does not depend on the mood, so unseen lengths occur
+        if (sequence.values.size() != 2 * usual)
+          continue;  // p(T) does not depend on the class, so unseen lengths occur
         ++as_long;
         fitting += sequence.values[0] * (mood == "up" ? 1 : -1) > 1 ? 1 : 0;
       }
@@ -362,7 +363,7 @@ TEST_F(NumbersTest, sampled_numbers_match_predicted_quantiles) {
   };
   const double low = column("frames.q10.1"), high = column("frames.q90.1");
   const std::string mood = contains(moods(1), "up") ? "up" : "down";
-  // The prediction reads the length, too, so only samples of the length of the example are compared.
+  // The prediction reads the length, too, so only samples with the length of the example are compared.
   const std::size_t values = mood == "up" ? 4 : 8;
   Index all = 0, below = 0, above = 0;
   for (const SampledNumbers& sequence : drawn(model, mood, 4000)) {

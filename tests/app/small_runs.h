@@ -1,5 +1,5 @@
 #pragma once
-/// Short trainings on tiny data, and the output of predict.
+/// Short training runs on tiny data, and the output of predict.
 
 #include <functional>
 #include <string>

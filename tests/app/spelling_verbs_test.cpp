@@ -1,4 +1,4 @@
-/// Words read by their spelling (--read word,word.chars), from training to tables.
+/// Words read character by character (--read word,word.chars), from training to tables.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-/// `train` on a device compared with `train` on the host: text, data with fields, tasks, and runs that change devices.
+/// `train` on a device compared with `train` on the host: text, data with fields, tasks, and runs that move between
+/// devices.
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-/// Training, evaluation, scores and samples as functions, on a tiny text.
+/// Training, evaluation, scoring and sampling as functions, on a tiny text.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Baselines beside the results of train, eval and report.
+// Baselines next to the results of train, eval and report.
 #include "tests/cli/fixture.h"
 
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ TEST_F(BaselinesTest, NumbersAreComparedWithTheirMeanAndTheLastValue) {
   ASSERT_EQ(measured.code, 0) << measured.err;
   const nlohmann::json result = only_object(measured.out);
   EXPECT_NEAR(baseline(result, "mean")["value"].get<double>(), 1, 1e-5);
-  // The first value has no last one and is predicted by the mean.
+  // The first value has no predecessor and is predicted by the mean.
   EXPECT_NEAR(baseline(result, "persistence")["value"].get<double>(), (4 * 4.0 + 1) / 5, 1e-5);
 }
 

@@ -1,4 +1,4 @@
-// Distributions of vectors through the command: rows of tables, and frames of music given the preceding ones.
+// Distributions of vectors on the command line: rows of tables, and frames of music given the preceding ones.
 #include "tests/cli/fields.h"
 
 namespace unfold::test {

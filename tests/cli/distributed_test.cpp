@@ -1,4 +1,4 @@
-/// Planning of training in several processes: the cost model by hand, and the command.
+/// Planning of training in several processes: the cost model, compared with costs computed by hand, and the command.
 
 #include "app/bench/distributed.h"
 

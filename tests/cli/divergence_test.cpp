@@ -1,5 +1,5 @@
-// Results worse than a constant prediction give a warning; results far worse than that and than the initial network
-// give exit code 5.
+// Results worse than a constant prediction cause a warning; results far worse than that and than the initial network
+// cause exit code 5.
 #include <filesystem>
 
 #include "tests/cli/fields.h"

@@ -26,7 +26,7 @@ inline std::string labelled_lines(int lines) {
   return text;
 }
 
-/// A sine, one number per line under a column name, or after the hour of the day.
+/// A sine wave, one number per line below a column name, or after the hour of the day.
 inline std::string wave(int rows, bool with_hour = false) {
   std::string text = with_hour ? "hour,load\n" : "value\n";
   for (int i = 0; i < rows; ++i)
@@ -83,7 +83,7 @@ class FieldsTest : public CommandTest {
     EXPECT_EQ(finished.code, 0) << finished.err;
     return finished.out;
   }
-  /// The JSON object that eval writes, without the baselines beside the metrics.
+  /// The JSON object that eval writes, without the baselines next to the metrics.
   static nlohmann::json metrics_of(const Arguments& arguments) {
     nlohmann::json result = only_object(output_of(arguments));
     result.erase("baselines");

@@ -1,4 +1,4 @@
-// Data with fields through the command: training, evaluation and prediction for every format.
+// Data with fields on the command line: training, evaluation and prediction for every format.
 #include "tests/cli/fields.h"
 
 #include <filesystem>
@@ -342,7 +342,7 @@ TEST_F(FieldsTest, people_see_the_most_frequent_mistakes) {
   EXPECT_THAT(only_object(output_of({"eval", run_, file, "--json"}))["heads"]["3"].dump(), Not(HasSubstr("mistakes")));
 }
 
-/// A fault in a file, and the expected message.
+/// An error in a file, and the expected message.
 struct BadFile {
   const char* name;
   std::string bytes, verb, message;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr long kMostKilobytes = 64'000;
 
-/// Returns an archive with this header and one block that claims this many bytes and symbols.
+/// Returns an archive with this header and one block whose header claims this many bytes and symbols.
 std::string archive(const ContainerHeader& header, Index bytes, Index symbols) {
   std::string out;
   ContainerWriter writer([&](std::string_view piece) { out += piece; }, header);

@@ -39,7 +39,7 @@ class HardeningTest : public CommandTest {
         names.push_back(entry.path().filename().string());
     return names;
   }
-  /// Sends a signal once the command waits, and expects a quick end with code 130.
+  /// Sends a signal once the command is waiting, and expects it to exit quickly with code 130.
   void expect_quick_end(Process& process, int signal) const {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     ASSERT_TRUE(process.running()) << process.finish().err;

@@ -1,4 +1,4 @@
-// Labeled lines, completions, states and ARPA files, through the command.
+// Labeled lines, completions, states and ARPA files on the command line.
 #include "tests/cli/fixture.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Logs that are scored in several runs with --state: every line has one score, whatever happens between and during the
-// runs.
+// Logs that are scored in several runs with --state: every line is scored exactly once, regardless of what happens
+// between and during the runs.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace unfold::test {
 namespace {
 
-/// A log as a service writes it and logrotate rotates it. `all` contains everything that was written.
+/// A log that a service writes and logrotate rotates. `all` contains everything that was written.
 class GrowingLog {
  public:
   explicit GrowingLog(std::string path) : path_(std::move(path)) {}
@@ -79,7 +79,7 @@ class LogStateTest : public CommandTest {
     EXPECT_EQ(finished.code, 0) << finished.err;
     return finished;
   }
-  /// The rows of one run over everything.
+  /// The rows of a single run over the whole log.
   std::string uninterrupted(const std::string& all) const {
     const std::string whole = folder_ / "whole.txt";
     write_bytes(whole, all);
@@ -98,7 +98,7 @@ TEST_F(LogStateTest, any_rotation_and_kill_scores_every_line_once) {
     const auto draw = [&](int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); };
     GrowingLog log(log_);
     log.append_lines(seed % 2 == 0 ? 40 : 0, false);
-    score();  // what was rotated before the first run is not read
+    score();  // files that were rotated before the first run are not read
     for (int step = 0; step < 24; ++step) {
       switch (draw(6)) {
         case 0:
@@ -124,7 +124,7 @@ TEST_F(LogStateTest, any_rotation_and_kill_scores_every_line_once) {
   }
 }
 
-/// The state is older than the rows, as after a crash between the two.
+/// The state is older than the rows, as after a crash between writing the rows and the state.
 TEST_F(LogStateTest, rows_that_were_not_recorded_are_not_repeated) {
   GrowingLog log(log_);
   log.append_lines(50, false);
@@ -168,7 +168,7 @@ TEST_F(LogStateTest, incomplete_line_is_left_for_the_next_run) {
   std::ofstream(log_, std::ios::app) << " a from 10.0.0.1 accepted\n";
   EXPECT_THAT(score().err, Not(HasSubstr("no line end")));
   EXPECT_THAT(read_bytes(out_), HasSubstr("\tsshd[1]: user a from 10.0.0.1 accepted\n"));
-  // Without a state, and from a pipe, there is no next run.
+  // Without a state, or from a pipe, no later run continues this one.
   write_bytes(folder_ / "half.log", "kernel: nothing new\nsshd[1]: user");
   EXPECT_THAT(unfold_command({"score", run_, folder_ / "half.log", "--text"}).out, HasSubstr("\tsshd[1]: user\n"));
   EXPECT_THAT(

@@ -1,4 +1,4 @@
-// Logs through the command: streamed rows, the most anomalous lines, labels.
+// Logs on the command line: streamed rows, the most anomalous lines, labels.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -160,7 +160,7 @@ TEST_F(LogCommandTest, metrics_count_alarms_by_kind) {
   expect_failure({"score", run_, log_, "--metrics", metrics}, 2, "--metrics requires --false-alarms");
 }
 
-/// Sessions of four events; in every twentieth one, two are exchanged.
+/// Sessions of four events; in every twentieth session, two events are swapped.
 class SessionCommandTest : public CommandTest {
  protected:
   static constexpr int kSessions = 200;
@@ -171,7 +171,7 @@ class SessionCommandTest : public CommandTest {
       text += "blk_" + std::to_string(i) + ",5 9 " + (i % 3 == 0 ? "9 " : "") + "7 4\n";
     return text;
   }
-  /// Four lines for each session, of which two sessions are open at a time. `odd`: the session without its last line.
+  /// Four lines for each session; two sessions are open at a time. `odd`: the session without its last line.
   static std::string log(int odd) {
     const char* const steps[] = {"opened", "read", "written", "closed"};
     std::string text;

@@ -6,7 +6,7 @@ namespace {
 
 class MatchTest : public FieldsTest {
  protected:
-  /// Lines of a few words, an n-gram model of them.
+  /// Lines of a few words, and an n-gram model fitted to them.
   void fit(const std::string& model, const Arguments& more = {}) const {
     std::string text;
     for (int i = 0; i < 80; ++i)

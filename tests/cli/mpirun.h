@@ -47,7 +47,7 @@ class ProcessesTest : public CommandTest {
     write_bytes(text_, small_text(6000));
   }
 
-  /// Returns the environment of a program that starts `unfold arguments...` in `count` processes.
+  /// Returns the environment for a program that starts `unfold arguments...` in `count` processes.
   static Surroundings started_in(int count) {
     Surroundings result = quiet_mpi();
     result.before = {UNFOLD_MPIEXEC, "-n", std::to_string(count)};
@@ -57,7 +57,7 @@ class ProcessesTest : public CommandTest {
     return count == 1 ? unfold_command(arguments) : unfold_command(arguments, started_in(count));
   }
 
-  /// Returns the model file of a training in `count` processes in a separate folder.
+  /// Returns the model file of a training run in `count` processes in a separate folder.
   std::string model_of(int count, const std::string& name, const Arguments& arguments) const {
     const std::string out = folder_ / (name + "-" + std::to_string(count));
     const Finished finished = mpirun(count, arguments + Arguments{"--out", out, "--overwrite"});

@@ -21,7 +21,7 @@ class OwnInputs : public FieldsTest {
     expect_failure(arguments, 2, message);
     EXPECT_EQ(read_bytes(file), before) << arguments.front();
   }
-  /// The same if `option` names a file that the preceding arguments read.
+  /// The same, but `option` names a file that the preceding arguments read.
   static void expect_read(const std::string& file, const Arguments& arguments, const std::string& option) {
     expect_kept(file, arguments + Arguments{option, file}, option + " " + file + " is also an input");
   }

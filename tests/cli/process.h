@@ -16,14 +16,15 @@ struct Finished {
 };
 
 struct Surroundings {
-  std::vector<std::string> before = {};                 ///< a command, by full path, that starts this one
-  std::map<std::string, std::string> environment = {};  ///< added to ours, without our UNFOLD_* variables
-  std::string folder = {};                              ///< working directory; empty: ours
-  std::string input = {};                               ///< standard input
-  std::string input_path = {};                          ///< file for standard input (a pipe with a writer)
-  std::string output = {};                              ///< file for standard output (a device)
-  long file_size_limit = -1;                            ///< maximum file size in bytes (RLIMIT_FSIZE)
-  bool no_threads = false;                              ///< thread creation fails: stacks exceed all memory
+  std::vector<std::string> before = {};  ///< a command, by full path, that starts this one
+  std::map<std::string, std::string> environment =
+      {};                       ///< added to the environment of the test, without its UNFOLD_* variables
+  std::string folder = {};      ///< working directory; empty: ours
+  std::string input = {};       ///< standard input
+  std::string input_path = {};  ///< file for standard input (a pipe with a writer)
+  std::string output = {};      ///< file for standard output (a device)
+  long file_size_limit = -1;    ///< maximum file size in bytes (RLIMIT_FSIZE)
+  bool no_threads = false;      ///< thread creation fails: the stacks exceed the available memory
 };
 
 /// A running command. Its outputs go to unnamed files, so it never blocks.
@@ -37,7 +38,8 @@ class Process {
   void signal(int number) const;
   pid_t id() const { return pid_; }
   bool running();
-  /// Waits for the end; kills after `seconds`. The default is large because two threads on a busy machine are slow.
+  /// Waits until the process ends; kills it after `seconds`. The default is large because two threads on a busy machine
+  /// are slow.
   Finished finish(double seconds = 300);
 
  private:

@@ -1,6 +1,6 @@
 /// `mpirun -n K unfold train --shards S`: the same model bytes for every K. Invalid requests fail in all processes with
-/// one message. A killed process ends the others, and the run can be resumed with a different number of processes.
-/// Skipped if the build has no MPI.
+/// one message. If a process is killed, the others exit, and the run can be resumed with a different number of
+/// processes. Skipped if the build has no MPI.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -113,7 +113,8 @@ TEST_F(ProcessesTest, killed_process_ends_the_others_and_the_run_resumes_with_an
     Process process(killed == 0 ? cut : resumed, started_in(count));
     std::this_thread::sleep_for(std::chrono::milliseconds(moment));
     std::vector<pid_t> children = children_of(process.id());
-    while (children.size() < static_cast<std::size_t>(count) && process.running()) {  // mpirun has not yet started all
+    while (children.size() < static_cast<std::size_t>(count) &&
+           process.running()) {  // mpirun has not yet started all processes
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       children = children_of(process.id());
     }

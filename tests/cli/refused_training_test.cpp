@@ -5,7 +5,7 @@
 namespace unfold::test {
 namespace {
 
-/// A rejected training leaves everything unchanged.
+/// A rejected training run leaves everything unchanged.
 class RefusedTraining : public CommandTest {
  protected:
   static std::vector<std::pair<std::string, std::string>> files_of(const std::string& folder) {

@@ -17,7 +17,7 @@ TEST_F(CommandTest, reproduce_fills_a_table_without_repeating_existing_results) 
   EXPECT_THAT(first.out, HasSubstr("tanh RNN, Adam"));
   EXPECT_THAT(first.out, HasSubstr("LSTM, Adam"));
   EXPECT_THAT(first.out, Not(HasSubstr("SGD")));
-  // Curves need two or more validations, which depends on the clock.
+  // Curves need two or more validations; their number depends on the speed of the machine.
   for (const char* file : {"long-range.md", "long-range.json", "permutation-100.svg"})
     EXPECT_NE(read_bytes(out + "/" + file), "") << file;
   EXPECT_THAT(read_bytes(out + "/long-range.md"), HasSubstr("unfold train --task permutation:100"));

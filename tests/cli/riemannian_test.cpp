@@ -1,4 +1,4 @@
-/// Training of gated networks through the command: restarts, masks, and extreme settings.
+/// Training of gated networks on the command line: restarts, masks, and extreme settings.
 
 #include "tests/cli/fixture.h"
 
@@ -31,7 +31,7 @@ TEST_F(RiemannianCommandTest, restarts_keep_the_best_graph_for_any_number_of_thr
   std::erase(loud, "--quiet");
   const Finished one = unfold_command(loud);
   ASSERT_EQ(one.code, 0) << one.err;
-  // Every candidate reports its validation first; the one with the smallest loss continues.
+  // Every candidate reports its validation first; training continues with the one with the smallest loss.
   double best = 1e9;
   int least = 0;
   for (int k = 1; k <= 3; ++k) {
@@ -85,7 +85,7 @@ TEST_F(RiemannianCommandTest, whole_sequences_are_chosen_automatically_and_repor
   std::erase(plain, "--quiet");
   EXPECT_THAT(unfold_command(plain).err, HasSubstr("therefore reads whole sequences, as with --whole-sequences"));
 
-  // The choice is part of the run: the same command finds its own run, and another window is a conflict.
+  // The choice is part of the run: the same command resumes it, and a different window is a conflict.
   std::erase(plain, "--overwrite");
   expect_failure(plain, 2, "already contains a run");
   expect_failure(plain + Arguments{"--window", "64"}, 2, "whole-sequences is true there and false here");

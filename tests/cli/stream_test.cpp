@@ -50,7 +50,7 @@ class StreamTest : public CommandTest {
     return scored.out;
   }
 
-  /// Reads until `count` lines have arrived; returns the seconds that took.
+  /// Reads until `count` lines have arrived; returns the elapsed seconds.
   double wait_for_lines(std::ptrdiff_t count) {
     const auto start = std::chrono::steady_clock::now();
     std::string buffer(4096, '\0');
@@ -62,8 +62,8 @@ class StreamTest : public CommandTest {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  /// Writes line by line and expects each row within 50 ms, before the next line is written. On a busy machine the
-  /// timing has three attempts; a missing row always fails.
+  /// Writes line by line and expects each row within 50 ms, before the next line is written. The timing has three
+  /// attempts, because the machine may be busy; a missing row always fails.
   void expect_answers_at_once(bool standard_input) {
     ::unlink(in_.c_str());
     ::unlink(out_.c_str());
@@ -89,7 +89,7 @@ class StreamTest : public CommandTest {
     }
     EXPECT_LE(late, 3) << "slowest: " << slowest;
     ::close(writer);
-    if (standard_input) return command.signal(SIGKILL);  // it keeps its own end open and would wait forever
+    if (standard_input) return command.signal(SIGKILL);  // it would keep its own end open and wait forever
     EXPECT_EQ(command.finish().code, 0);
   }
 

@@ -38,7 +38,7 @@ TEST_F(SweepTest, sweep_reports_every_point_in_one_table) {
   EXPECT_THAT(finished.out, HasSubstr("valid/bits_per_symbol; best: rate=0.01;units="));
   const auto values = values_of("s");
   ASSERT_EQ(values.size(), 4u);
-  // Each point is an ordinary training.
+  // Each point is an ordinary training run.
   const Finished alone =
       unfold_command({"train", text_, "--out", run_, "--model", "rnn:5", "--batch", "4", "--window", "8", "--steps",
                       "12", "--optimizer", "adam:rate=0.001", "--seed", "2", "--json"});

@@ -1,4 +1,4 @@
-/// Options of a command that would have no effect: each raises an error that states its purpose.
+/// Options that would have no effect in a command: each raises an error that states its purpose.
 
 #include <fstream>
 

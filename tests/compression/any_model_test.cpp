@@ -1,4 +1,4 @@
-// Coding with every kind of model, end to end: the data are restored, and the size matches the model.
+// Coding with every kind of model, end to end: the data is restored, and the size matches the model.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@
 namespace unfold::test {
 namespace {
 
-/// Returns words of a made-up language, some of them frequent.
+/// Returns words of an artificial language, some of which are frequent.
 std::string babble(std::size_t n) {
   Random random(n, "babble");
   std::string text;
@@ -90,7 +90,7 @@ TEST(AnyModel, trained_model_round_trips_at_its_predicted_size) {
 }
 
 /// Checksums of archives written by earlier builds. A model that does not adapt codes all bytes as one sequence, even
-/// if its data are lines; ppm initializes contexts on their first occurrence.
+/// if its data consists of lines; ppm initializes contexts on their first occurrence.
 TEST(AnyModel, ArchivesOfTrainedModelsKeepTheirBytes) {
   const std::vector<std::pair<std::string, std::uint32_t>> expected = {
       {"ppm:3", 2879249459U},

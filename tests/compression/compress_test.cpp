@@ -102,7 +102,7 @@ TEST(Compress, OptionsOutOfRangeAndEmptyStreamsAreRefused) {
   EXPECT_THROW(pieces.piece({-1, 1}), UsageError);
 }
 
-/// A trained model of words or characters with unknown ones: side stream and all.
+/// A trained model of words or characters, and text with unknown ones, which needs a side stream.
 TEST(Compress, trained_models_of_other_alphabets_restore_the_exact_bytes) {
   const std::string training = "the cat sat on the mat\nthe dog sat\n";
   const std::string bytes = " the  cat sat\r\non a \xFF m\xC3\xA9t\n\n\nthe end";

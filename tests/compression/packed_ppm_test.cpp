@@ -15,7 +15,7 @@ namespace {
 
 constexpr Index kMemory = Index{1} << 22;
 
-/// Words of a growing small vocabulary, so that contexts of all lengths recur.
+/// Words of a small, growing vocabulary, so that contexts of all lengths recur.
 std::vector<Symbol> wordy_text(std::size_t length, Index alphabet, std::uint64_t seed) {
   Random random(seed, "packed ppm test");
   std::vector<Symbol> text;

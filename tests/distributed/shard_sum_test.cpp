@@ -86,7 +86,7 @@ TEST(ShardSum, bfloat16_sums_round_every_node_of_the_tree) {
   }
 }
 
-/// In parts, of which those of the last shard are sent while the rest is computed; and only in slices.
+/// In parts, where those of the last shard are sent while the rest is computed, and in slices only.
 TEST(ShardSum, parts_and_slices_have_the_bits_of_the_tree) {
   constexpr Index kSize = 1000;
   const std::vector<Range> parts = {{512, 1000}, {0, 128}, {128, 512}};

@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// Returns the order of additions, written out.
+/// Returns the order of additions as text.
 std::string written(Range node) {
   if (node.size() == 1) return std::to_string(node.begin);
   const Index middle = middle_of(node);

@@ -5,7 +5,7 @@
 
 using namespace unfold;
 
-/// An archive without the checksums of its records: they are corrected, then it is decompressed within small limits.
+/// An archive without the checksums of its records: they are added, and then it is decompressed within small limits.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::string archive = archive_of(as_text(data, size));
   std::string_view left = archive;

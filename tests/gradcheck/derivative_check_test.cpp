@@ -15,7 +15,7 @@ namespace {
 
 using Fault = std::function<void(std::vector<double>&, const Passes&)>;
 
-/// Passes with a fault in one of them.
+/// Passes, one of which has a planted fault.
 class FaultyPasses final : public Passes {
  public:
   using Passes::Passes;

@@ -1,5 +1,5 @@
-/// Import and export of PyTorch and Keras layers, checked against their documentation: a slow step of each cell that
-/// uses the names and the order of the state dict.
+/// Import and export of PyTorch and Keras layers, checked against their documentation: a simple implementation of each
+/// cell that uses the names and the order of the state dict.
 
 #include <gtest/gtest.h>
 

@@ -26,7 +26,7 @@ std::map<std::vector<Symbol>, double> shares_of_all_labels(Index length, Index n
   return found;
 }
 
-/// Returns the total over all rows of a batch.
+/// Returns the sum over all rows of a batch.
 template <class T>
 double nats_of_all(const Loss<T>& loss, const Observed<T>& observed, Index rows) {
   Team team(1);

@@ -1,4 +1,4 @@
-/// The loss of numbers in any order: the weight of a row in value, gradient and curvature.
+/// The loss of numbers in any order: the weight of a row in the value, gradient and curvature.
 
 #include <gtest/gtest.h>
 

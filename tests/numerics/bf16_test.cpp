@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// Before the unit is first queried.
+/// Must be called before the unit is first queried.
 const bool kEmulated = [] {
   if (!processor_has_bf16()) setenv("UNFOLD_BF16", "emulate", 1);
   return true;

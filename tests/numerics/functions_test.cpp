@@ -82,7 +82,7 @@ void expect_within_bounds(const std::vector<T>& x, double& largest, const Functi
 }
 
 TEST(Functions, float_functions_stay_within_bounds_over_all_bit_patterns) {
-  // Every 1009th pattern: 1009 is prime, so all mantissas and exponents are covered.
+  // Every 1009th pattern: 1009 is prime, so mantissas and exponents of all kinds are covered.
   std::vector<float> x;
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 1009) {
     x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));

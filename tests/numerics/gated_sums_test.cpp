@@ -50,7 +50,7 @@ TEST(GatedSums, gated_sums_have_the_documented_order_on_every_instruction_set) {
       Case c(seed);
       std::array<float, kRows> sums{};
       const auto rows = c.rows();
-      for (Index count = 1; count <= kRows; ++count) {  // every number of rows, not only multiples of four
+      for (Index count = 1; count <= kRows; ++count) {  // any number of rows, not only multiples of four
         sums.fill(0);
         gated_sums(c.x.data(), kInputs, rows.data(), count, sums.data());
         for (Index r = 0; r < count; ++r) EXPECT_EQ(sums[at(r)], plain_sum(c.x, c.weights[at(r)])) << level;

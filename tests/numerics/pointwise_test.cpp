@@ -129,7 +129,7 @@ Field<T> field(Index rows, Index cols, Index stride, Random& random, bool positi
   return f;
 }
 
-/// The stored y of partials that read it must be a value of the map for the reference to be comparable.
+/// Partial derivatives that read the stored y need a y that is a value of the map, as in the reference.
 template <class T>
 T plausible_output(Map map, T x) {
   return static_cast<T>(map_value(map, x, x, kConstant));

@@ -46,7 +46,7 @@ class Sample {
   }
   Matrix<T> view() { return {data_.data(), rows_, cols_, stride_}; }
   Matrix<const T> view() const { return {data_.data(), rows_, cols_, stride_}; }
-  /// Every element, gaps included, bit for bit.
+  /// Compares every element, including gaps, bit for bit.
   bool operator==(const Sample& other) const {
     return data_.size() == other.data_.size() &&
            (data_.empty() || std::memcmp(data_.data(), other.data_.data(), sizeof(T) * data_.size()) == 0);
@@ -174,7 +174,7 @@ TYPED_TEST(Product, product_without_inputs_is_the_initial_value) {
   this->expect_exact(0, 4, 39, 1, Start::zero);
 }
 
-/// Twice, since every other call goes through the strips backwards.
+/// Twice, since every other call processes the strips in reverse order.
 TYPED_TEST(Product, single_row_product_has_the_bits_of_lookups_and_multiply) {
   using T = TypeParam;
   Numbers numbers;

@@ -266,7 +266,7 @@ class ByDefinition {
     }
   }
 
-  /// Solves the quasi-diagonal system of one output as the full system without the cross terms of units.
+  /// Solves the quasi-diagonal system of one output: the full system without the cross terms between units.
   void solve_output(const Node& output, std::size_t x, const Dense& activities, const Dense& slopes,
                     const Dense& fishers, double damping) {
     damping += std::numeric_limits<double>::epsilon();
@@ -359,10 +359,11 @@ class ByDefinition {
   bool outer_;
   double damping_;
   Numbers adjoints_, moduli_;
-  std::map<Index, std::vector<std::pair<Index, double>>> inputs_;  // of a node: the partials by its parameters
+  std::map<Index, std::vector<std::pair<Index, double>>>
+      inputs_;  // of a node: the partial derivatives with respect to its parameters
 };
 
-/// Computes the same with the passes under test.
+/// Computes the same results with the passes under test.
 MetricPass pass_over(HeadTask& task, bool outer, bool full, double damping) {
   return metric_pass(task.net, task.crew, task.window, task.values, task.before, outer, full, damping);
 }

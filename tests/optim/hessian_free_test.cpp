@@ -143,7 +143,7 @@ TEST(HessianFree, checked_iterations_solve_the_damped_system_where_lambda_stays)
   const Vector start = flat(bowl);
   const double before = bowl.true_loss();
   const double lambda = 3;
-  // Half of what q predicts: the loss of a bowl with the damped curvature, flattened.
+  // Half of what q predicts: the loss of a quadratic with the damped curvature, flattened.
   bowl.lie = [&](double) {
     double q = 0;
     for (std::size_t i = 0; i < start.size(); ++i) {
@@ -270,7 +270,7 @@ TEST(HessianFree, iterates_worse_than_the_start_are_skipped) {
   const StepReport report = optimizer->step(bowl, {}, 1);
   EXPECT_EQ(report.curvature->kept, 4);
   EXPECT_EQ(report.curvature->length, 1);
-  EXPECT_LT(report.curvature->ratio, 0);  // that of the last iterate, although the one taken is good
+  EXPECT_LT(report.curvature->ratio, 0);  // that of the last iterate, although the selected one is good
 }
 
 /// Trial points appear worse than the start until the damping has increased three times: no step until then.

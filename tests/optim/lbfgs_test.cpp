@@ -166,7 +166,7 @@ TEST(Lbfgs, full_batch_evaluates_no_point_twice) {
     optimizer->attach(landscape);
     for (int step = 0; step < 20; ++step) optimizer->step(landscape, {.step = step}, 1);
     const auto twice = std::ranges::count_if(visits, [](const auto& visit) { return visit.second > 1; });
-    EXPECT_EQ(twice, same ? 0 : 19);  // if batches differ, each start is a new evaluation
+    EXPECT_EQ(twice, same ? 0 : 19);  // if batches differ, each starting point is evaluated again
     // Parameters that were changed from outside are evaluated again.
     landscape.parameters().flat()[0] += 0.125;
     const Point moved(landscape.parameters().flat().begin(), landscape.parameters().flat().end());
@@ -190,7 +190,7 @@ TEST(Lbfgs, converged_optimizer_stops_moving) {
 
 TEST(Lbfgs, failed_line_search_keeps_the_parameters) {
   Team team(1);
-  const auto lies = [](std::span<const double> p, std::span<double> g) {  // uphill on every side of the start
+  const auto lies = [](std::span<const double> p, std::span<double> g) {  // uphill in every direction from the start
     g[0] = 1;
     return p[0] == 0.5 ? 1.0 : 2.0;
   };

@@ -1,4 +1,4 @@
-/// Optimizers, directions and passes over batches reject calls out of order and vectors of the wrong length.
+/// Optimizers, directions and passes over batches reject calls in the wrong order and vectors of the wrong length.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Path-normalized directions: they follow their definition, are invariant to the scaling of units, and resume.
+/// Path-normalized directions: they follow their definition, are invariant to the scaling of units, and can be resumed.
 
 #include <gtest/gtest.h>
 
@@ -233,7 +233,7 @@ TEST(PathDirection, path_direction_divides_the_gradient_by_the_metric) {
       EXPECT_NEAR(net.parameters.flat()[i], before[i] - 0.5 * step[i], 1e-12) << i;
       still += kappa[i] == 0;
     }
-    EXPECT_EQ(still, 2 * ReluNetwork<double>::kUnits);  // weights on no path stay unchanged
+    EXPECT_EQ(still, 2 * ReluNetwork<double>::kUnits);  // weights that are on no path stay unchanged
   }
 }
 

@@ -17,7 +17,7 @@ namespace unfold::reference {
 using Vector = std::vector<double>;
 constexpr Index kAlphabet = 3;
 
-/// A network over kAlphabet symbols with random parameters, and one batch of ragged fresh sequences.
+/// A network over kAlphabet symbols with random parameters, and one batch of new sequences of different lengths.
 struct WindowProblem final : Objective<double> {
   using Add = std::function<Signal(Circuit&, Signal)>;
 
@@ -164,7 +164,7 @@ struct BruteForce {
     if (!weights.empty()) weigh(graph, problem, weights, phi);
     gradient.assign(b.begin(), b.begin() + graph.parameters());
     direction.assign(at(graph.parameters()), 0);
-    // The inputs of a unit at a position are the partials with respect to its parameters.
+    // The inputs of a unit at a position are the partial derivatives with respect to its parameters.
     std::map<Index, std::vector<std::pair<Index, double>>> inputs_of;
     for (const auto& edge : graph.edges())
       if (edge.from < graph.parameters()) inputs_of[edge.to].emplace_back(edge.from, edge.partial);

@@ -1,4 +1,4 @@
-/// The pages and the code agree: models and options are named, files and links exist.
+/// The pages and the code agree: all models and options are documented, and files and links exist.
 
 #include <gtest/gtest.h>
 

@@ -23,17 +23,17 @@ struct Box {
   double left, top, right, bottom;
 };
 
-/// One frame of a picture: an svg element with its contents.
+/// One frame of an image: an svg element with its contents.
 struct PictureFrame {
   Box box;
   double font = 12;
   std::vector<std::pair<std::string, Box>> texts;           // with their positions
   std::vector<std::string> series;                          // color and dashes of each
-  std::vector<std::pair<std::string, double>> labels = {};  // colors of colored texts, and where they begin
-  std::vector<std::pair<std::string, double>> ends = {};    // colors of series, and where they end
+  std::vector<std::pair<std::string, double>> labels = {};  // colors of colored texts, and their start positions
+  std::vector<std::pair<std::string, double>> ends = {};    // colors of series, and their end positions
 };
 
-/// Returns the value of an attribute in an element's text; `otherwise` if it is absent.
+/// Returns the value of an attribute in an element's text; `otherwise` if the attribute is absent.
 std::string attribute(const std::string& element, const std::string& name, const std::string& otherwise = "") {
   const std::size_t begin = element.find(" " + name + "=\"");
   if (begin == std::string::npos) return otherwise;
@@ -48,7 +48,7 @@ std::size_t letters(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(plain, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/// Returns the box of a text, using the mean letter width of common fonts.
+/// Returns the bounding box of a text, using the mean letter width of common fonts.
 Box box_of(const std::string& element, const std::string& text, double font) {
   constexpr double kMeanLetter = 0.56, kAbove = 0.8, kBelow = 0.25;
   const double size = number(attribute(element, "font-size", std::to_string(font)));

@@ -1,4 +1,5 @@
-// Built in the copy: creates the loss added by the recipe by its registered name and checks all derivatives.
+// Built in the modified copy of the sources: creates the loss added by the recipe by its registered name and checks all
+// derivatives.
 #include <iostream>
 
 #include "unfold/gradcheck/derivative_check.h"

@@ -1,4 +1,5 @@
-// Built in the copy: uses the operation added by the recipe inside and outside a loop and checks all derivatives.
+// Built in the modified copy of the sources: uses the operation added by the recipe inside and outside a loop and
+// checks all derivatives.
 #include <iostream>
 
 #include "unfold/gradcheck/derivative_check.h"

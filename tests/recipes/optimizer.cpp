@@ -1,4 +1,4 @@
-// Built in the copy: creates the optimizer added by the recipe from a SPEC.
+// Built in the modified copy of the sources: creates the optimizer added by the recipe from a SPEC.
 #include <iostream>
 
 #include "unfold/optim/optimizer.h"

@@ -1,4 +1,4 @@
-// Built in the copy: recognizes and reads the format added by the recipe.
+// Built in the modified copy of the sources: recognizes and reads the format added by the recipe.
 #include <iostream>
 
 #include "data/readers/example_reader.h"

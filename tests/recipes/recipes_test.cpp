@@ -62,7 +62,7 @@ void run(const std::string& command) {
   if (std::system((command + " > output 2>&1").c_str()) != 0) FAIL() << command << "\n" << read_file("output");
 }
 
-/// The copy, outside the build of the tests.
+/// The folder of the copy, outside the build folder of the tests.
 class Recipes : public ::testing::Test {
  protected:
   Recipes() {
@@ -112,7 +112,7 @@ TEST_F(Recipes, recipes_build_with_all_derivatives) {
   build_and_run({"operation", "cell", "loss"}, "unfold::gradcheck");
 }
 
-/// More modules than .ci/run has time for.
+/// Compiles more modules than .ci/run has time for.
 bool is_thorough() { return std::getenv("UNFOLD_THOROUGH") != nullptr; }
 
 TEST_F(Recipes, recipes_of_data_and_optimizers_build) {

@@ -1,4 +1,4 @@
-// Built in the copy: the command with the subcommand added by the recipe.
+// Built in the modified copy of the sources: the command with the subcommand added by the recipe.
 #include "unfold/command.h"
 
 int main(int, char** argv) {

@@ -1,4 +1,4 @@
-// Built in the copy: generates an example of the task added by the recipe.
+// Built in the modified copy of the sources: generates an example of the task added by the recipe.
 #include <iostream>
 
 #include "unfold/data/tasks/task_spec.h"

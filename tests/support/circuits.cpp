@@ -200,7 +200,7 @@ void random_circuit(Circuit& c, Structure::Kind kind, std::uint64_t seed) { Gene
 Tree random_tree(Index nodes, std::uint64_t seed) {
   Random random(seed, "random tree");
   Tree tree{std::vector<std::vector<Index>>(static_cast<std::size_t>(nodes))};
-  // Node numbers are shuffled, so that nothing relies on parents coming first.
+  // Node numbers are shuffled, so that no code can rely on parents before children.
   std::vector<Index> name(static_cast<std::size_t>(nodes));
   for (std::size_t v = 0; v < name.size(); ++v) name[v] = static_cast<Index>(v);
   for (std::size_t v = name.size(); v > 1; --v) std::swap(name[v - 1], name[random.below(v)]);

@@ -12,12 +12,12 @@ namespace unfold::test {
 /// Symbols -> ReLU units with links one and two steps back and a trained initial state -> logits. Positively
 /// homogeneous.
 void small_relu_net(Circuit& c);
-/// An LSTM of two units written out, with symbols as input and logits as output.
+/// An explicit LSTM of two units, with symbols as input and logits as output.
 void small_lstm(Circuit& c);
 
 /// A random circuit: one to three layers, each with or without a loop with delays of one to three steps in one
-/// direction, reading everything before it; affine maps with several terms, every map, slices, shared sources, skip
-/// links, trained initial states, trees and grids.
+/// direction, where each reads all previous ones; affine maps with several terms, every map, slices, shared sources,
+/// skip links, trained initial states, trees and grids.
 void random_circuit(Circuit& c, Structure::Kind kind, std::uint64_t seed);
 /// A ragged batch of one to five chains, grids or trees.
 Structure random_structure(Structure::Kind kind, std::uint64_t seed);

@@ -1,7 +1,7 @@
 #pragma once
-/// All passes of a circuit over a structure as plain vectors, with every choice that must not matter as a parameter.
-/// Inputs, seeds and parameters are functions of (sequence name, position), so the same sequence gets the same numbers
-/// alone, in a batch, and in windows.
+/// All passes of a circuit over a structure as plain vectors, with every choice that must not affect the results as a
+/// parameter. Inputs, seeds and parameters are functions of (sequence name, position), so the same sequence gets the
+/// same numbers alone, in a batch, and in windows.
 
 #include <string>
 #include <vector>

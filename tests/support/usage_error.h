@@ -1,5 +1,5 @@
 #pragma once
-/// Tests of calls that callers must not make: EXPECT_USAGE_ERROR(state.reset(7), "out of range").
+/// Helpers for tests of invalid calls: EXPECT_USAGE_ERROR(state.reset(7), "out of range").
 
 #include <gtest/gtest.h>
 

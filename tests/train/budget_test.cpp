@@ -63,7 +63,7 @@ Timed train_for(double seconds, Index training, Index validation, TrainerOptions
   return timed;
 }
 
-/// Other work on the machine can lengthen single steps and validations: one of three runs must be on time.
+/// Other work on the machine can slow down steps and validations: only one of three runs must be on time.
 void expect_on_time(double seconds, Index training, Index validation, const TrainerOptions& options) {
   double least = 1e9;
   for (int attempt = 0; attempt < 3; ++attempt) {

@@ -1,5 +1,5 @@
-/// The fraction of wrong labels and of sequences that contain one, compared with counts by hand, and as a criterion for
-/// the best model.
+/// The fraction of wrong labels and of sequences that contain one, compared with counts by hand, and used as a
+/// criterion for the best model.
 
 #include "train/label_error.h"
 
@@ -135,7 +135,7 @@ struct Steps : Observer {
 
 class BestByErrorTest : public TrainerTest {
  protected:
-  /// Runs a training that validates every ten steps.
+  /// Runs training that validates every ten steps.
   TrainingResult run(const std::map<Index, double>& errors, Steps& steps, TrainerOptions options) {
     const Data data;
     SentenceNetwork<float> net(*data.specification, false, Data::kPredicts);

@@ -15,7 +15,7 @@ namespace {
 
 using Bf16Network = SmallNetwork<float>;
 
-/// Selects emulation, if the processor has no unit, before the unit is first queried.
+/// Selects emulation if the processor has no bfloat16 unit; must be called before the unit is first queried.
 const bool kUnitChosen = [] {
   if (!processor_has_bf16()) setenv("UNFOLD_BF16", "emulate", 1);
   return true;

@@ -180,7 +180,7 @@ TEST(ChunkFile, iob1_chunks_begin_with_i_after_o_or_another_type) {
 
 TEST(ChunkFile, chunks_end_with_their_sentence) {
   // wanted NP[1-2] | NP[1] VP[2] | O, best NP[1-2] | NP[1] NP[2] | NP[1]. An I after the end of a sentence begins a
-  // chunk, though the label before it had the same type. In the second sentence, the prediction is B B: two chunks.
+  // chunk, though the label before it had the same type. In the second sentence, the prediction B B gives two chunks.
   const LabelMetrics m = measures_of_file("B-NP B-NP\nI-NP I-NP\n\nI-NP I-NP\nB-VP B-NP\n\nO I-NP\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 3, .found = 4, .right = 2}));
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 4.0 / 7);
@@ -198,7 +198,7 @@ TEST(ChunkFile, chunks_of_wrong_type_are_wrong_despite_correct_labels) {
 
 TEST(ChunkFile, iobes_chunks_end_after_e_and_s) {
   // wanted X[1] Y[2-4] Y[5] X[6-7] X[8-9]. best X[1] Y[2-3] Y[4] Y[5] X[6-7] X[8] X[9]: E at 3 and 8 cuts, regardless
-  // of what follows; I at 6 begins a chunk after another type. Right are X[1], Y[5] and X[6-7].
+  // of what follows; I at 6 begins a chunk after another type. X[1], Y[5] and X[6-7] are correct.
   const LabelMetrics m =
       measures_of_file("S-X S-X\nB-Y B-Y\nI-Y E-Y\nE-Y I-Y\nS-Y S-Y\nB-X I-X\nE-X E-X\nB-X E-X\nE-X E-X\n");
   EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 5, .found = 7, .right = 3}));

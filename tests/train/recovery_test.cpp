@@ -1,4 +1,4 @@
-/// A non-finite value returns to the last good state, or ends the run with an explanation.
+/// After a non-finite value, training returns to the last good state, or the run ends with an explanation.
 
 #include <gtest/gtest.h>
 

@@ -99,8 +99,8 @@ TEST(Ridge, noise_free_coefficients_are_recovered) {
   EXPECT_LT(fit.lambda, 1e-9);
 }
 
-/// A reference for the score of each lambda: residuals row by row, and the trace of the hat matrix by perturbing each
-/// row.
+/// A reference for the score of each lambda: residuals row by row, and the trace of the hat matrix, obtained by
+/// perturbing each row.
 TEST(Ridge, lambda_is_selected_by_generalized_cross_validation) {
   const RidgeData d(60, 2);
   RidgeSums sums(RidgeData::kInputs, 2, 0);

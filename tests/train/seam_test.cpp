@@ -170,7 +170,8 @@ TEST(Seam, tagger_of_whole_sequences_trains) {
   EXPECT_THAT(refusal(network, "ruop"), HasSubstr("requires independent rows, which the loss crf does not support"));
 }
 
-/// 1/2 |mean over a sequence of o_t + b - y|^2 with a trained offset b: it sees whole sequences and owns parameters.
+/// 1/2 |mean over a sequence of o_t + b - y|^2 with a trained offset b: it depends on whole sequences and has its own
+/// parameters.
 class MeanLoss : public virtual Loss<double> {
  public:
   std::string_view name() const override { return "mean"; }

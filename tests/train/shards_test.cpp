@@ -1,5 +1,5 @@
-/// Training on shards: the bytes of a run are the same for any number of processes, whole or resumed. Processes are
-/// simulated: each is a trainer in a separate thread.
+/// Training on shards: the bytes of a run are the same for any number of processes, uninterrupted or resumed. Processes
+/// are simulated: each is a trainer in a separate thread.
 
 #include <gtest/gtest.h>
 
@@ -82,7 +82,7 @@ Ending train_in_one(const ShardedText::Add& add, const TrainerOptions& options, 
   return ending;
 }
 
-/// Returns the endings of all processes; only the first has a log.
+/// Returns how the runs of all processes ended; only the first process has a log.
 std::vector<Ending> train_in(int count, const ShardedText::Add& add, const TrainerOptions& given) {
   std::vector<Ending> endings(static_cast<std::size_t>(count));
   run_in_processes(count, [&](Processes& processes) {

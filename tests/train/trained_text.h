@@ -33,7 +33,7 @@ class TrainerTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-/// A text, its parts and a fresh network.
+/// A text, its parts and a new network.
 struct Setting {
   explicit Setting(double dropout = 0, Index length = 3000)
       : text(wavy_text(length)),
@@ -63,7 +63,7 @@ inline TrainerOptions small_options(Index steps) {
 
 inline std::vector<float> flat(const Parameters<float>& p) { return {p.flat().begin(), p.flat().end()}; }
 
-/// Ends a run from within, by a stop or by a crash.
+/// Ends a run from an observer, by a stop request or by a crash.
 struct Stop : Observer {
   enum class How { flag, crash };
   struct Crash {};

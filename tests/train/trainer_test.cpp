@@ -143,12 +143,12 @@ TEST_F(TrainerTest, learns_and_counts) {
   EXPECT_EQ(ending.result.steps, 150);
   EXPECT_EQ(ending.result.reason, "steps");
   EXPECT_EQ(ending.result.validation_symbols, setting.parts[1].symbols());
-  EXPECT_LT(ending.result.best_nats_per_symbol, 1.2);  // log 8 = 2.08; the source has about 0.4
+  EXPECT_LT(ending.result.best_nats_per_symbol, 1.2);  // log 8 = 2.08; the entropy of the source is about 0.4
   EXPECT_GT(ending.result.best_nats_per_symbol, 0.3);
 }
 
 /// Rates, earlier directions and running averages are part of a checkpoint, in full batches and in windows; so are the
-/// steps that L-BFGS remembers, and where the last one ended.
+/// history of L-BFGS and the position after its last step.
 TEST_F(TrainerTest, runs_with_a_metric_or_a_line_search_resume_to_the_same_bytes) {
   for (const std::string spec :
        {"ruop", "rbpm:reduction=quasi-diagonal,average=true",

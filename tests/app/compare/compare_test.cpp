@@ -55,7 +55,7 @@ TEST_F(Compare, about_one_of_twenty_equal_pairs_is_reported_as_different) {
     EXPECT_EQ(found.pairs[0].difference.differs(), found.pairs[0].verdict(found.models) != "no difference");
     alarms += found.pairs[0].difference.differs() ? 1 : 0;
   }
-  // At 95 % one of twenty on average; four or more in one of sixty such tests.
+  // At 95 %, one in twenty on average; four or more in one of sixty such tests.
   EXPECT_LE(alarms, 3);
 }
 

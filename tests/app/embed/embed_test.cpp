@@ -1,4 +1,4 @@
-/// State vectors against plain recurrent networks written out, and their formats.
+/// State vectors, compared with explicit plain recurrent networks, and their formats.
 
 #include "app/embed/embed.h"
 

@@ -20,7 +20,7 @@ const std::vector<Symbol> kText = {0, 2, 1, 3, 0, 1, 2, 2, 3, 1, 0};
 
 Alphabet four() { return Alphabet(SymbolKind::chars, {"a", "b", "c", "d"}); }
 
-/// A plain recurrent network written out: h = tanh(W[x] + h U + b), logits = h V + c. At one row, an offset is added to
+/// An explicit plain recurrent network: h = tanh(W[x] + h U + b), logits = h V + c. At one row, an offset is added to
 /// the symbol's contribution.
 struct SlowRnn {
   const LanguageModel<double>& model;
@@ -230,7 +230,7 @@ TEST(Watched, watching_does_not_change_predictions) {
 TEST(SpectralRadius, spectral_radius_is_the_largest_eigenvalue_modulus) {
   const std::vector<double> diagonal = {0.5, 0, 0, 0, -1.25, 0, 0, 0, 0.75};
   EXPECT_NEAR(spectral_radius(Matrix<const double>{diagonal.data(), 3, 3, 3}), 1.25, 1e-6);
-  // A rotation by 0.3, times 0.9: a pair of complex eigenvalues of modulus 0.9.
+  // A rotation by 0.3 multiplied by 0.9: a pair of complex eigenvalues of modulus 0.9.
   const double c = 0.9 * std::cos(0.3), s = 0.9 * std::sin(0.3);
   const std::vector<double> turn = {c, s, -s, c};
   EXPECT_NEAR(spectral_radius(Matrix<const double>{turn.data(), 2, 2, 2}), 0.9, 1e-3);

@@ -202,7 +202,7 @@ TEST(ForecastTable, LongHorizonsEndOrAreRefused) {
   for (int t = 0; t < 40; ++t) text += std::to_string(10 + t % 7) + "\n";
   EXPECT_EQ(forecast_of(text, 100000, {"naive", "ets"}).forecasts[0].mean.size(), 100000U);
   EXPECT_THROW(forecast_of(text, 30'000'000), UsageError);
-  // Dates end with the year 9999.
+  // Dates after the year 9999 are not supported.
   std::string months = "month,load\n";
   for (int t = 0; t < 24; ++t) months += fmt::format("{}-{:02},{}\n", 2020 + t / 12, t % 12 + 1, 10 + t % 5);
   try {

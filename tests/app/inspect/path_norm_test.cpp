@@ -1,4 +1,4 @@
-/// The path norm that `info` shows, against sums over all paths.
+/// The path norm that `info` shows, compared with sums over all paths.
 
 #include "app/inspect/path_norm.h"
 

@@ -87,7 +87,7 @@ TEST_F(Report, report_is_one_self_contained_file) {
   EXPECT_LT(page.size(), 3'000'000u);
   for (const char* outside : {"<script src", "@import", "fetch(", "XMLHttpRequest", "<link rel=\"stylesheet\"", "<img"})
     EXPECT_THAT(page, Not(HasSubstr(outside)));
-  // Text of the data does not close an element: the number of scripts is that of the page.
+  // Text in the data does not close an element: the number of scripts is that of the page itself.
   std::size_t ends = 0;
   for (std::size_t i = page.find("</script>"); i != std::string::npos; i = page.find("</script>", i + 1)) ++ends;
   EXPECT_EQ(ends, plotting_library().empty() ? 2u : 3u);
@@ -188,7 +188,7 @@ TEST_F(Report, label_report_shows_confusions_and_worst_examples) {
     for (const nlohmann::json& series : chart.at("series"))
       for (const nlohmann::json& point : series.at("points")) EXPECT_GT(point[1].get<double>(), 0) << series;
   }
-  // Every unit has one value for each place of the text, including the ends.
+  // Every unit has one value for each position of the text, including both ends.
   const nlohmann::json neurons = section(data, "neurons").at("blocks")[0];
   EXPECT_EQ(static_cast<Index>(neurons.at("symbols").size()), words + ends);
   EXPECT_EQ((neurons.at("units")[0].at("values").get<std::string>().size() + 2) / 4,

@@ -69,7 +69,7 @@ double rate_of_false_alarms(int pairs, double level, double alike, Index length,
     double state = 0;
     for (double& d : differences) {
       const double z = random.normal();
-      state = alike * state + z * std::fabs(z);  // heavier tails than normal, as for surprisals
+      state = alike * state + z * std::fabs(z);  // heavier tails than the normal distribution, as for surprisals
       d = state;
     }
     const std::vector<DifferenceBlock> blocks = cut_into_blocks(differences, length);

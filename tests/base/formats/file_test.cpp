@@ -27,7 +27,7 @@ std::string from_hex(const std::string& hex) {
   return out;
 }
 
-/// Root may do everything; inside this scope the process has no root privileges, unless that is not allowed.
+/// The root user may access everything; in this scope the process drops root privileges, if it is allowed to.
 class Unprivileged {
  public:
   Unprivileged() : root_(::geteuid() == 0) {

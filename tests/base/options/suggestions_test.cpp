@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-/// The recursive definition, without a table.
+/// The recursive definition of the distance, without a table.
 Index slow_distance(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty()) return static_cast<Index>(a.size() + b.size());
   const std::string a1 = a.substr(1), b1 = b.substr(1);

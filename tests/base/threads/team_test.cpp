@@ -203,7 +203,7 @@ TEST_P(EveryTeam, StopFlagEndsTheRegionAtTheNextBarrier) {
   EXPECT_EQ(run(), GetParam());  // not requested by the caller
   {
     const Interruptible within(&stop);
-    EXPECT_THROW(run(), BrokenOff);  // at once: the flag is set
+    EXPECT_THROW(run(), BrokenOff);  // returns immediately: the flag is set
     stop = false;
     EXPECT_THROW(run(), BrokenOff);
     const Interruptible never(nullptr);

@@ -1,4 +1,4 @@
-/// Counts within a memory limit and of several processes, compared with a map.
+/// Counts with a memory limit and counts in several processes, compared with a map.
 
 #include "data/counts/sorted_counts.h"
 

@@ -436,9 +436,9 @@ TEST(ExampleReader, DividedBatchesKeepChainsAndCarriedStates) {
       const std::vector<Batch> whole = read_all(*example_reader(set, options));
       options.most_positions = most;
       const std::vector<Batch> parts = read_all(*example_reader(set, options));
-      // Each chain is read in the same order, from the same slot, and is reset and passed on at the same places.
+      // Each chain is read in the same order, from the same slot, and is reset and carried at the same positions.
       const auto events_of = [](const std::vector<Batch>& batches) {
-        std::vector<std::tuple<Index, Index, bool>> events;  // place, slot, whether the slot is reset before
+        std::vector<std::tuple<Index, Index, bool>> events;  // position, slot, whether the slot is reset before it
         for (const Batch& batch : batches) {
           std::set<Index> fresh(batch.carry.fresh.begin(), batch.carry.fresh.end());
           for (Index c = 0; c < batch.structure.sequences(); ++c)

@@ -177,7 +177,7 @@ TEST(Standardisation, bits_and_unscaled_targets_are_not_standardized) {
   EXPECT_EQ(restored(raw.field("mixed"), 1, 2.5), 2.5);
 }
 
-/// Thirty times 0.1 is not 3: summing equal numbers would leave a deviation of rounding errors.
+/// Adding 0.1 thirty times does not give 3: sums of equal numbers would give a nonzero deviation due to rounding.
 TEST(Standardisation, standardization_of_a_constant_is_exact) {
   const Examples examples{.source = "data", .columns = {numbers("wind", Numbers(30, 0.1))}, .ends = {30}};
   const ExampleSet set = set_of(examples, {.reads = {"wind"}});

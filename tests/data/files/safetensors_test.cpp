@@ -95,7 +95,7 @@ TEST(Safetensors, every_truncation_is_a_model_error) {
 TEST(Safetensors, every_changed_byte_is_a_model_error) {
   const std::string bytes = Golden().writer().bytes();
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    // All values of the bytes of the length and of the checksum digits; elsewhere single bits and inverted bytes.
+    // All values of the bytes of the length and the checksum digits; elsewhere, flipped bits and inverted bytes.
     const bool thorough = i < 8 || (i >= 43 && i < 51);
     for (int change = 1; change < 256; ++change) {
       const bool single_bit = (change & (change - 1)) == 0;
@@ -244,7 +244,7 @@ TEST(Safetensors, writer_rejects_unreadable_content) {
   EXPECT_THROW(writer.bytes(), ModelError);
 }
 
-/// Writes the correct checksum into a file that begins like ours.
+/// Writes the correct checksum into a file that begins like a model file.
 std::string with_checksum(std::string bytes) {
   bytes.replace(43, 8, "00000000");
   const auto sum = static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));

@@ -1,4 +1,4 @@
-// Rules and the scanner of logs.
+// Rules for logs, and their scanner.
 #include "data/readers/log_lines.h"
 
 #include <gtest/gtest.h>

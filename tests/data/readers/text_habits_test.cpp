@@ -1,5 +1,5 @@
-/// Every reader of text × every habit of bytes: encodings, line ends, trailing blanks, control characters. The policy
-/// is the same for all readers (docs/data.md#encodings-and-line-ends).
+/// Every text reader with every variant of bytes: encodings, line ends, trailing blanks, control characters. The rules
+/// are the same for all readers (docs/data.md#encodings-and-line-ends).
 
 #include <fmt/format.h>
 
@@ -14,10 +14,10 @@ namespace {
 
 using namespace testing_support;
 
-/// A small file of a format. `word` is a place where text may contain any character.
+/// A small file of a format. `word` is replaced by text that may contain any character.
 struct FileOfFormat {
   const char* format;
-  const char* text;      ///< in UTF-8, with LF; "Zoé" stands in the word
+  const char* text;      ///< in UTF-8, with LF; "Zoé" is in the word
   const char* field;     ///< the field with the word
   bool blanks = true;    ///< blanks at line ends are not part of the content
   bool controls = true;  ///< control characters may be part of the word
@@ -41,7 +41,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-/// The examples without the remarks of the reader and the schema, which contains counts of bytes.
+/// The examples without the remarks of the reader and without the schema, which contains byte counts.
 Examples contents(Examples examples) {
   examples.remarks.clear();
   examples.schema = nullptr;

@@ -1,5 +1,5 @@
 /// Runs the inference of schemas over the files of tests/data_habits/tables. NAME.json next to each file contains the
-/// expected values; other values are not compared. Its own keys:
+/// expected values; other values are not compared. Special keys:
 ///   options      the options of the schema, spelled like those of the command
 ///   require      part of the message of `require_regular`; without it there is no error
 ///   error        part of the message of a DataError of the inference
@@ -40,7 +40,7 @@ SchemaOptions options_of(const json& given) {
   return options;
 }
 
-/// Compares the values that `expected` names.
+/// Compares the values that `expected` contains.
 void expect_named_values(const json& expected, const json& actual, const std::string& where) {
   if (expected.is_object() && actual.is_object()) {
     for (const auto& [key, value] : expected.items()) {

@@ -57,7 +57,7 @@ Room walk(const Grid& grid, int i, int j, std::set<std::pair<int, int>>& seen) {
   return room;
 }
 
-/// Returns the difference of neighbors (0, 1 or 2) at a place without the mark.
+/// Returns the difference of neighbors (0, 1 or 2) at a position without the mark.
 int texture_of(const Grid& grid, const Room& room) {
   for (const auto& [i, j] : room.places) {
     const auto at_place = [&](int a, int b) {

@@ -162,7 +162,7 @@ TEST(Corpora, unknown_symbols_name_file_position_and_remedy) {
   const std::string message = message_of<DataError>([&] { Corpus::load({text_input("ab\nab€")}, chars); });
   EXPECT_TRUE(contains(message, "text.txt: \"€\" at offset 5 (line 2)")) << message;
   EXPECT_TRUE(contains(message, "--unknown skip"));
-  // Also unknown ASCII, which the lookup table handles.
+  // Also contains unknown ASCII characters, which the lookup table handles.
   EXPECT_TRUE(contains(message_of<DataError>([&] { Corpus::load({text_input("abc")}, chars); }), "\"c\" at offset 2"));
   const std::vector<Input> words{text_input("the cat\n")};
   const Alphabet known = build_alphabet(words, {SymbolKind::words}),

@@ -1,4 +1,4 @@
-/// Lanes compared with reading their items position by position.
+/// Lanes, compared with reading their items position by position.
 
 #include "unfold/data/text/lanes.h"
 

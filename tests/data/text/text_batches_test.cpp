@@ -12,8 +12,8 @@
 namespace unfold {
 namespace {
 
-/// Tracks what a reader of windows remembers in each state slot: the last symbol it saw, or nothing if fresh. A
-/// numbered corpus is self-describing: within a sequence, x is followed by x + 1.
+/// Tracks what a reader of windows remembers in each state slot: the last symbol that it read, or nothing if it was
+/// reset. A numbered corpus is self-describing: within a sequence, x is followed by x + 1.
 class Follower {
  public:
   Follower(const Corpus& corpus, const Split& part) {
@@ -40,7 +40,7 @@ class Follower {
         const Symbol input = read_symbols(window)[row], target = predicted_symbols(window)[row];
         if (t == 0 && memory_.count(slot) == 0) ++fresh_starts;
         if (t == 0 && memory_.count(slot) > 0) RC_ASSERT(memory_[slot] == input);  // carried state
-        // Before the first symbol of a sequence nothing is known, and its state is fresh.
+        // Before the first symbol of a sequence, nothing is known, and its state is an initial state.
         const Symbol here = target == kNoSymbol ? unpredicted(input) : target;
         if (starts_.count(here) > 0) {
           RC_ASSERT(input == kNoSymbol);
@@ -98,7 +98,7 @@ RC_GTEST_PROP(TextBatches, epoch_reads_every_symbol_once_with_the_correct_past, 
     RC_ASSERT(batches.epoch() == epoch + 1);
     RC_ASSERT(static_cast<Index>(follower.seen.size()) == corpus.symbols());
     RC_ASSERT(follower.total == corpus.symbols());
-    // At most one fresh start per sequence, and one per lane for the cuts of this epoch.
+    // At most one reset per sequence, and one per lane for the segments of this epoch.
     RC_ASSERT(follower.fresh_starts <= corpus.sequences() + options.batch);
   }
 }
@@ -275,13 +275,13 @@ RC_GTEST_PROP(ScoringLanes, scoring_lanes_score_every_symbol_once_after_warm_up,
   }
   RC_ASSERT(count == windows);
   RC_ASSERT(static_cast<Index>(scored.size()) == corpus.symbols());
-  for (const auto& [place, symbol] : scored) RC_ASSERT(place == symbol);  // numbered: place and symbol are equal
+  for (const auto& [place, symbol] : scored) RC_ASSERT(place == symbol);  // numbered: position and symbol are equal
 }
 
 TEST(ScoringLanes, warm_up_starts_at_the_first_line_end) {
   const std::string text = "abcdef\nghi\njklmnopqrstuv\n";
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
-  std::map<Index, Index> begins;  // first scored place -> first read place
+  std::map<Index, Index> begins;  // first scored position -> first read position
   for (const auto& lane : scoring_streams(corpus, whole_corpus(corpus, "validation"), 3, 7))
     for (const auto& run : lane) {
       begins[run.score_from] = run.range.begin;

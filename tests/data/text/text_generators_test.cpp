@@ -15,8 +15,9 @@ namespace {
 
 using testing_support::message_of;
 
-/// The choices of the generator cannot be scripted. Instead, the probability of every text is defined again as an
-/// automaton that reads it. Entropy rate = sum over states of visits x entropy of the next symbol.
+/// The choices of the generator cannot be prescribed. Instead, the probability of every text is computed independently,
+/// by an automaton that reads it. Entropy rate = sum over states of the frequency of the state times the entropy of the
+/// next symbol.
 struct Automaton {
   struct Arc {
     double p;
@@ -198,7 +199,7 @@ TEST(TextSources, xor_source_has_the_entropy_of_all_lines) {
     ++seen[line];
     EXPECT_EQ(made.mask.substr(begin, kLength + 5), "0000000010");
   }
-  EXPECT_EQ(seen.size(), texts.size());  // 320 kinds of lines, 3000 samples
+  EXPECT_EQ(seen.size(), texts.size());  // 320 different lines, 3000 samples
   EXPECT_EQ(made.predicted, 3000);
 }
 

@@ -294,7 +294,7 @@ TEST_P(GruEquations, gru_follows_its_equations_in_both_conventions) {
   }
 }
 
-/// Unlike with a sigmoid, the state behind a closed gate stays bit-identical for any number of steps.
+/// Unlike with a sigmoid, the state stays bit-identical for any number of steps while the gate is closed.
 TEST(Cells, closed_hard_gate_keeps_its_state_exactly) {
   Circuit c;
   c.output(gru(c, c.input("x", 1), 3, {.hard_gates = true, .trained_initial = true}));

@@ -1,4 +1,4 @@
-/// The gated and sparse networks compared with their equations in scalars; their graphs and initialization.
+/// The gated and sparse networks, compared with their equations in scalars; their graphs and initialization.
 
 #include <gtest/gtest.h>
 
@@ -262,7 +262,7 @@ TEST(Start, initialized_vector_units_forget_at_their_rates) {
     }
 }
 
-/// Of symbols and of vectors: each unit forgets at its chosen rate, and in the stationary state V_i has the variance
+/// For symbols and for vectors: each unit forgets at its given rate, and in the stationary state V_i has the variance
 /// 1/4.
 TEST(Start, chosen_rates_set_the_initial_self_loops) {
   constexpr Index n = 4;

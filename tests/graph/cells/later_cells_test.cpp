@@ -1,4 +1,4 @@
-/// Reference equations of the later cells, element by element.
+/// Reference equations of recently added cells, element by element.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-/// Pooling of a sequence into one vector, compared with slow means, maxima and ends; all derivative checks.
+/// Pooling of a sequence into one vector, compared with simple computations of means, maxima and ends; all derivative
+/// checks.
 
 #include "unfold/graph/cells/pool.h"
 
@@ -116,7 +117,7 @@ TEST(Pool, pooling_equals_slow_mean_maximum_and_ends_of_ragged_sequences) {
   expect_slow_values<float>(1e-6);
 }
 
-/// A sum in order loses at most half a unit in the last place per addition.
+/// A sequential sum loses at most half a unit in the last place per addition.
 TEST(Pool, pooling_of_a_long_sequence_keeps_the_precision_of_a_sum) {
   constexpr Index kLong = 20000;
   for (const Pool how : {Pool::mean, Pool::max}) {

@@ -244,7 +244,7 @@ Tree binary_tree(Index nodes, std::uint64_t seed) {
   Tree tree = test::random_tree(nodes, seed);
   for (auto& children : tree.children)
     while (children.size() > 2) {
-      // Move excess children down to the first child that is present.
+      // Excess children become children of the first child that is present.
       const Index moved = children.back();
       children.pop_back();
       const auto child = std::find_if(children.begin(), children.end(), [](Index k) { return k >= 0; });

@@ -12,7 +12,7 @@ namespace {
 TEST(SpectralRadius, spectral_radius_is_the_largest_eigenvalue_modulus) {
   const Edges turn(2, 2, {{0, 1}, {1, 0}});  // eigenvalues +-sqrt(ab), here +-6i
   EXPECT_NEAR(spectral_radius(turn, {-4, 9}), 6, 1e-6);
-  // A triangle with weights 2, a disjoint loop with weight 1.5, and a weight that only leads out of both.
+  // A triangle with weights 2, a disjoint loop with weight 1.5, and a weight that leads only out of both.
   const Edges apart(5, 5, {{0, 1}, {1, 2}, {2, 0}, {3, 3}, {3, 4}});
   EXPECT_NEAR(spectral_radius(apart, {2, 2, 2, 1.5, 100}), 2, 1e-5);
 }
@@ -24,7 +24,7 @@ TEST(SpectralRadius, spectral_radius_of_an_acyclic_graph_is_nearly_zero) {
 
 TEST(SpectralRadius, spectral_radius_of_a_large_random_matrix_is_accurate_to_one_thousandth) {
   const Reservoir made = random_reservoir(600, 10, 0.9, 3);
-  // An independent estimate: the growth of a vector over many steps.
+  // An independent estimate: the growth rate of a vector over many steps.
   std::vector<double> x(600, 1.0), y;
   double growth = 0;
   for (int step = 0; step < 4000; ++step) {

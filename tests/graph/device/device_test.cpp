@@ -243,7 +243,7 @@ KERNEL(stuck) { if (thread() == 0) await(a.pointer<u32>(0), 1); sync_block(); }
   EXPECT_THROW(device->wait(), RuntimeFailure);
   const char right = static_cast<char>(0xd7);
   device->launch(kernels[0], {.threads = 1}, Arguments().add(memory).add(Index{0}));
-  *reinterpret_cast<char*>(memory + 64) = right;  // otherwise the release would abort the program
+  *reinterpret_cast<char*>(memory + 64) = right;  // otherwise releasing it would abort the program
   device->wait();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The devices under test: the simulated one and, if the build and the machine have one, a GPU.
+/// The devices under test: the simulated one and a GPU, if the build supports it and the machine has one.
 
 #include <gtest/gtest.h>
 

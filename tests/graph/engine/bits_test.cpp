@@ -72,7 +72,7 @@ TEST(Bits, bits_do_not_depend_on_threads) {
   }
 }
 
-/// Wide overlapping slices: threads that divide columns share columns of the source.
+/// Wide overlapping slices: if columns are divided among threads, threads share columns of the source.
 TEST(Bits, vector_map_bits_do_not_depend_on_threads) {
   Circuit c;
   build_unitary(c);
@@ -89,7 +89,7 @@ TEST(Bits, bits_do_not_depend_on_the_division_of_a_loop) {
     const auto one = test::Runner<float>(c).run(structure);
     for (const int threads : {2, 3}) {
       test::Runner<float> runner(c, {}, threads);
-      for (int pass = 0; pass < 12; ++pass)  // the first passes try every division
+      for (int pass = 0; pass < 12; ++pass)  // the first passes try every way to divide the work
         expect_same(runner.run(structure), one, "pass " + std::to_string(pass));
     }
   }
@@ -172,7 +172,7 @@ TEST(Bits, grid_and_tree_bits_are_the_same_alone_and_in_a_batch) {
       };
       const auto all = batch.run(pick(0, 2));
       const auto second = alone.run(pick(1, 1), {.sequences = {1}});
-      // Outputs are stored one after another; within each, the second sequence comes last.
+      // Outputs are stored one after another; in each, the second sequence comes last.
       std::size_t from_all = 0, from_one = 0;
       for (const int output : c.outputs()) {
         const auto width = static_cast<std::size_t>(c.nodes()[static_cast<std::size_t>(output)].size);

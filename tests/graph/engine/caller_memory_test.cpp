@@ -1,4 +1,4 @@
-/// An unfolding on memory of the caller: the same bits as on its own memory, and derivatives with respect to inputs and
+/// An unfolding in memory of the caller: the same bits as in its own memory, and derivatives with respect to inputs and
 /// states.
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr Index kIn = 5, kWidth = 32;
 
 /// An LSTM, and above it a tanh layer that runs from the end of the sequence. The output is that of the upper layer,
-/// joined by the states of both.
+/// concatenated with the states of both layers.
 struct TwoLayers {
   Circuit circuit;
   Signal x, lower, upper, upper_link;

@@ -270,7 +270,7 @@ TEST(Dropout, dropout_keeps_its_mask_through_all_passes) {
   EXPECT_EQ(runner.run(structure).outputs, test::Runner<double>(c).run(structure).outputs);
 }
 
-/// Variational dropout: each sequence has one mask for all its positions, the same alone and in a batch.
+/// Variational dropout: each sequence has one mask for all its positions, which is the same alone and in a batch.
 TEST(Dropout, sequence_dropout_has_one_mask_per_sequence) {
   constexpr Index kUnits = 40;
   Circuit c;

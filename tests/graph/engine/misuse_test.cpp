@@ -40,7 +40,7 @@ class EngineMisuse : public ::testing::Test {
  protected:
   EngineMisuse() { parameters_.initialise(3); }
 
-  /// An unfolding laid over chains, with parameters and inputs.
+  /// An unfolding over chains, with parameters and inputs.
   void ready(const Structure& structure = Structure::chains({4, 2})) {
     u_.lay(structure);
     u_.set_parameters(parameters_);
@@ -224,7 +224,7 @@ TEST_F(EngineMisuse, StepsNeedOneChainOfOnePositionWithoutDropout) {
 }
 
 TEST_F(EngineMisuse, ParametersOfOtherShapesAreRefused) {
-  Circuit turned;  // as many numbers, in blocks of other shapes
+  Circuit turned;  // the same number of elements, in blocks of other shapes
   turned.output(turned.affine("a", parameters_.size(), {{"W", turned.input("x", 1)}}, Init::zero(), false));
   const Parameters<double> foreign(turned);
   ASSERT_EQ(foreign.size(), parameters_.size());

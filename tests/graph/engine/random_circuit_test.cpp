@@ -90,7 +90,7 @@ TEST_P(RandomCircuit, random_circuit_equals_the_scalar_graph) {
     Circuit c;
     test::random_circuit(c, GetParam(), seed);
     Passes passes(c, test::random_structure(GetParam(), seed), seed);
-    // All checks except finite differences, which derivatives_test.cpp covers; kinks would disturb them here.
+    // All checks except finite differences, which derivatives_test.cpp covers; they would be wrong at kinks here.
     const CheckReport report = check_derivatives(passes, *gaussian_loss<double>(), options);
     for (const CheckResult& result : report.results) {
       if (result.name == "gradient" || result.name == "tangent") continue;

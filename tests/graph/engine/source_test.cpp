@@ -78,7 +78,7 @@ void build_attention(Circuit& c, Index n, AttentionScore score) {
 void build_additive(Circuit& c, Index n) { build_attention(c, n, AttentionScore::additive); }
 void build_multiplicative(Circuit& c, Index n) { build_attention(c, n, AttentionScore::multiplicative); }
 
-/// Queries independent of the state, and a memory that is both an output's source and an input: none of it is in a
+/// Queries independent of the state, and a memory that is both an output's source and an input: none of these is in a
 /// loop.
 void build_batched(Circuit& c, Index n) {
   Signal keys, values;
@@ -204,7 +204,7 @@ TEST(Sources, source_bits_do_not_depend_on_threads_or_plan_optimizations) {
   }
 }
 
-/// Stepping a decoder over a fixed encoding has the bits of the whole.
+/// Steps of a decoder over a fixed encoding give the bits of the whole pass.
 TEST(Sources, sources_can_be_reused_while_chains_are_stepped) {
   for (const Build build : {build_summary, build_additive, build_multiplicative}) {
     Circuit c;
@@ -286,7 +286,7 @@ TEST(Sources, unsupported_source_operations_are_rejected_by_name) {
             std::string::npos);
 }
 
-/// The definition, spelled out for one position.
+/// The definition for one position.
 TEST(Attention, attention_is_the_softmax_weighted_mean_of_the_values) {
   for (const AttentionScore score : {AttentionScore::additive, AttentionScore::multiplicative}) {
     const double q[] = {0.3, -0.7}, v[] = {1.5, -0.4}, keys[] = {0.1, 0.9, -1.2, 0.4, 0.6, 0.6},

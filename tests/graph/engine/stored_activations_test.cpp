@@ -85,7 +85,7 @@ TEST(StoredActivations, gradients_equal_those_of_rounded_activations_by_hand) {
   std::vector<float> gradient(static_cast<std::size_t>(net.parameters.size()));
   u.backward(gradient);
 
-  // Rows: step after step, the chains of each step side by side.
+  // Rows are ordered by step; within a step, by chain.
   double h[kKeptSteps + 1][kKeptChains][kKeptUnits] = {}, rounded[kKeptSteps + 1][kKeptChains][kKeptUnits] = {};
   for (Index t = 0; t < kKeptSteps; ++t)
     for (Index s = 0; s < kKeptChains; ++s)

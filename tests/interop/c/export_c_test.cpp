@@ -202,8 +202,8 @@ class ExportC : public ::testing::Test {
           << what << " as " << file << " by " << compiler << " " << dialect << " " << flags;
     }
   }
-  /// Compiles with each compiler and the most different flags; with UNFOLD_THOROUGH in the environment, with every
-  /// combination.
+  /// Compiles with each compiler and a selection of very different flags; with UNFOLD_THOROUGH in the environment, with
+  /// every combination.
   void compare_everywhere() {
     compare("gcc", "-std=c99 -pedantic -O0");
     compare("gcc", "-O3 -march=native");  // with the compiler's own dialect, which contracts
@@ -388,7 +388,7 @@ TEST_F(ExportC, every_registered_cell_is_exported_or_rejected_by_name) {
     try {
       model.emplace(cell + ":8", Alphabet::chars_of(kLetters));
     } catch (const UsageError&) {
-      continue;  // its structure is not a text
+      continue;  // its structure is not linear text
     }
     model->save(folder_.path("cell"));
     try {

@@ -353,11 +353,11 @@ TEST(Crf, long_chains_and_large_scores_do_not_overflow) {
   expect_sound(ChainField<double>({100'000, 7}, 3, 1000, 2, 0.5));
 }
 
-/// The scaled algorithm and the one in log space agree to the last digits at the limit of the scaled one.
+/// The scaled algorithm and the one in log space agree to nearly all digits at the limit of the scaled one.
 TEST(Crf, scaled_and_logarithmic_algorithms_agree_at_their_boundary) {
   ChainField<double> f({30, 12, 30}, 6, 8, 5);
   const Judged<double> scaled = judge(f);
-  f.signal[at(f.structure.row(1, 3) * 6)] += 70;  // sends one chain through the other algorithm
+  f.signal[at(f.structure.row(1, 3) * 6)] += 70;  // makes one chain use the other algorithm
   const Judged<double> one = judge(f);
   for (Index t = 0; t < 30; ++t)
     for (const Index s : {0, 2}) EXPECT_EQ(one.nats[at(f.structure.row(s, t))], scaled.nats[at(f.structure.row(s, t))]);

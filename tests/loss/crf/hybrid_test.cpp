@@ -182,7 +182,7 @@ TEST_P(JointHybrid, answers_equal_path_enumeration) {
       found.push_back(best[at(row)]);
       for (std::size_t l = 0; l < 3; ++l) EXPECT_NEAR(std::exp(log_p[at(row) * 3 + l]), p[3 * at(t) + l], 1e-9);
     }
-    if (GetParam().one || GetParam().each == 1) {  // only then the labels are exactly the most probable ones
+    if (GetParam().one || GetParam().each == 1) {  // only then are the labels exactly the most probable ones
       for (const auto& [labels, share] : all) EXPECT_LE(share, all.at(found) + 1e-12);
     }
   }

@@ -127,7 +127,7 @@ TEST(Automaton, determinization_follows_all_paths) {
     automaton.accept(kStates - 1);
     const Automaton found = automaton.determinise(0, 100);
     for (const Symbols& x : all_sequences(2, 5)) {
-      // By sets: add the results of a step until nothing changes.
+      // Computed with sets: the results of a step are added until nothing changes.
       std::vector<std::set<Index>> at_place(x.size() + 1);
       at_place[0] = {0};
       for (std::size_t t = 0; t <= x.size(); ++t) {

@@ -46,7 +46,7 @@ TEST(MatchProbability, hmm_match_probability_equals_enumeration) {
     const HmmParameters hmm = random_hmm(3, 3, seed);
     for (const std::string& expression : kPatterns) {
       const Automaton allowed = compile_expression(expression, kAbc);
-      // p(x) of every text from log_likelihood, which is independent of automata.
+      // p(x) of every text, computed by log_likelihood, which does not use automata.
       double sum = 0;
       each_sequence(HistoryPredictor(3, 0), 6, [&](const std::vector<Symbol>& symbols, double) {
         for (std::size_t n = 1; n < symbols.size(); ++n)

@@ -164,7 +164,8 @@ TEST(Objective, wide_beam_is_the_exact_perceptron) {
 }
 
 TEST(Objective, early_update_compares_prefixes_where_the_true_one_is_lost) {
-  // Two labels, three positions: the true labels 0 0 0 are behind by 1 at the first position and would win at the last.
+  // Two labels, three positions: the true labels 0 0 0 score lower by 1 at the first position and would score highest
+  // at the last.
   ChainScores scores{.labels = 2,
                      .transitions = std::vector<double>(4),
                      .start = std::vector<double>(2),
@@ -180,7 +181,7 @@ TEST(Objective, early_update_compares_prefixes_where_the_true_one_is_lost) {
 }
 
 TEST(Objective, beam_search_optimization_restarts_after_each_violation) {
-  // Greedy search; the true labels 0 0 are behind at both positions, for any preceding label.
+  // Greedy search; the true labels 0 0 score lower at both positions, for any preceding label.
   ChainScores scores{.labels = 2,
                      .transitions = std::vector<double>(4),
                      .start = std::vector<double>(2),

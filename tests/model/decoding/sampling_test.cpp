@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-/// The filters written out one after another, on lists of (probability, symbol).
+/// The filters, applied one after another to lists of (probability, symbol).
 std::vector<double> brute_force(const std::vector<float>& log_p, const SamplingOptions& o) {
   struct Entry {
     double p;

@@ -27,7 +27,7 @@ using testing_support::PairModel;
 constexpr std::size_t kLongest = 5;  // of sequences, including their end
 constexpr char kStopped = '.';       // the end of a sequence as text
 
-/// An example by brute force: sequences are texts of a and b with a final dot.
+/// An example for brute-force search: sequences are texts of a and b with a final dot.
 class SlowExample {
  public:
   SlowExample(PairModel& model, Index example) : model_(model) {

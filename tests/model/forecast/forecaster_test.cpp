@@ -202,11 +202,11 @@ TEST(Forecaster, ForecastsBeyondTheHistoryAreMarked) {
   for (int t = 0; t < 30; ++t) y.push_back(std::ldexp(1.0, t));
   EXPECT_FALSE(forecast_of("drift", y, 1, 10).out_of_range);
   EXPECT_FALSE(forecast_of("theta", kAirline, 12, 24).out_of_range);
-  // The logarithms continue their line: the values double in every step, as they did before.
+  // The logarithms continue linearly: the values double at every step, as they did before.
   const Forecast f = forecast_of("drift", y, 1, 10, {.lambda = 0});
   EXPECT_NEAR(f.mean[9], std::ldexp(1.0, 39), 1e-6 * std::ldexp(1.0, 39));
   EXPECT_FALSE(f.out_of_range);
-  // Growth that the history does not have: its logarithms rise by a single jump.
+  // Growth that does not occur in the history: its logarithms increase only by a single jump.
   std::vector<double> jump(29, 1.0);
   jump.push_back(std::ldexp(1.0, 20));
   EXPECT_TRUE(forecast_of("drift", jump, 1, 10, {.lambda = 0}).out_of_range);

@@ -24,7 +24,7 @@ inline const std::vector<double> kNile = {
     1100, 1210, 1150, 1250, 1260, 1220, 1030, 1100, 774,  840,  874, 694, 940,  833, 701,  916, 692,  1020, 1050, 969,
     831,  726,  456,  824,  702,  1120, 1100, 832,  764,  821,  768, 845, 864,  862, 698,  845, 744,  796,  1040, 759};
 
-/// A level that moves by random steps, plus a season of period 4 and noise.
+/// A random walk plus a season of period 4 and noise.
 inline std::vector<double> simulated_series(std::size_t n, std::uint64_t seed) {
   Random random(seed, "forecast test");
   const double season[] = {3, -1, -4, 2};

@@ -17,7 +17,7 @@ Forecast forecast_of(const std::vector<double>& y, Index period, Index horizon, 
 }
 
 TEST(SeasonalAutoregression, ContinuesASeasonInsideALongerOne) {
-  // Hours of a day, other on two of seven days; a forecast from one season back would repeat the wrong day.
+  // Hours of a day, different on two of seven days; a forecast from the previous season would repeat the wrong day.
   std::vector<double> y;
   for (int t = 0; t < 24 * 7 * 6; ++t) {
     const int day = t / 24 % 7;

@@ -23,7 +23,7 @@ using Values = std::vector<double>;
 
 const SegmentShape kSmall{.segment = 3, .window = 9, .horizon = 5, .units = 4, .series = 2, .levels = {0.2, 0.5, 0.9}};
 
-/// A daily season with noise whose sizes differ between series.
+/// A daily season and noise, whose scales differ between series.
 Values seasonal_series(std::size_t n, std::uint64_t seed) {
   Random random(seed, "segments test");
   Values y;
@@ -271,7 +271,7 @@ TEST(AutomaticForecast, NetworkOverAllSeriesIsAMember) {
   EXPECT_EQ(forecasts[6].members[1].name, "segments");
   EXPECT_NE(forecasts[6].members[1].note, "");
 
-  // The saved network forecasts other series of the kind, and shorter horizons.
+  // The saved network forecasts other series of the same kind, and shorter horizons.
   ASSERT_NE(network, nullptr);
   const Values other = seasonal_series(260, 77);
   const UnivariateSeries shorter{Values(other.begin(), other.end() - 6), 12};

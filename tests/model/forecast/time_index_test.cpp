@@ -166,7 +166,7 @@ TEST(TimeIndex, LabelsAreReadBackByTheParser) {
     const auto format = static_cast<DateFormat>(k);
     if (format == DateFormat::unix_seconds || format == DateFormat::unix_milliseconds ||
         format == DateFormat::compact || format == DateFormat::year || format == DateFormat::time_of_day)
-      continue;  // integers, which parse_date does not read as texts, and times without a day
+      continue;  // integers, which parse_date does not parse in cells, and times without a date
     const Moment moment = day(days_from_civil(2024, 4, 1));
     const auto read = parse_date(format_moment(moment, format), format);
     ASSERT_TRUE(read.has_value()) << date_pattern(format);

@@ -267,7 +267,8 @@ struct HiddenText {
   }
 };
 
-/// A loaded die, a biased coin and regimes of several symbols: a nearly uniform initialization stays on a plateau.
+/// A loaded die, a biased coin and regimes of several symbols: with a nearly uniform initialization, training stays on
+/// a plateau.
 TEST(Hmm, DefaultFitReachesTheTrueModelWithEverySeed) {
   const double sixth = 1.0 / 6;
   const HiddenText die(2, 6, {0.95, 0.05, 0.1, 0.9},

@@ -1,4 +1,4 @@
-// The log model: counts, calibration, places of words, values and order, against slow references.
+// The log model: counts, calibration, positions of words, values and order, compared with slow references.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST(CountTable, rarity_equals_the_sum_over_all_values) {
   CountTable table;
   std::vector<std::uint64_t> seen;
   std::mt19937 random(5);
-  for (int i = 0; i < 150; ++i) {  // no count reaches 32, from where counts are grouped
+  for (int i = 0; i < 150; ++i) {  // no count reaches 32, from which counts are grouped
     const std::uint64_t value = std::min<std::uint64_t>(random() % 30, random() % 40);
     EXPECT_NEAR(table.rarity_nats(value), seen.empty() ? 0 : slow_rarity(seen, value), 1e-12);
     table.add(value);

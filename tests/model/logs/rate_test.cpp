@@ -1,4 +1,4 @@
-// Bursts and silences of logs: found at their times, and not in an ordinary daily rhythm.
+// Bursts and silences in logs: detected when they occur, and not in an ordinary daily rhythm.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,7 +46,7 @@ class LogRateModelTest : public ::testing::Test {
     const Lines normal = lines_of(0, 2, 1);
     rates_.fit(normal.times, normal.templates);
   }
-  /// All anomalies; `skips` leaves lines out.
+  /// Returns all anomalies; `skips` selects lines to omit.
   template <class Skips>
   std::vector<LogRateAnomaly> anomalies(const Lines& lines, Skips skips) {
     std::vector<LogRateAnomaly> all;

@@ -1,5 +1,5 @@
-// Sessions of logs: the scores of a session against slow references, the choice of the score, adaptation, and when
-// sessions end.
+// Sessions of logs: the scores of a session compared with slow references, the choice of the score, adaptation, and
+// when sessions end.
 #include <gtest/gtest.h>
 
 #include <algorithm>

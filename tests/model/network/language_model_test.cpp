@@ -50,7 +50,7 @@ TEST(LanguageModel, damaged_file_is_rejected_wherever_it_is_damaged) {
   }
 }
 
-/// Returns a model file with chosen faults and a correct checksum.
+/// Returns a model file with the given faults and a correct checksum.
 std::string forged(const std::function<void(std::map<std::string, std::vector<Index>>&, nlohmann::json&)>& change,
                    float value = 0.5F) {
   const auto model = small_model("rnn:3");
@@ -164,7 +164,7 @@ TEST(Evaluate, segments_score_every_symbol_once_and_are_close_to_exact) {
 }
 
 /// A network whose memory is shorter than the warm-up: each unit reads only its left neighbor, so an input has no
-/// effect after four steps. Segments then have the bits of an exact reading.
+/// effect after four steps. Segments then give the bits of an exact evaluation.
 TEST(Evaluate, segments_are_exact_if_memory_is_shorter_than_the_warm_up) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += "bad cab fed head deaf a" + std::string(1, static_cast<char>('a' + i % 7));

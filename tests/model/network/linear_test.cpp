@@ -73,7 +73,7 @@ TEST(Linear, pairs_are_those_that_occur_in_the_data) {
   EXPECT_EQ(data.layout(true).heads.front().listing->pairs(), 3 * (3 + 3 + 5));
 }
 
-/// Returns the score of labels, written out from the texts.
+/// Returns the score of labels, computed directly from the texts.
 double score_of(const LinearData& data, const NetworkModel<double>& model, Index example,
                 const std::vector<Symbol>& labels) {
   const auto listing = model.layout().heads.front().listing;

@@ -53,7 +53,7 @@ TEST(Readout, readout_fit_leaves_the_reservoir_unchanged) {
   EXPECT_LT(f.squared_error(), 0.5 * 0.0108);  // half of the variance of the series
 }
 
-/// Changing a weight increases the error on the positions that it was fitted to.
+/// Changing any weight increases the error on the positions of the fit.
 TEST(Readout, readout_minimizes_the_error) {
   Fitted f(1, ",ridge=1e-12,washout=20");
   const auto error = [&] {

@@ -1,4 +1,4 @@
-/// Words read by their spelling: chains of characters at their positions, read by a separate network.
+/// Words read character by character: chains of characters at the positions of words, read by a separate network.
 
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ using test::fitted;
 using Gram = std::vector<int>;
 constexpr int kBegin = -1;
 
-/// The equations of ngram.h written out over maps.
+/// The equations of ngram.h, implemented with maps.
 class Reference {
  public:
   Reference(const std::vector<Gram>& sentences, int order, int alphabet, bool kneser_ney)

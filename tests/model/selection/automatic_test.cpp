@@ -98,7 +98,7 @@ TEST(AutomaticForecast, DefinedAnswersForSpecialSeries) {
   EXPECT_EQ(f.mean, Values(3, 6));
   EXPECT_TRUE(f.lower[0][0] < 6 && f.upper[0][0] > 6);
 
-  // One value says nothing about the others.
+  // A single value contains no information about the others.
   f = forecast_of({7}, 1, options);
   EXPECT_EQ(f.mean, Values(3, 7));
   EXPECT_TRUE(std::isnan(f.lower[0][0]) && std::isnan(f.upper[1][2]));
@@ -110,7 +110,7 @@ TEST(AutomaticForecast, DefinedAnswersForSpecialSeries) {
   for (const double x : f.mean) EXPECT_TRUE(std::isfinite(x) && x > 0);
 }
 
-/// A growing series is continued, although its next differences are larger than all before.
+/// The forecast of a growing series continues to grow, although its next differences exceed all previous ones.
 TEST(AutomaticForecast, ContinuesExponentialGrowth) {
   Random random(3, "automatic test");
   Values y;
@@ -229,7 +229,7 @@ TEST(AutomaticForecast, SmallBudgetsLeaveOutExpensiveMembers) {
   EXPECT_EQ(plan_members({series.data(), 1}, {}).left_out.size(), 0U);
 }
 
-/// A weekly season, a walk, and an effect of 8 on some days.
+/// A weekly season, a random walk, and an effect of 8 on some days.
 UnivariateSeries promoted_series(std::size_t n, std::size_t horizon, std::uint64_t seed) {
   Random random(seed, "covariate test");
   UnivariateSeries series{.values = {}, .period = 7, .known = {{}}};

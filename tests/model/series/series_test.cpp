@@ -76,7 +76,7 @@ std::vector<T> signals_of(const NetworkModel<T>& model, const Waves& waves, Team
   return result;
 }
 
-/// Features by the definition: outputs one by one, kernels by their three taps of weight 2.
+/// Features by definition: outputs one by one, kernels by their three taps of weight 2.
 TEST(KernelBank, FeaturesOfOneChannelFollowTheDefinition) {
   const KernelBank bank({.features = 672, .channels = 1, .length = 9});  // one threshold per kernel, dilation 1
   ASSERT_EQ(bank.features(), 672);

@@ -30,7 +30,7 @@ Structure structure_for(const CellEntry& cell) {
   return Structure::chains({5, 2, 3});
 }
 
-/// The circuit after writing, as text, and reading.
+/// The circuit after it was written as text and read.
 void expect_same_after_round_trip(const Circuit& circuit, const Structure* structure, const std::string& what) {
   const Json json = circuit_to_json(data_of(circuit));
   Circuit copy;
@@ -115,7 +115,7 @@ TEST(CircuitJson, every_operator_has_a_record_that_gives_it_back) {
   EXPECT_THROW(operator_of({.kind = "other"}, {.inputs = 1, .outputs = 1}), UsageError);
 }
 
-/// An operator of a program: y += 2 x.
+/// A user-defined operator: y += 2 x.
 class Doubled final : public OperatorOf<Doubled> {
  public:
   std::string_view name() const override { return "doubled"; }
@@ -195,7 +195,7 @@ void collect(Json& json, std::vector<Json*>& all) {
     for (Json& child : json) collect(child, all);
 }
 
-/// A value in place of another one.
+/// Replaces one value with another.
 Json damaged(const Json& value) {
   const int choice = *rc::gen::inRange(0, 8);
   if (choice == 0 && value.is_number_integer()) return value.get<Index>() + *rc::gen::inRange(-3, 4);

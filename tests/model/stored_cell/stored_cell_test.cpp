@@ -42,7 +42,7 @@ void register_once() {
     register_cell(CellOf<LeakyOptions>{.name = "leaky-test", .help = "leaky", .add = leaky});
 }
 
-/// The bytes of a model as if its cell had another name, which is not registered.
+/// The bytes of a model whose cell has been renamed to a name that is not registered.
 std::string renamed(const Model& model) {
   Json card = model.card();
   std::string text = card["model"].get<std::string>();

@@ -114,8 +114,8 @@ TEST(UnitMetric, unit_metric_can_weight_all_sequences_equally) {
     }
 }
 
-/// With random errors that have the covariance of the Fisher matrix, the expected moduli are those of the natural
-/// metric: the error of the direction decreases with the square root of the number of samples.
+/// With random errors that have the covariance of the Fisher matrix, the expected metric is the natural metric: the
+/// error of the direction decreases with the square root of the number of samples.
 TEST(UnitMetric, sampled_unit_metric_is_the_recurrent_natural_metric) {
   for (const char* name : {"glnn", "sparse-rnn", "lstm"}) {
     WindowProblem problem(kNetworks.at(name), {7, 4});
@@ -218,7 +218,7 @@ TEST(UnitMetric, parameters_with_an_infinite_modulus_do_not_move) {
     }
 }
 
-/// With one input in addition to the constant, the quasi-diagonal reduction is the whole matrix.
+/// With one input in addition to the constant, the quasi-diagonal reduction is exact.
 TEST(UnitMetric, quasi_diagonal_reduction_is_exact_for_one_input) {
   for (const auto& add : {sparse(glnn, Map::tanh, 3, 1), sparse(reference::simple, Map::tanh, 3, 1)})
     for (const bool outer : {true, false}) {
@@ -364,7 +364,7 @@ const std::vector<Spelling> kSpellings = {
     {"glnn: a permuted alphabet", sparse(glnn, Map::tanh), sparse(glnn, Map::tanh), permute_alphabet},
 };
 
-/// Avoids saturation, so that the matrices are well conditioned: small weights, and loops that forget.
+/// Avoids saturation, so that the matrices are well conditioned: small weights, and loops with decay.
 void calm(WindowProblem& problem) {
   for (double& v : problem.values.flat()) v *= 0.4;
   const auto edges = random_edges(3, 2, 4);
@@ -435,7 +435,7 @@ TEST(Invariance, linear_unit_direction_is_invariant_to_scaling) {
   for (const double v : a) scale = std::max(scale, std::fabs(v));
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!is_writing(second, i)) {
-      EXPECT_NEAR(b[i], a[i], 1e-8 * scale) << i;  // nearly singular: V has no length
+      EXPECT_NEAR(b[i], a[i], 1e-8 * scale) << i;  // nearly singular: the length of V is not determined
     }
 }
 

@@ -145,8 +145,8 @@ TEST(Rtrl, rtrl_equals_the_backward_pass_for_random_circuits) {
   EXPECT_GT(compared, 20);
 }
 
-/// SnAp-1 of an Elman network by hand: of each weight only the effect on its own unit is carried, through that unit's
-/// self-connection. Menick et al. 2021, section 3.1.
+/// SnAp-1 of an Elman network by hand: for each weight, only the effect on its own unit is carried forward, through the
+/// self-connection of that unit. Menick et al. 2021, section 3.1.
 TEST(Snap, snap_of_one_step_keeps_only_the_influence_on_a_unit_itself) {
   const Index n = 3;
   const auto model = small_model<double>("rnn:3", kLetters);

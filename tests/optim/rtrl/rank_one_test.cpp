@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Nets, RankOne,
                          testing::Combine(testing::Values("rnn:3", "lstm:2,trained-initial=true", "gru:2"),
                                           testing::Values("uoro", "nobacktrack")));
 
-/// The same test must reject a wrong mean, with half of the past forgotten.
+/// The same test must reject an incorrect mean, obtained by dropping half of the past.
 TEST(RankOneTest, bias_test_detects_a_bias) {
   const Index letters = 3;
   const auto model = small_model<double>("rnn:3", letters);

@@ -23,7 +23,7 @@ LanguageModel<T> small_model(const std::string& spec, Index alphabet = 4, std::u
 }
 
 /// Returns random symbols for streams of these lengths, each from position `from` on, at most `most` per stream;
-/// streams that have ended are left out. Every third symbol is not predicted.
+/// streams that have ended are omitted. Every third symbol is not predicted.
 inline Batch random_batch(const std::vector<Index>& lengths, Index from, Index most, Index alphabet) {
   std::vector<Index> sizes;
   Batch batch;

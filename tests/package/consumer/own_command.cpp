@@ -1,4 +1,4 @@
-// The command with another cell: own_command train FILE --model plain:8 --steps 2 --out RUN
+// The command with an additional cell: own_command train FILE --model plain:8 --steps 2 --out RUN
 #include <unfold/command.h>
 #include <unfold/unfold.h>
 

@@ -65,7 +65,7 @@ struct FindingNet {
   Parameters<T> parameters;
 };
 
-/// Returns sentences of these lengths with a label each, over unused trees.
+/// Returns labeled sentences of these lengths, over trees that are not used.
 Batch labelled_sentences(const std::vector<Index>& lengths, std::uint64_t seed) {
   std::vector<Tree> trees;
   trees.reserve(lengths.size());
@@ -82,7 +82,7 @@ Batch labelled_sentences(const std::vector<Index>& lengths, std::uint64_t seed) 
       words.symbols[at(batch.structure.row(s, p))] = static_cast<Symbol>(random.below(kFoundWords));
     labels.symbols[at(batch.structure.row(s, batch.structure.size(s) - 1))] =
         static_cast<Symbol>(random.below(kFoundLabels));
-    batch.passages.push_back(lengths[at(s)]);  // so that a sentence draws the same in every batch
+    batch.passages.push_back(lengths[at(s)]);  // so that the draws for a sentence are the same in every batch
     batch.places.push_back(0);
   }
   batch.reset_all_chains();

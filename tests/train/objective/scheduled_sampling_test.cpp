@@ -1,4 +1,4 @@
-/// Scheduled sampling compared with the expected inputs, position by position.
+/// Scheduled sampling, compared with the expected inputs position by position.
 
 #include "unfold/train/objective/scheduled_sampling.h"
 
@@ -42,8 +42,8 @@ struct OneAnswer {
     reader.start(std::move(streams));
     reader.next(batch);
   }
-  /// Returns how many positions that have a predecessor read a symbol different from the text, and the number of such
-  /// positions.
+  /// Returns the number of positions that read a symbol different from the text, among positions that have a
+  /// predecessor, and the number of the latter.
   std::pair<Index, Index> count(const Batch& mixed) const {
     Index changed = 0, all = 0;
     for (Index c = 0; c < batch.structure.sequences(); ++c)

@@ -133,7 +133,7 @@ TEST(WeightRules, weight_rules_map_gradients_to_the_parameters) {
   EXPECT_NEAR(inner, slope, 1e-6 * std::max(1.0, std::abs(slope)));
 }
 
-/// A text, its parts and a fresh network with rules.
+/// A text, its parts and a new network with rules.
 struct EmbeddedText {
   explicit EmbeddedText(bool tied = true)
       : text(wavy_text(3000)),

@@ -192,7 +192,7 @@ TEST(BatchPass, gradient_equals_the_derivative_of_the_loss) {
   }
 }
 
-/// -(1 - s) ln p_y - s / K sum over k of ln p_k, over predicted rows; the gradient by finite differences.
+/// -(1 - s) ln p_y - s / K sum over k of ln p_k, over predicted rows; its gradient is computed by finite differences.
 TEST(LabelSmoothing, label_smoothing_is_the_cross_entropy_to_a_smoothed_target) {
   constexpr double kShare = 0.2;
   const Corpus corpus = numbered_corpus({9, 4, 6});

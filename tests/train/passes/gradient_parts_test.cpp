@@ -1,4 +1,5 @@
-/// Parts of a gradient that are announced during a backward pass: they are complete, and the pass has unchanged bits.
+/// Parts of a gradient that are announced during a backward pass: they are complete, and the bits of the pass are
+/// unchanged.
 
 #include "train/passes/gradient_parts.h"
 

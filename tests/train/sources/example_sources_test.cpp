@@ -20,7 +20,7 @@ ExampleBatchOptions options_of(Index window, Index batch = 4) {
   return {.reads = {"word", "previous wind"}, .predicts = Data::kPredicts, .batch = batch, .window = window};
 }
 
-/// Returns the outputs of every head at every position of the data, and the nats there.
+/// Returns the outputs and nats of every head at every position of the data.
 template <class T>
 std::vector<std::vector<T>> said(const Data& data, SentenceNetwork<T>& net, const ExampleBatchOptions& options) {
   Team team(1);

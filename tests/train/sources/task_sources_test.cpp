@@ -193,7 +193,7 @@ TEST(TaskBatches, judge_counts_by_its_rule) {
     for (Index r = 0; r < window.symbols; ++r)
       for (Index i = 0; i < 2; ++i)
         output[at(2 * r + i)] = std::get<ValueRows>(window.field(kTaskTarget)).values<float>(r, 1)(0, i);
-    // Example 1 is far off only before the judged steps, example 2 at the last step.
+    // Example 1 has a large error only before the evaluated steps, example 2 at the last step.
     for (Index c = 0; c < window.structure.sequences(); ++c) {
       const Index* rows = window.structure.order().rows.data() + window.structure.item(c, 0);
       if (window.passages[at(c)] == 1) output[at(2 * rows[1])] += 3;

@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// Six walks in the plane with two labels; those of b have another location and the opposite slope.
+/// Six walks in the plane with two labels; those of b have a different location and the opposite slope.
 Examples labelled_walks() {
   Examples walks{.source = "made",
                  .columns = {{.name = "place", .width = 2, .numbers = {}},
@@ -47,7 +47,7 @@ struct Moments {
   double count = 0, m[2] = {}, c[2][2] = {};  // NOLINT: the plane
 };
 
-/// Returns the moments of all places of a label; the covariance has the prior of loss/hmm/vector_hmm.h.
+/// Returns the moments of all positions of a label; the covariance has the prior of loss/hmm/vector_hmm.h.
 Moments moments_of(const ExampleSet& set, Symbol label) {
   Moments found;
   const std::vector<float>& x = set.column("place").values;

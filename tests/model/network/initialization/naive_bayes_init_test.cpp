@@ -1,4 +1,4 @@
-/// Initialization from counts, compared with naive Bayes counted by hand.
+/// Initialization from counts, compared with naive Bayes computed by hand.
 
 #include "model/network/initialization/naive_bayes_init.h"
 
