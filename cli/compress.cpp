@@ -110,8 +110,8 @@ bool is_fitted_only(const std::string& spec) {
   return is_fitted_model(spec) && !is_learner(name);
 }
 
-/// What a model has learned before compression: nothing, in which case it always learns, or what training or fitting
-/// taught it.
+/// What a model has learned before compression: nothing, in which case it always learns, or the result of training or
+/// fitting.
 enum class Knowledge { none, trained };
 
 /// Parses a block size, which may have a unit.
@@ -257,7 +257,7 @@ LevelChoice Compress::level_choice(RawInput& input, Index level) const {
   return choose_level(level, beginning, size);
 }
 
-/// Throws UsageError for --online, --optimizer and --window where they have no effect.
+/// Throws UsageError for --online, --optimizer and --window if they would have no effect.
 void Compress::check_learning(const std::string& spec, Knowledge knows) const {
   const bool trained = knows == Knowledge::trained;
   if (online_ && !trained)
@@ -477,7 +477,7 @@ std::string Decompress::external_model(const std::string& archive, const std::st
 }
 
 /// Checks the model options. An archive either requires an external model before the first byte is decompressed or does
-/// not use one; the model file that it names need not be one of the options.
+/// not use one; the model file does not have to be given as an option.
 void Decompress::check_model() const {
   if (!used_model_.empty()) check_output_differs_from_input("--output", output_, used_model_);
   if (model_ && used_model_.empty())

@@ -11,7 +11,8 @@
 namespace unfold {
 namespace {
 
-// Files up to kSmall bytes, and record files up to kSmallRecords bytes, compress so fast that all contexts are used.
+// Files up to kSmall bytes, and record files up to kSmallRecords bytes, are compressed so quickly that all contexts are
+// used.
 constexpr Index kSmall = 1 << 16, kSmallRecords = 1 << 17;
 
 /// A compression level: the memory limit of context mixing in MiB; the context sets for text, for other files and for
@@ -51,7 +52,8 @@ Index matching_memory(Index size) {
   return size >= 0 && size <= (Index{1} << 20) ? kOfMebibyte : kOfLarger;
 }
 
-/// A byte needs two rows per context and shares most of them. More memory reduces the file size by at most 0.1 %.
+/// A byte needs two rows per context, most of which are shared with other bytes. More memory reduces the file size by
+/// at most 0.1 %.
 Index mixing_memory(Index size, Index most) {
   const Index per_byte = most > kDefaultMemory ? 1024 : 512;
   return size < 0 || size >= (most << 20) / per_byte ? most : std::clamp<Index>((size * per_byte >> 20) + 1, 1, most);

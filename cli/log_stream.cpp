@@ -107,7 +107,7 @@ void LogStream::save() {
   if (state_->wants_snapshot()) state_->write_snapshot(state());
 }
 
-/// Writes the counters, while lines are read every ten seconds.
+/// Writes the counters, every ten seconds while lines are read.
 void LogStream::write_metrics(bool at_end) {
   constexpr std::chrono::seconds kPause{10};
   if (!options_.metrics) return;

@@ -24,7 +24,8 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
-/// Compares device and inode numbers, so that links count as the same file. A file that does not exist equals no other.
+/// Compares device and inode numbers, so that links count as the same file. A file that does not exist is equal to no
+/// other file.
 bool is_same(const fs::path& a, const fs::path& b) {
   std::error_code none;
   return fs::equivalent(a, b, none);
@@ -53,8 +54,8 @@ constexpr const char* kStandardOutput = "standard output";
 
 std::string identity(const struct stat& status) { return fmt::format("{}:{}", status.st_dev, status.st_ino); }
 
-/// Returns a key that is equal for two outputs exactly if they write the same file, through any links and spellings, or
-/// standard output. Empty for a device, which accepts several outputs.
+/// Returns a key that is equal for two outputs if and only if both write the same file (by any path or link) or both
+/// write standard output. Empty for a device, which accepts several outputs.
 std::string position_in_total(const std::string& output) {
   struct stat standard {
   }, status{};

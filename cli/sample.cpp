@@ -175,7 +175,7 @@ ExitCode Sample::run(Console&) {
   return ExitCode::success;
 }
 
-/// Without --length and --stop, a model of lines samples lines.
+/// Without --length and --stop, a model of lines generates lines.
 void Sample::choose_lines() {
   constexpr Index kLines = 10, kLongest = 100'000;
   if (options_.any_given(request_.sampling.length, request_.sampling.stop) || !samples_lines(request_.model)) return;

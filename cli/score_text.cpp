@@ -96,7 +96,7 @@ void TextRows::score(std::span<const TextLine> lines) {
   try {
     scorer_.score(lines, source_.name(), [this](const ScoredTextLine& scored) { see(scored); });
   } catch (const Error&) {
-    flush_results();  // keeps the output before the line that failed
+    flush_results();  // keeps the output that precedes the failed line
     throw;
   }
 }

@@ -28,7 +28,7 @@ OptionRow sampling_seed_row(Index& seed);
 OptionRows statement_rows(TrainSettings& stated);
 /// --jobs: runs in separate processes.
 OptionRow jobs_row(Index& jobs);
-/// --symbols: the size of the alphabet of a network that is only measured or checked.
+/// --symbols: the alphabet size of a network that is only benchmarked or checked.
 OptionRow alphabet_size_row(Index& symbols, double most);
 
 }  // namespace unfold

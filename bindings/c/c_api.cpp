@@ -70,7 +70,7 @@ void need(const void* pointer, const char* what) {
   if (pointer == nullptr) throw UsageError(std::string(what) + " is NULL");
 }
 
-/// No object has more bytes; a larger size is a negative number that was converted.
+/// No object is larger; a larger size results from the conversion of a negative number.
 constexpr std::size_t kMostBytes = std::numeric_limits<std::ptrdiff_t>::max();
 
 void need_size(std::size_t size, const char* what) {

@@ -67,7 +67,7 @@ class Output {
     return same;
   }
   void drain() {
-    const std::string bytes = std::exchange(pending_, {});  // output that failed is not written again
+    const std::string bytes = std::exchange(pending_, {});  // output whose writing failed is not written again
     const BlockingSection waiting;
     for (std::size_t done = 0; done < bytes.size();) {
       const ssize_t count = ::write(STDOUT_FILENO, bytes.data() + done, bytes.size() - done);

@@ -14,7 +14,7 @@ class Heartbeat {
  public:
   using Clock = std::chrono::steady_clock;
   /// Starts a thread that calls `tell(seconds since the last beat)` after each `pause` without a beat. If no thread can
-  /// be started, there are no calls.
+  /// be started, it is never called.
   Heartbeat(std::chrono::milliseconds pause, std::function<void(double)> tell);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
@@ -22,7 +22,7 @@ class Heartbeat {
 
   /// Signals activity, which restarts the pause.
   void beat();
-  /// Stops the calls; none is made after this returns.
+  /// Stops the thread; `tell` is not called after this function returns.
   void stop();
 
  private:

@@ -27,7 +27,7 @@ void say(const char* text) {
   _exit(static_cast<int>(code));
 }
 
-/// Gives work without partial results a moment to end on its own with a message. setitimer is a plain system call, like
+/// Gives work without partial results a moment to end by itself with a message. setitimer is a plain system call, like
 /// alarm, which counts only whole seconds.
 void set_deadline() {
   itimerval moment{};

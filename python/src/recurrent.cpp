@@ -15,7 +15,7 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------------- the team
 
-/// The team of the process. A fork leaves the child without its threads.
+/// The team of the process. After a fork, the child does not have these threads.
 struct Workers {
   std::mutex mutex;
   std::unique_ptr<Team> team;
@@ -24,7 +24,7 @@ struct Workers {
 
 Workers& workers() {
   static Workers* const all = [] {
-    auto* made = new Workers;  // never destroyed: threads may work while the process ends
+    auto* made = new Workers;  // never destroyed: threads may still run when the process ends
     pthread_atfork([] { workers().mutex.lock(); }, [] { workers().mutex.unlock(); },
                    [] {
                      static_cast<void>(workers().team.release());  // its destructor would wait for lost threads
@@ -82,7 +82,7 @@ class WeightsChecksum {
     }
   }
   std::uint64_t of(Team& team) const {
-    constexpr std::size_t kAlone = 8;  // so little is read before another thread has started
+    constexpr std::size_t kAlone = 8;  // so little is read faster than another thread starts
     std::vector<std::uint64_t> sums(blocks_.size());
     const auto sum = [&](Range mine) {
       for (Index b = mine.begin; b < mine.end; ++b)

@@ -7,8 +7,8 @@
 /// proportional to the number of its positions. A forward pass keeps its values in a block that the caller owns; any
 /// number of forward passes may precede their backward passes.
 ///
-/// Weights are packed once per change of their contents, which a checksum detects: it costs one read of the weights per
-/// pass, and finds changes that PyTorch does not count, such as those of `p.data`.
+/// Weights are packed once per change of their contents, which a checksum detects: it requires one read of the weights
+/// per pass, and detects changes that PyTorch does not count, such as those of `p.data`.
 ///
 /// Threads: one team for the process, used by one pass at a time. After a fork, the child starts a new team.
 ///
@@ -44,9 +44,9 @@ struct RecurrentBatch {
   std::span<const std::int64_t> batch_sizes = {};
 };
 
-/// Addresses of contiguous tensors of one type; null where a tensor is absent (a zero state, a gradient that is not
-/// wanted). `weights` are in the order of torch.nn.RNNBase._flat_weights. Shapes: x [positions x input], y [positions x
-/// directions * hidden], h and c [layers * directions x sequences x hidden].
+/// Addresses of contiguous tensors of one type; null if a tensor is absent (a zero state, a gradient that is not
+/// requested). `weights` are in the order of torch.nn.RNNBase._flat_weights. Shapes: x [positions x input], y
+/// [positions x directions * hidden], h and c [layers * directions x sequences x hidden].
 template <class T>
 struct RecurrentTensors {
   std::vector<T*> weights = {};

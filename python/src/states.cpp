@@ -69,7 +69,7 @@ States states_of_text(const LanguageModel<T>& model, const std::string& text, bo
   const std::vector<Symbol> symbols = model.alphabet().encode(text);
   if (symbols.empty()) throw UsageError("states: the text is empty");
   Batch batch;
-  const auto length = static_cast<Index>(symbols.size()) + 1;  // a position reads the symbol before it
+  const auto length = static_cast<Index>(symbols.size()) + 1;  // a position reads the previous symbol
   batch.structure = Structure::chains(1, length);
   SymbolRows& read = batch.symbol_field(kPreviousSymbol);
   batch.symbol_field(kSymbol).clear(length);
