@@ -1,5 +1,5 @@
 #pragma once
-/// Interruption of work between two polls of its stop flag.
+/// Interruption of work that polls its stop flag rarely.
 ///
 /// `Interruptible` ends parallel regions at their barriers; the caller can then write a checkpoint of the state before
 /// them. `NothingToSave` marks work without partial results that could be saved: a signal handler then ends the process

@@ -10,8 +10,8 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kMostQuoted = 100;                       // maximum number of bytes of a quoted value
-constexpr std::size_t kWordBegin = 100, kWordEnd = 50;         // kept of a word that is longer than both and a mark
+constexpr std::size_t kMostQuoted = 100;                // maximum number of bytes of a quoted value
+constexpr std::size_t kWordBegin = 100, kWordEnd = 50;  // bytes kept at the beginning and at the end of a longer word
 constexpr std::size_t kMessageBegin = 800, kMessageEnd = 400;  // the same for a message
 
 struct Escaping {

@@ -15,8 +15,8 @@ void* allocate_aligned(std::size_t bytes) {
   void* memory = std::aligned_alloc(alignment, rounded);
   if (!memory) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-  // Only advice; failure costs nothing but speed. The end is excluded, because a huge page there would use more memory
-  // than requested.
+  // A hint to the system: if it fails, only speed is lost. The end is excluded, because a huge page there would use
+  // more memory than requested.
   if (huge) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
   std::memset(memory, 0, bytes);

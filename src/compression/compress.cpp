@@ -55,7 +55,7 @@ class Codec {
   Alphabet alphabet_;
 };
 
-/// Codes consecutive blocks with one predictor, which keeps learning. The writer and the reader each have one.
+/// Codes consecutive blocks with one predictor, which continues to learn. The writer and the reader each have one.
 class BlockCoder {
  public:
   explicit BlockCoder(const Codec& codec) : alphabet_(codec.alphabet()), predictor_(codec.predictor()) {}

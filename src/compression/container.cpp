@@ -51,7 +51,7 @@ std::string payload_of(const ContainerHeader& h) {
   return out;
 }
 
-/// Reads a payload whose CRC was correct: an inconsistency means that a different program wrote it.
+/// Reads a payload whose CRC is correct: an inconsistency means that it was written by a different program.
 class PayloadReader {
  public:
   PayloadReader(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}

@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-/// Returns the first of the variables whose value is a number of at least `least`; otherwise `least`.
+/// Returns the value of the first variable that is a number of at least `least`; otherwise `least`.
 int number_in(std::initializer_list<const char*> variables, int least) {
   for (const char* variable : variables) {
     const char* value = std::getenv(variable);

@@ -104,7 +104,7 @@ class MpiProcesses final : public Processes {
   }
 
   /// Polls and yields, so that other processes run if there are more processes than processors, which MPI may not
-  /// notice. With a pace that has no waiting caller, polls only occasionally, so that computation keeps the processor.
+  /// notice. If no caller is waiting, polls only occasionally, so that computation keeps the processor.
   void wait(const char* what, const Pace* pace) {
     constexpr int kTries = 200;
     constexpr std::chrono::microseconds kPause{50};

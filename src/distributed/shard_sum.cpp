@@ -88,7 +88,7 @@ void ShardSum<T>::add_next(Team& team) {
   nodes_.back().shards = pieces.back().shards;
 }
 
-/// Merges a range of the last node, which is not complete, with the nodes before it that it completes.
+/// Merges a range of the last node, which is incomplete, with the preceding nodes that it completes.
 template <class T>
 std::vector<typename ShardSum<T>::Piece> ShardSum<T>::merge(Range range, Team* team) {
   std::vector<Piece> pieces;
@@ -299,7 +299,7 @@ void ShardSum<T>::spread_rounded(std::span<T> vector, Team& team) {
   in_shares(&team, words.size(), [&](std::size_t i) { vector[i] = widened<T>(words[i]); });
 }
 
-/// Completes the work that the background has not done.
+/// Completes the work that the background thread has not done.
 template <class T>
 void ShardSum<T>::finish(Team& team) {
   if (sent_ > 0) {

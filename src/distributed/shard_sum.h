@@ -50,7 +50,7 @@ class ShardSum {
   std::span<T> next();
   /// Returns whether the next shard is the last one of this process.
   bool is_last() const { return own().begin + added_ + 1 == own().end; }
-  /// Called when the vector is filled: adds it to the vectors before it, as far as this completes nodes of the tree.
+  /// Called when the vector is filled: adds it to the preceding vectors, as far as this completes nodes of the tree.
   void add_next(Team& team);
   /// Called between `next` and `add_next` of the last shard, from any thread, when the next part in the order of the
   /// slices is filled: starts adding and exchanging it.

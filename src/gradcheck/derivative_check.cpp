@@ -78,7 +78,7 @@ class Checker {
   }
 
  private:
-  // Several step sizes: if one of them crosses a kink or is dominated by rounding, another one does not.
+  // Several step sizes: if one of them crosses a kink or is dominated by rounding, another one is accurate.
   static constexpr double kSteps[] = {3e-2, 3e-3, 3e-4};
   static constexpr double kExact = 1e-10;  ///< bound for two exact results with different orders of summation
 

@@ -15,7 +15,7 @@ namespace {
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// A map and its partials, written independently of the engine so that an error in one table is detected.
+/// A map and its partial derivatives, written independently of the engine so that an error in one table is detected.
 struct Local {
   double value, d0, d1;
 };

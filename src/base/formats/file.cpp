@@ -31,7 +31,7 @@ constexpr std::size_t kFileBlock = std::size_t{1} << 20;
 constexpr std::size_t kMappedFrom = std::size_t{16}
                                     << 20;  ///< smaller files are read: copying them costs less than mapping
 
-constexpr std::size_t kCheckedFrom = std::size_t{256} << 20;  ///< of an input of unknown size
+constexpr std::size_t kCheckedFrom = std::size_t{256} << 20;  ///< for an input of unknown size
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
@@ -79,7 +79,7 @@ std::string read_to_end(int descriptor, const std::string& name, std::size_t lik
   std::string out;
   std::size_t size = 0, room = likely_size > 0 ? likely_size + 1 : kFileBlock;
   for (;;) {
-    // A growing string doubles its capacity and holds the old memory until the new memory is filled.
+    // A growing string doubles its capacity and keeps the old memory until the new memory is filled.
     const bool grows = likely_size == 0 && size >= kCheckedFrom && out.capacity() < size + room;
     if (grows && available_memory() < 2 * out.capacity()) fail_too_long(name, size);
     try {
@@ -300,8 +300,7 @@ Leftover remove_leftover(const std::string& path) {
   return Leftover::removed;
 }
 
-/// Removes the leftover temporary files of a target. Returns false if another living process is writing the same
-/// target.
+/// Removes leftover temporary files of a target. Returns false if another living process is writing the same target.
 bool remove_leftovers(const std::filesystem::path& target) {
   const std::string stem = temporary_stem(target);
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";

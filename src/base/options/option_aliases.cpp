@@ -15,7 +15,7 @@ struct OptionAliases {
 };
 
 /// SPEC options first, then command options. An alias may occur in several rows: the first row whose option is
-/// available applies.
+/// available is used.
 const std::vector<OptionAliases>& option_aliases() {
   static const std::vector<OptionAliases> list = {
       {"rate", {"lr", "learning-rate", "step-size"}},

@@ -43,16 +43,16 @@ void relax() {
 #endif
 }
 
-// A pause instruction takes 40 to 140 cycles. The first polls catch a thread that is almost there; then the waiting
-// thread pauses for a few microseconds, then it yields the processor.
+// A pause instruction takes 40 to 140 cycles. The first polls catch a thread that has almost arrived; then the waiting
+// thread pauses for a few microseconds, and then it yields the processor.
 constexpr int kPolls = 100, kPauses = 150;
 constexpr auto kIdleBeforeSleep = std::chrono::microseconds(100);
 // At a barrier: a thread that takes longer has most likely been preempted by another program. Yielding in a loop would
-// keep it from being scheduled again; sleeping frees the processor at once.
+// keep it from being scheduled again; sleeping frees the processor immediately.
 constexpr auto kBarrierBeforeSleep = std::chrono::microseconds(50);
 
 /// Waits until ready(value of the counter) is true: polls and yields for `awake`, then sleeps. Returns the time waited
-/// beyond the few microseconds that are normal.
+/// in excess of the few microseconds that are normal.
 template <class Ready>
 Clock::duration wait_for(const std::atomic<int>& counter, Clock::duration awake, const Ready& ready) {
   const auto there = [&] { return ready(counter.load(std::memory_order_acquire)); };
@@ -161,7 +161,7 @@ struct Team::State {
   const std::unique_ptr<Arrivals[]> arrivals;
 };
 
-/// Called at a barrier, and when a member stops for good.
+/// Called at a barrier, and when a member stops permanently.
 void Team::State::arrive(int id) {
   auto& count = arrivals[static_cast<std::size_t>(id)].count;
   count.fetch_add(1, std::memory_order_release);

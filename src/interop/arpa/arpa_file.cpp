@@ -20,7 +20,7 @@ void require_plain_text(const NgramModel& model, const std::string& name) {
         "{}: {}, which an ARPA file cannot represent, so that the imported model would have different scores; {}", name,
         what, remedy));
   };
-  const auto is_set = [&](const char* key) {  // of any type: a model file may hold anything
+  const auto is_set = [&](const char* key) {  // of any type: a model file may contain anything
     const auto found = configuration.find(key);
     return found != configuration.end() && !found->is_null() && *found != nlohmann::json(false);
   };

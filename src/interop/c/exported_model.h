@@ -1,6 +1,5 @@
 #pragma once
-/// What the exports of a network of data with fields to C share: its text, inputs, head and outputs. Internal to
-/// interop/.
+/// The parts shared by all exports of networks with fields to C: text, inputs, head and outputs. Internal to interop/.
 
 #include "interop/c/export_c.h"
 #include "interop/c/export_c_functions.h"

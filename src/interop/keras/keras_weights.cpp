@@ -1,4 +1,4 @@
-/// Keras weights (named_arrays.h), found by the paths that Keras 3 gives them. Source: the documentation of
+/// Keras weights (named_arrays.h), identified by the paths that Keras 3 assigns to them. Source: the documentation of
 /// keras.layers.SimpleRNN, LSTM, GRU, Embedding and Dense, and the order of gates in their cells.
 
 #include <fmt/format.h>

@@ -112,7 +112,7 @@ bool has_parameter(const Circuit& circuit, const std::string& name) {
 }
 
 /// Calls use(weight of the model, weight of the stack, sign) for every weight that both have. Biases that the stack
-/// stores separately and the model stores as a sum are left to set_biases and read_biases.
+/// stores separately and the model stores as a sum are handled by set_biases and read_biases.
 template <class T, class Stack, class Use>
 class Correspondence {
  public:

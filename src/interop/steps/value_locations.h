@@ -26,7 +26,7 @@ struct ValueLocation {
 class ValueLocations {
  public:
   /// `reads_numbers`: numbers are inputs of the step. Throws a UsageError that names an input that a step does not
-  /// have: numbers otherwise, and links to later positions.
+  /// have: numbers if `reads_numbers` is false, and links to later positions.
   ValueLocations(const Plan& plan, int logits, bool reads_numbers = false);
 
   ValueLocation find(int node) const;

@@ -50,7 +50,7 @@ std::string recurrent_module(const NamedArrays& arrays) {
   return *modules.begin();
 }
 
-/// Removes each array that it reads, so that any array left at the end is unexpected.
+/// Removes each array that it reads, so that any array that remains at the end is unexpected.
 class TorchReader {
  public:
   TorchReader(const NamedArrays& arrays, bool relu) : arrays_(arrays), module_(recurrent_module(arrays)) {
