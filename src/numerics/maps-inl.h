@@ -53,7 +53,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 struct Lanes {
   hn::Vec<D> v;
-  // Defined explicitly: GCC gives implicit members no target attributes, which vectors need (seen on Arm).
+  // Defined explicitly: GCC gives implicit members no target attributes, which vectors need (observed on Arm).
   HWY_INLINE Lanes() {}
   HWY_INLINE Lanes(hn::Vec<D> lanes) : v(lanes) {}
   friend HWY_INLINE Lanes operator+(Lanes a, Lanes b) { return {hn::Add(a.v, b.v)}; }

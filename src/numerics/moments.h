@@ -27,7 +27,7 @@ class UnitMoments {
 
   void clear();
   /// Adds rows. `b` and `phi` may have any stride; phi null means phi = b^2. If symbols is null or a symbol is
-  /// kNoSymbol, no gated input acts.
+  /// kNoSymbol, no gated input is active.
   template <class T>
   void add(Matrix<const double> inputs, const Symbol* symbols, const T* b, const T* phi, Index stride);
 

@@ -8,9 +8,9 @@
 ///   mean position  mean over P of (t + 1) / n; 0 if P is empty
 ///   longest run    length of the longest run of consecutive positions in P, divided by n
 ///
-/// Kernels stand side by side in lanes. Determinism (invariant 2): a lane is independent of all others, an output is
-/// one chain of fused multiply-adds over taps, then channels, and sums over positions run in ascending order, so that
-/// the vector width does not change a bit.
+/// Kernels are stored side by side in lanes. Determinism (invariant 2): a lane is independent of all others, an output
+/// is one chain of fused multiply-adds over taps, then channels, and sums over positions run in ascending order, so
+/// that the vector width does not change a bit.
 ///
 /// Performance bound: about seven instructions per output and threshold, for as many lanes as a vector has.
 

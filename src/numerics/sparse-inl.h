@@ -100,7 +100,7 @@ HWY_INLINE void add_array(const T* x, T* y, Index n) {
   for_each_vector<T>(n, AddRowBody<T>{x, y});
 }
 
-/// Returns the rows of weights that act at a row of the signal: none, one, or all.
+/// Returns the rows of weights that apply to a row of the signal: none, one, or all.
 template <class T>
 HWY_INLINE Range acting(const SparseTerm<T>& term, Index r) {
   if (term.gates == nullptr) return {0, term.weights.rows};

@@ -10,8 +10,8 @@
 ///
 ///   #include "src/numerics/fma-inl.h"  // brings hwy/highway.h
 ///
-/// The enabled targets are the baseline (SSE2 on x86-64), AVX2 with FMA, AVX-512 and NEON. The others either lack a
-/// fused multiply-add, and would not be faster than the baseline, or only add instructions that the kernels do not use.
+/// The enabled targets are the baseline (SSE2 on x86-64), AVX2 with FMA, AVX-512 and NEON. The others either have no
+/// fused multiply-add, and would not be faster than the baseline, or add only instructions that the kernels do not use.
 
 #define HWY_DISABLED_TARGETS                                                              \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | \
@@ -19,7 +19,7 @@
 
 #include "hwy/detect_targets.h"
 
-// Targets that only newer releases of Highway have. A macro that expands to its own name is not expanded again, so
+// Targets that exist only in newer releases of Highway. A macro that expands to its own name is not expanded again, so
 // these are tested here, after its header and before their first use.
 #ifdef HWY_AVX3_ZEN4
 #define UNFOLD_DISABLED_IF_KNOWN_ZEN4 HWY_AVX3_ZEN4

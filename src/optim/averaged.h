@@ -39,7 +39,7 @@ class AveragedOptimizer final : public Optimizer<T> {
   Buffer<T> mean_;
   double count_ = 0;            // number of steps in the mean
   double steps_ = 0, on_ = 0;   // total number of steps; 1 if averaging is on
-  double judged_ = 0, best_;    // number of validations; the best of the non-recent ones
+  double judged_ = 0, best_;    // number of validations; the best loss before the last nonmono ones
   std::vector<double> recent_;  // the last nonmono losses, as a ring buffer
 };
 

@@ -80,7 +80,7 @@ CheckedSolution<T> NewtonDirection<T>::solve_checked(Objective<T>& objective, st
   CheckedSolution<T> found{.x = Buffer<T>(n), .lambda = lambda, .loss = loss};
   Buffer<T> residual(n), direction(n), product(n), trial(n);
   double slope = 0, q = 0;
-  // Turns to the steepest descent of the preconditioned system.
+  // Switches to the steepest descent of the preconditioned system.
   const auto preconditioned = [&](Index i) {
     return !preconditioner_.empty() ? residual[i] / preconditioner_[i] : residual[i];
   };

@@ -90,8 +90,8 @@ class NewtonDirection {
   /// the last iterate.
   CgResult<T> solve(Objective<T>& objective, std::span<const T> gradient, double lambda);
   /// Checks every iteration from x to x + dx, starting with x = 0: rho = (change of the loss) / (change of q). The
-  /// iteration is taken if rho >= 1/4, and lambda is adapted by `next_damping`. Where lambda changes, the system
-  /// changes, and conjugate gradients start again from x. `loss_at(x)` is the loss at the parameters moved by x.
+  /// iteration is taken if rho >= 1/4, and lambda is adapted by `next_damping`. If lambda changes, the system changes,
+  /// and conjugate gradients start again from x. `loss_at(x)` is the loss at the parameters moved by x.
   CheckedSolution<T> solve_checked(Objective<T>& objective, std::span<const T> gradient, double lambda, double loss,
                                    const std::function<double(const Buffer<T>&)>& loss_at);
   void visit_state(StateVisitor<T>& visitor);

@@ -12,7 +12,7 @@ void MinutesBudget<T>::step_took(double seconds) {
   ++steps_;
 }
 
-/// A gradient reads every row forward and, at about twice the cost, backward.
+/// A gradient requires a forward pass over every row and a backward pass, which costs about twice as much.
 template <class T>
 double MinutesBudget<T>::row_seconds() const {
   const auto rows = static_cast<double>(std::max<Index>(1, sources_.step_symbols * run_.optimizer.gradients()));

@@ -6,7 +6,7 @@
 /// Features are standardized first. V minimizes |Z V + 1 b - Y|^2 + lambda' |V|^2 for the standardized features Z,
 /// where lambda' = lambda * (mean of the diagonal of Z Z'). With G = Z Z' + lambda' I and dual weights a, the residual
 /// of a row, predicted from all others, is a_i / (G^-1 - G^-1 1 1' G^-1 / (1' G^-1 1))_ii (Golub, Heath & Wahba 1979;
-/// the intercept is not penalized). Only means and deviations of the features come from all rows.
+/// the intercept is not penalized). Only the means and deviations of the features are computed from all rows.
 ///
 /// Time is rows^2 times features, plus rows^3 for each lambda; memory is rows^2 in addition to the features. All sums
 /// are in double, in a fixed order; results do not depend on the number of threads.

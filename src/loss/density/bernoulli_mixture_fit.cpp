@@ -163,7 +163,7 @@ BernoulliMixtureFit fit_bernoulli_mixture(Matrix<const double> rows, Index compo
   };
   const bool many = rows.rows > kManyRows;
   const Index starts = components > 1 ? std::max(options.starts, options.restarts) : 1;
-  // The order after a few iterations is not yet that of the optima.
+  // The ranking after a few iterations is not yet that of the optima.
   const Index longer = many || starts < kFewStarts ? options.restarts : std::max(options.restarts, starts / kOneOf);
   for (Index s = 0; s < starts; ++s) {
     Random random(options.seed, stream_of("bernoulli-mixture") + static_cast<std::uint64_t>(s));

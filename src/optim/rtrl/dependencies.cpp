@@ -74,7 +74,7 @@ void record_sparse(const SparseOperator& op, OperatorEdges& edges) {
     for (Index i = 0; i < e.inputs(); ++i) edges.input(i, i);
 }
 
-/// In an unknown operator, everything depends on everything.
+/// For an unknown operator, every output is assumed to depend on every input.
 void record_edges(const Operator& op, Index columns, OperatorEdges& edges) {
   if (const SparseOperator* sparse = as_sparse(&op)) return record_sparse(*sparse, edges);
   if (const auto* known = dynamic_cast<const ExportableOperator*>(&op)) {

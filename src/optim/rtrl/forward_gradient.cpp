@@ -67,7 +67,7 @@ struct ForwardGradient<T>::Body {
 
   T* row(Index slot) { return carried.data() + slot * influence->width(); }
 
-  /// Initializes a fresh sequence with zero or with trained initial values.
+  /// Initializes a new sequence with zeros or with trained initial values.
   void begin(State<T>& state, Index slot, const Parameters<T>& parameters, const SignKey& key) {
     T* values = state.row(slot);
     for (const StateBlock& block : blocks) {

@@ -128,7 +128,7 @@ void BatchPass<T>::cut(const Batch& batch) {
   nats_.resize(at(whole.positions()));
 }
 
-/// Lays the network over a piece and sets its inputs; piece -1 is the whole batch.
+/// Sets up the network for a piece and sets its inputs; piece -1 is the whole batch.
 template <class T>
 void BatchPass<T>::enter(const Batch& batch, Index piece) {
   if (piece < 0) {
