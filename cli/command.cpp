@@ -44,11 +44,11 @@ const std::vector<VerbEntry>& verb_list() {
 std::string overview() {
   std::string text =
       "Example: unfold train book.txt --split 90/5/5 --out run && unfold sample run --length 500\n\n"
-      "unfold VERB [options] INPUT...\n"
-      "  learns the structure of sequences: trains recurrent models, then predicts, scores and samples\n\nVerbs:\n";
+      "unfold COMMAND [options] INPUT...\n"
+      "  learns the structure of sequences: trains recurrent models, then predicts, scores and samples\n\nCommands:\n";
   for (const VerbEntry& entry : verb_list()) text += fmt::format("  {:<10} {}\n", entry.name, entry.summary);
   text +=
-      "\n  unfold VERB --help    the options of a verb, with examples\n  unfold --version      the version\n\n"
+      "\n  unfold COMMAND --help    the options of a command, with examples\n  unfold --version         the version\n\n"
       "Exit codes: 0 success, 1 run-time failure, 2 usage, 3 bad data, 4 bad model, 5 training diverged,\n"
       "            6 verification failed, 130 interrupted (training: a checkpoint was written)\n";
   return text;
@@ -60,7 +60,8 @@ const VerbEntry& find_verb(const std::string& name) {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
-  throw UsageError(fmt::format("unknown verb {}; see `unfold --help`{}", in_quotes(name), did_you_mean(name, names)));
+  throw UsageError(
+      fmt::format("unknown command {}; see `unfold --help`{}", in_quotes(name), did_you_mean(name, names)));
 }
 
 /// Connects to the other processes, if there are any, so that an error is reported once. Throws UsageError if all of
@@ -96,7 +97,7 @@ nlohmann::ordered_json all_options_json() {
 }
 
 ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
-  if (arguments.empty()) throw UsageError("no verb given; try `unfold --help`");
+  if (arguments.empty()) throw UsageError("no command given; try `unfold --help`");
   const std::string& first = arguments.front();
   if (first == "help" && arguments.size() == 2) {
     print_result(find_verb(arguments[1]).make()->options().help());
@@ -117,7 +118,7 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
     return ExitCode::success;
   }
   if (first.starts_with('-'))
-    throw UsageError(fmt::format("the verb comes first, before {}; see `unfold --help`", escape_value(first)));
+    throw UsageError(fmt::format("the command must come first, before {}; see `unfold --help`", escape_value(first)));
   const VerbEntry& entry = find_verb(first);
   require_use_for_processes(entry);
   const std::unique_ptr<Verb> verb = entry.make();

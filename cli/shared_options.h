@@ -1,6 +1,6 @@
 #pragma once
-/// Rows of options that have the same meaning in several verbs. A verb adds the row with its own target and may change
-/// individual members, for example `common`.
+/// Rows of options that have the same meaning in several subcommands. A subcommand adds the row with its own target and
+/// may change individual members, for example `common`.
 
 #include <optional>
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace unfold {
 
-/// The positional argument MODEL of verbs that read one model and no data.
+/// The positional argument MODEL of subcommands that read one model and no data.
 OptionRow model_input(std::vector<std::string>& model);
 /// --mask: which symbols of DATA are predicted.
 OptionRow mask_row(std::optional<std::string>& file);
-/// --unknown, for verbs that stop at unknown symbols or skip them.
+/// --unknown, for subcommands that stop at unknown symbols or skip them.
 OptionRow unknown_row(std::string& policy);
 /// --given, for models of whole sequences.
 OptionRow conditions_row(std::optional<std::string>& given);
@@ -23,8 +23,8 @@ OptionRow conditions_row(std::optional<std::string>& given);
 OptionRow prime_file_row(std::optional<std::string>& file);
 /// --seed of random sampling.
 OptionRow sampling_seed_row(Index& seed);
-/// --types, --missing, --decimal, --thousands, --header, --comment, --group and --order, for verbs that read tables
-/// with a model: how a file is written where it differs from the training data.
+/// --types, --missing, --decimal, --thousands, --header, --comment, --group and --order, for subcommands that read
+/// tables with a model: how a file is written where it differs from the training data.
 OptionRows statement_rows(TrainSettings& stated);
 /// --jobs: runs in separate processes.
 OptionRow jobs_row(Index& jobs);

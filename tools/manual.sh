@@ -20,7 +20,7 @@ page() {  # page NAME SUMMARY SEE-ALSO COMMAND...
   } | gzip -9n >"$folder/$name.1.gz"
 }
 
-verbs=$("$unfold" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  *\([a-z].*\)/\1\t\2/p')
+verbs=$("$unfold" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  *\([a-z].*\)/\1\t\2/p')
 all=$(cut -f1 <<<"$verbs" | sed 's/.*/unfold\\-&(1)/' | paste -sd, | sed 's/,/, /g')
 page unfold "learns the structure of sequences" "$all" "$unfold" --help
 while IFS=$'\t' read -r verb summary; do

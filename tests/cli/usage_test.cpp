@@ -9,7 +9,7 @@ namespace {
 const Arguments kVerbs = {"train",     "eval",     "score",      "sample",   "check",  "info",   "bench", "generate",
                           "reproduce", "compress", "decompress", "complete", "export", "import", "sweep"};
 
-TEST_F(CommandTest, the_help_of_every_verb_starts_with_an_example) {
+TEST_F(CommandTest, the_help_of_every_command_starts_with_an_example) {
   for (const std::string& verb : kVerbs) {
     for (const char* option : {"--help", "-h"}) {
       const Finished finished = unfold_command({verb, option});
@@ -28,7 +28,7 @@ TEST_F(CommandTest, the_version_is_printed) {
   expect_failure({"--version", "please"}, 2, "leave out please");
 }
 
-TEST_F(CommandTest, help_verb_equals_help_option) {
+TEST_F(CommandTest, help_command_equals_help_option) {
   EXPECT_EQ(unfold_command({"help", "train"}).out, unfold_command({"train", "--help"}).out);
   EXPECT_EQ(unfold_command({"help"}).out, unfold_command({"--help"}).out);
   expect_failure({"help", "trian"}, 2, "did you mean \"train\"?");
@@ -89,10 +89,10 @@ TEST_F(CommandTest, EditedLogErrorHidesLibraryExceptions) {
   EXPECT_THAT(broken.err, Not(HasSubstr("json.exception")));
 }
 
-TEST_F(CommandTest, unknown_verb_suggests_the_nearest) {
+TEST_F(CommandTest, unknown_command_suggests_the_nearest) {
   expect_failure({"trian", text_}, 2, "did you mean \"train\"?");
-  expect_failure({}, 2, "no verb given");
-  expect_failure({"--json", "eval"}, 2, "the verb comes first");
+  expect_failure({}, 2, "no command given");
+  expect_failure({"--json", "eval"}, 2, "the command must come first");
 }
 
 TEST_F(CommandTest, unknown_command_option_suggests_the_nearest) {
@@ -170,7 +170,7 @@ TEST_F(CommandTest, the_stored_configuration_repeats_a_run) {
   EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), read_bytes(again + "/model.safetensors"));
 }
 
-TEST_F(CommandTest, verbs_with_other_json_output_do_not_list_the_json_option) {
+TEST_F(CommandTest, commands_with_other_json_output_do_not_list_the_json_option) {
   for (const std::string verb : {"predict", "tag", "classify", "forecast"}) {
     // forecast prints JSON only without a model.
     if (verb != "forecast") {

@@ -1,9 +1,9 @@
 # cmake -D UNFOLD=... -D MANUAL=tools/manual.sh -D COMPLETIONS=tools/completions -D WORK_DIR=... -P manual_test.cmake:
-# every verb has a manual page without warnings of groff, and bash completes verbs and options.
+# Checks that every command has a manual page without groff warnings, and that bash completes commands and options.
 cmake_policy(VERSION 3.25)
 execute_process(COMMAND ${MANUAL} ${UNFOLD} ${WORK_DIR}/manual COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${UNFOLD} --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCH "Verbs:\n(.*)\n\n  unfold VERB" found "${help}")
+string(REGEX MATCH "Commands:\n(.*)\n\n  unfold COMMAND" found "${help}")
 string(REGEX MATCHALL "\n  [a-z]+ " verbs "\n${CMAKE_MATCH_1}")
 list(LENGTH verbs count)
 if(count LESS 15)

@@ -22,7 +22,7 @@ class Help:
 
     @functools.lru_cache(maxsize=None)
     def verbs(self):
-        section = self._text().split("Verbs:")[1].split("\n\n")[0]
+        section = self._text().split("Commands:")[1].split("\n\n")[0]
         return dict(re.findall(r"^  ([a-z]+) +(.*)$", section, re.M))
 
     @functools.lru_cache(maxsize=None)
@@ -56,7 +56,7 @@ def faults(call, program, strict=True):
 
     If not strict, for running text, other words may follow the name of the program.
     """
-    if len(call) < 2 or call[1].startswith("-") or call[1] in ("VERB", "..."):
+    if len(call) < 2 or call[1].startswith("-") or call[1] in ("COMMAND", "..."):
         return []
     verb = call[1]
     if verb not in program.verbs():

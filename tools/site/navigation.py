@@ -1,4 +1,4 @@
-"""Completes the configuration of the site: groups the verbs in the navigation, adds pages that are not listed in mkdocs.yml,
+"""Completes the configuration of the site: groups the subcommands in the navigation, adds pages that are not listed in mkdocs.yml,
 and shows the version of the project."""
 
 import pathlib
@@ -27,7 +27,7 @@ def named(nav):
 
 
 def groups_of(verbs):
-    """Return the groups of the navigation for these verbs. Verbs without a group are an error, so that none is lost."""
+    """Return the groups of the navigation for these subcommands. A subcommand without a group is an error."""
     missing = sorted(set(verbs) - {verb for group in VERBS.values() for verb in group})
     if missing:
         raise ValueError(f"tools/site/navigation.py: VERBS has no group for {', '.join(missing)}")
@@ -53,7 +53,7 @@ def on_config(config):
     folder = pathlib.Path(config.docs_dir)
     parts = {title: pages for part in config.nav for title, pages in part.items()}
     verbs = {p.stem for p in (folder / "reference").glob("*.md")} - {"index", "python", "cpp"}
-    place = parts["Reference"].index("Verbs")
+    place = parts["Reference"].index("Commands")
     parts["Reference"][place:place + 1] = groups_of(verbs)
     known = set(named(config.nav))
     for page in sorted(str(p.relative_to(folder)) for p in folder.rglob("*.md")):

@@ -103,7 +103,7 @@ OptionRows table_rows(TrainSettings& settings);
 /// Returns the row of --rows, which states whether each row of a table is an example.
 OptionRow row_meaning_row(TrainSettings& settings);
 
-/// Returns the row of --threads, which most verbs have; 0 stands for all processors.
+/// Returns the row of --threads, which most subcommands have; 0 stands for all processors.
 OptionRow threads_row(Index& threads, Keep keep = Keep::nowhere);
 
 /// Returns the name of the setting that a member of TrainSettings or RunSettings holds.

@@ -1,6 +1,6 @@
 #pragma once
 /// The description of one option of the command. A row is written once, next to the module that owns the setting. From
-/// the rows of a verb come its command line, help, environment variables, keys of configuration files, stored
+/// the rows of a subcommand come its command line, help, environment variables, keys of configuration files, stored
 /// configuration, Python keywords, manual page and reference page, and the errors for options that do not apply
 /// (cli/terminal/options.h, app/settings/setting_rows.h).
 ///

@@ -57,7 +57,7 @@ TEST(TextScorer, double_models_are_scored_in_double) {
   }
 }
 
-class VerbsTest : public ::testing::Test {
+class AppFunctionsTest : public ::testing::Test {
  protected:
   TrainRequest training(const std::string& model, const std::string& out) const {
     TrainRequest request{.out = folder_.path(out)};
@@ -75,7 +75,7 @@ class VerbsTest : public ::testing::Test {
   std::string text_ = folder_.write("text", blocks(60));
 };
 
-TEST_F(VerbsTest, train_writes_a_run_folder_and_returns_its_results) {
+TEST_F(AppFunctionsTest, train_writes_a_run_folder_and_returns_its_results) {
   Listener listener;
   const TrainOutcome outcome = train(training("gru:6", "run"), listener);
   EXPECT_EQ(outcome.result.steps, 20);
@@ -94,7 +94,7 @@ TEST_F(VerbsTest, train_writes_a_run_folder_and_returns_its_results) {
                        "model is gru:6"));
 }
 
-TEST_F(VerbsTest, settings_without_effect_on_results_change_no_bit) {
+TEST_F(AppFunctionsTest, settings_without_effect_on_results_change_no_bit) {
   const TrainOutcome one = train(training("lstm:5", "one"));
   TrainRequest request = training("lstm:5", "two");
   request.run = {.threads = 2, .memory_limit = "200K", .checkpoint_every = 3, .log_every = 5};
@@ -102,7 +102,7 @@ TEST_F(VerbsTest, settings_without_effect_on_results_change_no_bit) {
   EXPECT_TRUE(file_bytes(one.model_file) == file_bytes(two.model_file));
 }
 
-TEST_F(VerbsTest, run_resumes_with_its_stored_settings) {
+TEST_F(AppFunctionsTest, run_resumes_with_its_stored_settings) {
   TrainRequest uninterrupted = training("gru:6", "whole"), first = training("gru:6", "half");
   uninterrupted.settings.optimizer = first.settings.optimizer = "adam:rate=0.01";
   const TrainOutcome whole = train(uninterrupted);
@@ -117,7 +117,7 @@ TEST_F(VerbsTest, run_resumes_with_its_stored_settings) {
   EXPECT_EQ(outcome.valid->nats_per_symbol, whole.valid->nats_per_symbol);
 }
 
-TEST_F(VerbsTest, evaluate_reproduces_training_results) {
+TEST_F(AppFunctionsTest, evaluate_reproduces_training_results) {
   const TrainOutcome outcome = train(training("gru:6", "run"));
   Index symbols = 0;
   double nats = 0;
@@ -142,7 +142,7 @@ TEST_F(VerbsTest, evaluate_reproduces_training_results) {
   EXPECT_THROW(evaluate(both), UsageError);
 }
 
-TEST_F(VerbsTest, symbol_and_line_scores_sum_to_the_evaluation) {
+TEST_F(AppFunctionsTest, symbol_and_line_scores_sum_to_the_evaluation) {
   const TrainOutcome outcome = train(training("gru:6", "run"));
   Listener listener;
   const ScoredText text = score({.model = outcome.run, .data = text_, .by = ScoreUnit::line, .threads = 1}, listener);
@@ -158,7 +158,7 @@ TEST_F(VerbsTest, symbol_and_line_scores_sum_to_the_evaluation) {
   EXPECT_THROW(score({.model = outcome.run, .data = text_, .by = ScoreUnit::state}), UsageError);
 }
 
-TEST_F(VerbsTest, samples_and_completions_use_only_the_alphabet) {
+TEST_F(AppFunctionsTest, samples_and_completions_use_only_the_alphabet) {
   const TrainOutcome outcome = train(training("gru:6", "run"));
   const SampleRequest request{.model = outcome.run, .sampling = {.length = 30, .seed = 4}, .prime = "a", .count = 2};
   const std::vector<SampledText> samples = sample(request), again = sample(request);
@@ -173,7 +173,7 @@ TEST_F(VerbsTest, samples_and_completions_use_only_the_alphabet) {
   EXPECT_NEAR(completions.front().probability(), std::exp2(-completions.front().bits()), 1e-9);
 }
 
-TEST_F(VerbsTest, fitted_models_support_the_same_functions_and_exports) {
+TEST_F(AppFunctionsTest, fitted_models_support_the_same_functions_and_exports) {
   Listener listener;
   TrainRequest request{.out = folder_.path("ngram")};
   request.settings.data = {text_};
@@ -193,7 +193,7 @@ TEST_F(VerbsTest, fitted_models_support_the_same_functions_and_exports) {
       contains(message_of<UsageError>([&] { train(request); }), "--window applies to models trained by gradient"));
 }
 
-TEST_F(VerbsTest, tasks_can_be_trained_and_evaluated) {
+TEST_F(AppFunctionsTest, tasks_can_be_trained_and_evaluated) {
   TrainRequest request{.out = folder_.path("task")};
   request.settings.task = "adding:10";
   request.settings.model = "rnn:6";
@@ -208,7 +208,7 @@ TEST_F(VerbsTest, tasks_can_be_trained_and_evaluated) {
   EXPECT_EQ(describe_model(outcome.run).task, "adding:length=10");
 }
 
-TEST_F(VerbsTest, generate_and_check_return_their_results) {
+TEST_F(AppFunctionsTest, generate_and_check_return_their_results) {
   const GenerateOutcome made = generate({.task = "xor:5", .count = 7});
   EXPECT_EQ(made.units, 7);
   EXPECT_EQ(made.mask.size(), made.text.size());
@@ -232,7 +232,7 @@ TEST_F(VerbsTest, generate_and_check_return_their_results) {
   EXPECT_TRUE(contains(listener.remarks, "checking gru:3"));
 }
 
-TEST_F(VerbsTest, check_accepts_a_hidden_markov_model_as_a_network) {
+TEST_F(AppFunctionsTest, check_accepts_a_hidden_markov_model_as_a_network) {
   Listener listener;
   for (const std::uint64_t seed : {1, 2, 3}) {
     const CheckOutcome checked = check({.model = "hmm:40,restarts=2", .units = 3, .seed = seed}, listener);

@@ -26,7 +26,7 @@ std::string words_by_ending(int first, int count) {
   return text + "\n";
 }
 
-TEST(SpellingVerbs, character_spelling_tags_unseen_words) {
+TEST(Spelling, character_spelling_tags_unseen_words) {
   const ScratchFolder folder;
   TrainRequest request{.out = folder.path("run")};
   request.settings.data = {folder.write("train.conll", words_by_ending(0, 120))};
