@@ -37,7 +37,7 @@ if(NOT output MATCHES "plain:8")
   message(FATAL_ERROR "the model of another cell is not described: ${output}")
 endif()
 
-# A program in C finds the shared library by find_package, without another package, and by pkg-config.
+# A C program finds the shared library through find_package, without other packages, and through pkg-config.
 file(GLOB_RECURSE pc ${WORK_DIR}/moved/*/unfold.pc)
 if(pc)
   run("the C consumer's configuration" ${CMAKE_COMMAND} -S ${CONSUMER_DIR}/../c_consumer -B ${WORK_DIR}/c_consumer

@@ -70,7 +70,7 @@ class FieldStream {
   Index line_ = 0, first_ = 0;                       // number of lines read; first line of the piece
   std::string sequence_;                             // for a table: the sequence of the last row
   std::deque<std::pair<std::string, Index>> ahead_;  // rows that were read ahead, and where they begin
-  std::vector<ExampleColumn> columns_;               // of the first piece, without entries
+  std::vector<ExampleColumn> columns_;               // columns of the first piece, without entries
 };
 
 }  // namespace unfold

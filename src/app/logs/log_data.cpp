@@ -70,7 +70,7 @@ double lines_per_day(const std::vector<Input>& inputs) {
   return seconds > 0 ? lines * kSecondsOfDay / seconds : 0;
 }
 
-/// Returns how the lines contain sessions, if each of them is one; only if no field groups lines.
+/// If every line is a session, returns the format of the sessions; std::nullopt if a field groups lines.
 std::optional<SessionLines> find_session_lines(const std::vector<Input>& inputs,
                                                const std::optional<std::string>& group) {
   if (inputs.empty() || (group && *group != kLineSessions)) return std::nullopt;

@@ -94,7 +94,7 @@ struct DateStep {
       name;  ///< "hourly", "daily", "working days", "weekly", "monthly", "quarterly", "yearly", "every 5 minutes"
   Index seconds = 0;  ///< length of the step; 0 if it is counted in months
   Index months = 0;
-  Index exceptions = 0;            ///< number of differences that are not the step
+  Index exceptions = 0;            ///< number of differences not equal to the step
   Index earliest = 0, latest = 0;  ///< in seconds since 1970-01-01 00:00 UTC
 };
 

@@ -39,8 +39,8 @@ void describe_series(Visitor& v, Options& o, double longest = 1e7) {
 }
 template <class Visitor>
 void describe(Visitor& v, NarmaOptions& o) {
-  // The sequence leaves its range about once in 43,000 steps and is then drawn again, so much longer ones cannot be
-  // found.
+  // The sequence leaves its range about once in 43,000 steps and is then generated again, so much longer sequences
+  // cannot be generated.
   describe_series(v, o, 1e5);
 }
 template <class Visitor>

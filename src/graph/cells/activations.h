@@ -1,5 +1,5 @@
 #pragma once
-/// The option `activation` of recurrent layers with one nonlinearity, with the less usual functions. Internal to
+/// The option `activation` of recurrent layers with one nonlinearity, including less common functions. Internal to
 /// cells/.
 ///
 ///   ramp    min(max(z / 4 + 1/2, 0), 1): bounded and piecewise linear (Neyshabur et al. 2016, section 3)

@@ -179,7 +179,7 @@ Index whole_lines(Index numbers) { return (numbers + kLine - 1) / kLine * kLine;
 
 }  // namespace
 
-/// Bound roots have only their history in the block.
+/// For bound roots, the block contains only their history.
 template <class T>
 Index Layout<T>::outside_numbers() const {
   Index numbers = 0;

@@ -358,7 +358,7 @@ class HeadSignals {
   }
 
  private:
-  /// Listed symbols need no bias: every label occurs with some of them at every position.
+  /// Listed pairs need no bias: at every position, some pair contains each label.
   Signal add_linear(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
     if (once)
       throw UsageError(fmt::format("model {} predicts at every position, not once per sequence", to_string(spec_)));
