@@ -215,7 +215,7 @@ void ValueMetrics::see(std::span<const double> observed, const ValuePrediction& 
   for (const auto& other : {predicted.mean, banded ? predicted.low : observed, banded ? predicted.high : observed})
     if (other.size() != observed.size())
       throw UsageError(
-          fmt::format("value measures: {} numbers were observed, but {} are given", observed.size(), other.size()));
+          fmt::format("value metrics: {} numbers were observed, but {} were predicted", observed.size(), other.size()));
   check_same_kind(static_cast<Index>(observed.size()), predicted.crps.has_value(), banded);
   ++rows_;
   for (std::size_t i = 0; i < observed.size(); ++i) {

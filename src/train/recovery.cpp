@@ -32,8 +32,8 @@ std::string lower_rates_failed(int attempts, double factor) {
       "smaller learning rate or a smaller clip",
       attempts, factor, grows ? ": with the weights reached, the states grow" : "",
       !grows                     ? ""
-      : std::is_same_v<T, float> ? "units that cannot grow (tanh), double precision, which overflows later, "
-                                 : "units that cannot grow (tanh), ");
+      : std::is_same_v<T, float> ? "bounded units (tanh), double precision (larger range), "
+                                 : "bounded units (tanh), ");
 }
 
 /// Returns the loss of the uniform distribution; infinite for numbers, which have no uniform distribution.

@@ -139,7 +139,7 @@ TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
   for (const Arguments& unused :
        {Arguments{"--restarts", "2"}, Arguments{"--label-column"}, Arguments{"--epochs", "3"}})
     expect_failure(training(unused), 2, unused.front() + " has no effect with --task");
-  expect_failure(training({"--best-by", "labels"}), 2, "errors are counted by whole sequences");
+  expect_failure(training({"--best-by", "labels"}), 2, "errors are counted per sequence");
   for (const Arguments& unused : {Arguments{"--curriculum", "10"}, Arguments{"--goal-error", "0.1"}})
     expect_failure(training({"--model", "esn:8"}) + unused, 2,
                    unused.front() + " applies to models trained by gradients");

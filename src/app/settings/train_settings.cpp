@@ -73,7 +73,7 @@ void check_task_options(const TrainSettings& s, const Given& given) {
   if (!files && given.contains(&TrainSettings::epochs))
     unused(name_of(&TrainSettings::epochs), "its examples are generated without limit");
   if (s.restarts > 1) unused(name_of(&TrainSettings::restarts), "only one network is trained");
-  if (s.best_by == "labels") unused("best-by labels", "errors are counted by whole sequences");
+  if (s.best_by == "labels") unused("best-by labels", "errors are counted per sequence");
   if (s.label_column) unused(name_of(&TrainSettings::label_column), "it reads no lines");
 }
 

@@ -273,7 +273,7 @@ class HeaderRule {
     if (years_below && !names) return no;
     if (!names && typed < columns_) return no;
     if (names && !stand_alone()) return no;
-    return {true, "row 1 has years or dates in order, as names"};
+    return {true, "row 1 contains years or dates in order, used as column names"};
   }
 
   const SchemaOptions& options_;
