@@ -154,7 +154,8 @@ class SequenceClassifier(_SequenceEstimator):
     """Predict one label per sequence.
 
     A tenth of the sequences is used for validation, to select the best model; ``options={"split": "100/0/0"}`` trains
-    on all of them. A model of fewer than 2,000 series of numbers that is selected by default is fitted to all of them.
+    on all of them. If there are fewer than 2,000 series of numbers and no model is given, the selected model is fitted to
+    all of them.
 
     Parameters
     ----------

@@ -897,7 +897,7 @@ class GMMHMM(_HiddenMarkovModel):
         return numpy.asarray(numpy.logaddexp.reduce(self._log_components(X), axis=2))
 
     def _priors(self) -> tuple[Any, Any]:
-        """Return covars_prior and covars_weight; by default those with which the prior has no influence."""
+        """Return covars_prior and covars_weight; the defaults give the prior no influence."""
         n, m = self.n_features, self.n_mix
         prior = {"full": 0.0, "tied": 0.0, "diag": -1.5, "spherical": -(m + 2) / 2}[self.covariance_type]
         weight = {"full": -(1.0 + n + 1.0), "tied": -(m + n + 1.0), "diag": 0.0, "spherical": 0.0}[self.covariance_type]

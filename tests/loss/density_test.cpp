@@ -379,7 +379,7 @@ TEST_P(EveryDensity, float_and_double_agree) {
 }
 
 TEST_P(EveryDensity, conditional_mean_of_a_bit_is_correct) {
-  if (!GetParam().bits) return;  // numbers are tested by samples
+  if (!GetParam().bits) return;  // numbers are tested with samples
   const DensityRows<double> f = rows(5, 1);
   const std::vector<Numbers> all = all_bits(5);
   const Numbers p = all_probabilities(f);

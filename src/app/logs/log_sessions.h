@@ -43,7 +43,7 @@ class SessionEventNames {
 
 /// The information in a model card about sessions (`configuration.log.sessions`).
 struct LogSessionCard {
-  std::uint64_t role = 0;                  ///< of the field (log_event.h)
+  std::uint64_t role = 0;                  ///< identifies `field` (log_event.h)
   std::string field = {};                  ///< empty: every line is a session
   std::vector<std::uint64_t> labels = {};  ///< fields whose values are part of the event (log_event.h)
   bool timed = false;                      ///< the pause is in seconds, not lines

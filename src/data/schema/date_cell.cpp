@@ -118,7 +118,7 @@ bool read_half_of_day(DateCursor& in, Index& hour) {
   return true;
 }
 
-/// Reads Z, UTC, GMT, +01, +0100 or +01:00 if it is there; false for anything else that is not the end.
+/// Reads Z, UTC, GMT, +01, +0100 or +01:00 if present; returns false for any other text before the end.
 bool read_zone(DateCursor& in, Moment& moment) {
   in.skip_blanks();
   if (in.at_end()) return true;

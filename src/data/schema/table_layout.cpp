@@ -174,7 +174,7 @@ class HeaderRule {
       return {false, "row 1 has an empty or missing cell and no names above numbers"};
     if (columns_ == 1) {
       const bool known = is_known_name(head()[0]) && stand_alone();
-      return {known, known ? fmt::format("\"{}\" is a usual name of a column", head()[0])
+      return {known, known ? fmt::format("\"{}\" is a common column name", head()[0])
                            : "the only column has text from row 1 on"};
     }
     if (!stand_alone()) return {false, "a cell of row 1 occurs again below it"};
@@ -320,7 +320,7 @@ std::vector<std::string> period_names(const std::vector<std::string>& names) {
   return periods.size() < 2 ? std::vector<std::string>() : periods;
 }
 
-/// Returns the number of numbers between blanks in each row below the first one, if all rows have equally many.
+/// Returns how many numbers, separated by blanks, each row below the first one contains; 0 if these counts differ.
 Index numbers_between_blanks(const std::vector<SampleRow>& rows) {
   std::size_t wanted = 0, whole = 0;
   for (std::size_t r = 1; r < rows.size(); ++r) {

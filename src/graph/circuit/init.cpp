@@ -130,7 +130,7 @@ void check(const Init& init, std::string_view name, Index outputs) {
   const std::string who = "init of " + std::string(name) + ": ";
   const Index blocks = init.blocks;
   if (blocks < 1 || outputs % blocks != 0)
-    throw UsageError(who + std::to_string(outputs) + " columns cannot be cut into " + std::to_string(blocks) +
+    throw UsageError(who + std::to_string(outputs) + " columns cannot be divided into " + std::to_string(blocks) +
                      " equal blocks");
   const auto values = static_cast<Index>(init.values.size());
   const bool one_each =

@@ -162,7 +162,7 @@ struct Unfolding<T>::Body : Parts<T> {
   std::vector<char> kept;                 // per node: its values have memory that callers may read
   std::vector<char> seeded;               // per node
   bool forwarded = false;                 // the values belong to the current structure and parameters
-  bool source_known = false;              // and so do those of deeper parts
+  bool source_known = false;              // the values of deeper parts do as well
   bool went_back = false, moved = false;  // adjoints and tangents of these values exist
 };
 

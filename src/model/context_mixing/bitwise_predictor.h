@@ -15,7 +15,7 @@ namespace unfold {
 
 using BitPath = std::uint32_t;
 
-/// The position of a bit of a symbol for contexts with a row for each half of the symbol, of at most 4 bits.
+/// The position of a bit for contexts that have a row for each half of a symbol; a half has at most 4 bits.
 struct HalfPlace {
   BitPath prefix;    ///< the path to the half, which identifies it
   std::size_t node;  ///< node within the half

@@ -26,7 +26,7 @@ std::string by_gradients(std::string_view spec);
 struct MixtureFit {
   std::string model;                ///< its SPEC
   std::vector<double> signal = {};  ///< the parameters, as the loss reads them
-  double log_likelihood = 0;        ///< of all rows, standardized as they are
+  double log_likelihood = 0;        ///< of all rows, in the units of the standardized data
   Index iterations = 0, rows = 0;
 
   std::string remark() const;

@@ -34,8 +34,8 @@ struct Cuts {
   }
 
   Index rows, columns;
-  Buffer<double> guessed, reached;  ///< forward: by the lane after the cut, by the lane before it
-  Buffer<double> expected, found;   ///< backward: by the lane before the cut, by the lane after it
+  Buffer<double> guessed, reached;  ///< forward: guessed by the lane after the cut, reached by the lane before it
+  Buffer<double> expected, found;   ///< backward: expected by the lane before the cut, found by the lane after it
 
  private:
   bool same(const double* x, const double* y) const {

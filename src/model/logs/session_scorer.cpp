@@ -94,7 +94,7 @@ std::vector<SessionEvent> altered_session(SessionEvents events, int alteration,
     case 11:  // a new event
       x.insert(at(j), kNewEvent);
       break;
-    case 12:  // an event many times
+    case 12:  // an event is repeated many times
       x.insert(at(i), 10, events[i]);
       break;
     default:  // any order
@@ -106,7 +106,7 @@ std::vector<SessionEvent> altered_session(SessionEvents events, int alteration,
 /// The scores of held-out and altered sessions.
 class SessionScorer::Choice {
  public:
-  /// Scores the sessions of a fold with a model of the others.
+  /// Scores the sessions of a fold with a model fitted to the other folds.
   void hold_out(const std::vector<SessionEvents>& sessions, std::size_t fold, std::size_t block);
   void calibrate(std::array<TailCalibration, kSessionSourceCount>& sources);
   void choose(SessionScorer& scorer);

@@ -28,7 +28,7 @@ class WordSlots {
  public:
   static constexpr std::size_t kOpenWords = 6;
 
-  /// Replaces the words at open positions by `<word>` and adds them to the masked values. The key of such a value is
+  /// Replaces the words at open positions with `<word>` and adds them to the masked values. The key of such a value is
   /// the word before it. `line` keeps views into its previous shape: pass lines that outlive the use of their values.
   void mask(LogLine& line);
   std::size_t size() const { return places_.size(); }

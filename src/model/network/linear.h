@@ -51,7 +51,7 @@ std::vector<std::string> listed_reads(const DataSpecification& data, const std::
 
 /// The fields that the option `steps` names.
 struct StepReads {
-  /// Fields with weights for transitions; those of them without weights for labels.
+  /// Fields with weights for transitions, and the subset of them that has no weights for labels.
   std::vector<std::string> steps, alone;
 
   static StepReads parse(std::string_view option);

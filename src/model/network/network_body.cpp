@@ -37,7 +37,7 @@ using Type = FieldSpecification::Type;
 
 /// Key of the card with the circuits of a cell that is not built in.
 constexpr const char* kCellKey = "cell";
-/// Its key for the reason why they are missing.
+/// Key of the card with the reason why they are missing.
 constexpr const char* kNotStored = "not-stored";
 
 /// The name of a cell without the prefix "bi", which selects layers in both directions.
@@ -168,7 +168,7 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
                  spec.dropouti > 0 ? spec.dropouti : spec.dropout, circuit);
 }
 
-/// Throws if a network in both directions would read the field that it predicts.
+/// Throws if a bidirectional network would read the field that it predicts.
 void require_causal(const ModelSpec& spec, const NetworkLayout& layout) {
   for (const std::string& read : layout.reads)
     for (const HeadSpecification& head : layout.heads)

@@ -125,7 +125,7 @@ OrderlessOptions orderless_options(const ModelSpec& spec) {
 
 Signal add_orderless(const ModelSpec& spec, Index numbers, Circuit& circuit, std::vector<NetworkInput>& inputs) {
   const OrderlessOptions options = orderless_options(spec);
-  Index inputs_of_all = numbers;  // and a flag for each
+  Index inputs_of_all = numbers;  // plus a flag for each number
   for (const Column& column : density_columns(spec, numbers)) inputs_of_all += column.inputs();
   Signal x = circuit.input(kKnown, inputs_of_all);
   inputs.push_back({kKnown, x});

@@ -8,8 +8,8 @@
 /// in minutes according to the available threads. The best candidate continues from its checkpoint with the other half.
 ///
 /// The best is the one with the lowest validation loss so far; without a validation part, the one with the lowest
-/// training loss. (The paper selects by training likelihood. On ten blocks of a^n b^n that prefers graphs that memorize
-/// the ten lengths: docs/riemannian.md.)
+/// training loss. (The paper selects by training likelihood. On ten blocks of a^n b^n, this criterion prefers graphs
+/// that memorize the ten lengths: docs/riemannian.md.)
 ///
 /// T, the type of the parameters, is float or double.
 

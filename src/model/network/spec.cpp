@@ -96,7 +96,7 @@ Spec plain_spelling(const Spec& spec) {
   return spec;
 }
 
-/// Removes the prefix for both directions from the name, and returns whether it was there.
+/// Removes the prefix "bi" from the name, and returns whether it was present.
 bool take_both_directions(Spec& spec) {
   if (!spec.name.starts_with(kBothDirections)) return false;
   Spec one = spec;

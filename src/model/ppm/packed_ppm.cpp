@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kOne = 4;                       // the increment for one occurrence
 constexpr std::uint32_t kMost = 250;                    // counts above this are halved
-constexpr std::uint32_t kMaxDeterministicCount = 4000;  // ... for a symbol that is nearly alone in its context
+constexpr std::uint32_t kMaxDeterministicCount = 4000;  // ... if the context contains almost no other symbols
 constexpr std::uint32_t kNowhere = ~0U;
 constexpr std::uint32_t kIsContext = 1U << 31;
 

@@ -119,7 +119,7 @@ class StatesNetwork {
   Network<T> network_;
   bool every_position_, mean_, whole_, backward_ = false, crosses_ = false;
   std::vector<Signal> signals_;
-  std::vector<Index> summaries_;  // of each row: the number of its summary
+  std::vector<Index> summaries_;  // for each row, the number of its summary
   std::unique_ptr<Unfolding<T>> unfolding_;
   std::vector<T> values_;
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// Clipping by component: each number of the gradient is limited to [-limit, limit], after the limit of its norm. The
-/// clipped gradient may point in a different direction. Mikolov 2012, section 3.2.2.
+/// Clipping by component: each number of the gradient is limited to [-limit, limit], after the gradient was clipped by
+/// norm. The clipped gradient may point in a different direction. Mikolov 2012, section 3.2.2.
 
 #include <memory>
 

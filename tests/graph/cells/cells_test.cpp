@@ -377,7 +377,7 @@ TEST(Cells, mrnn_has_one_recurrent_matrix_per_symbol) {
 TEST(TensorRnn, tensor_rnn_has_correct_derivatives) {
   const Index lengths[] = {4, 1, 3};
   for (const Map activation : {Map::tanh, Map::relu, Map::softplus})
-    for (const bool trained : {false, activation != Map::relu}) {  // the initial zeros are the kink of relu
+    for (const bool trained : {false, activation != Map::relu}) {  // zero initial states are at the kink of relu
       Circuit c;
       const Signal h = tensor_rnn(c, c.symbols("x", 3), 3, {.activation = activation, .trained_initial = trained});
       c.output(c.affine("logits", 3, {{"V", h}}));

@@ -328,7 +328,7 @@ TEST(CircuitMisuse, SizesOffsetsAndInitialValuesOutOfRangeAreRefused) {
   Init few = Init::normal_columns({1, 2});
   few.blocks = 1;
   EXPECT_USAGE_ERROR(net.c.parameter("few", 2, 2, few), "2 values for 1 blocks");
-  EXPECT_USAGE_ERROR(net.c.parameter("uncut", 2, 3, Init::block_values({1, 2})), "cannot be cut");
+  EXPECT_USAGE_ERROR(net.c.parameter("uncut", 2, 3, Init::block_values({1, 2})), "cannot be divided");
   EXPECT_USAGE_ERROR(net.c.parameter("nan", 1, 1, Init::constant(std::numeric_limits<double>::quiet_NaN())), "finite");
   EXPECT_USAGE_ERROR(net.c.parameter("empty", 1, 1, Init{.values = {}}), "0 values");
   EXPECT_USAGE_ERROR(net.c.link_like(net.c.nodes()[static_cast<std::size_t>(net.z.id)], net.c.parameters()),
