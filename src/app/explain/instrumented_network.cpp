@@ -145,7 +145,7 @@ std::vector<RecurrentBlock> recurrent_blocks(const Circuit& circuit, const Model
 
 namespace {
 
-/// Replaces v by v B normalized to length 1; returns the logarithm of the length before normalization.
+/// Replaces v with v B, normalized to length 1; returns the logarithm of the length before normalization.
 template <class T>
 double apply(Matrix<const T> block, std::vector<double>& v, std::vector<double>& next) {
   std::ranges::fill(next, 0.0);

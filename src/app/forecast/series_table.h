@@ -11,9 +11,9 @@
 ///                       numbers (V2, V3, ...) or dates |
 ///
 /// The roles follow from the schema (data/schema/column_roles.h): the group (if times repeat, otherwise the first
-/// column of categories), the time (order), and as values the columns of --predict, otherwise all columns of numbers
-/// that are neither group nor time. Rows are sorted by time; times missing from a regular step are missing values.
-/// Times without a regular step are treated as consecutive, which `notes` reports.
+/// categorical column), the time (order), and as values the columns of --predict, otherwise all numeric columns that
+/// are neither group nor time. Rows are sorted by time; times missing from a regular step are missing values. Times
+/// without a regular step are treated as consecutive, which `notes` reports.
 
 #include <string>
 #include <vector>

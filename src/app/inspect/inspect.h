@@ -15,7 +15,7 @@ struct Inspection {
   JsonBox json;      ///< one object
 };
 
-/// Inspects one file. `settings` state the format and the schema of tables, as for `train`. Throws DataError for
+/// Inspects one file. `settings` specify the format and the schema of tables, as for `train`. Throws DataError for
 /// content that does not fit the format, with its line; the unusual cells of a table are listed instead.
 Inspection inspect_file(const std::string& file, const TrainSettings& settings, const Given& given);
 
