@@ -175,7 +175,7 @@ def _series(series: Any) -> NDArray[Any]:
 
 
 def _cells(values: Any, what: str) -> Values:
-    """Return a column of a table as numbers, or as texts if a cell is a text."""
+    """Return a column of a table as numbers, or as strings if a cell is a string."""
     array = numpy.asarray(values)
     if array.dtype.kind in "iu" and array.size and max(abs(int(array.min())), abs(int(array.max()))) > _LARGEST_EXACT:
         return [str(x) for x in array.tolist()]  # identifiers, which floats would change
@@ -253,7 +253,7 @@ def _field(name: str, value: Any, what: str) -> tuple[Column, NDArray[Any] | Non
 def sequences(value: Iterable[Any], what: str) -> tuple[Values, NDArray[Any]]:
     """Return the entries of sequences one after another, and their lengths.
 
-    Entries are all numbers, all vectors of the same size, or otherwise symbols, which become texts.
+    Entries are all numbers, all vectors of the same size, or otherwise symbols, which become strings.
     """
     if isinstance(value, numpy.ndarray) and value.ndim in (2, 3) and value.dtype.kind in "biuf":
         rows = value if value.ndim == 3 else value[:, :, None]
@@ -286,7 +286,7 @@ def sequences(value: Iterable[Any], what: str) -> tuple[Values, NDArray[Any]]:
     for i, array in enumerate(arrays):
         if isinstance(array, numpy.ndarray):
             if array.ndim > 1:
-                raise UsageError(f"{what}: sequence {i} contains vectors, but other sequences contain texts")
+                raise UsageError(f"{what}: sequence {i} contains vectors, but other sequences contain strings")
             array = array.tolist()
         for entry in array:
             _require_symbol(entry, f"{what}: sequence {i}:")

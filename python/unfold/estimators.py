@@ -438,7 +438,7 @@ class DensityEstimator(BaseEstimator):
 
     @staticmethod
     def _default(rows: Floats) -> dict[str, Any]:
-        """Return the settings with which ``train`` chooses the model; of few rows the simplest one."""
+        """Return the settings with which ``train`` chooses the model; for few rows, the simplest one."""
         few = 8
         if len(rows) >= few and rows.shape[1] > 1:
             return {"format": "table"}

@@ -140,7 +140,7 @@ TEST_F(FoundTreesTest, incompatible_options_are_rejected_with_a_remedy) {
   };
   EXPECT_TRUE(contains(with_model("child-sum-lstm:8"), "found trees have two unordered children per node"));
   EXPECT_TRUE(contains(with_model("tree-lstm:8,children=1"), "use tree-lstm:8"));
-  EXPECT_TRUE(contains(with_model("lstm:8"), "but the data are trees"));
+  EXPECT_TRUE(contains(with_model("lstm:8"), "but the data consists of trees"));
   EXPECT_EQ(with_model("recursive:6,layers=2"), "");
   EXPECT_EQ(with_model("recursive-tensor:4,children=3"), "");
   EXPECT_EQ(with_model("tree-lstm:4,layers=2"), "");

@@ -158,8 +158,9 @@ TEST_F(GridsTest, autoregressive_grids_predict_from_the_past_and_sum_to_one) {
 
 TEST_F(GridsTest, incompatible_options_are_rejected_with_a_remedy) {
   const std::string grids = folder_.write("some.grids", lettered(20, 3)), images = sides("some", 3);
-  EXPECT_TRUE(contains(refused("lstm:4", "grids", grids), "the data are grids; use one of grid-rnn:4, grid-lstm:4"));
-  EXPECT_TRUE(contains(refused("tree-lstm:4", "images", images), "reads trees, but the data are grids"));
+  EXPECT_TRUE(
+      contains(refused("lstm:4", "grids", grids), "the data consists of grids; use one of grid-rnn:4, grid-lstm:4"));
+  EXPECT_TRUE(contains(refused("tree-lstm:4", "images", images), "reads trees, but the data consists of grids"));
   const std::string lines = folder_.write("some.txt", "a\tgood film\nb\tbad film\na\tgood\nb\tbad\n");
   EXPECT_TRUE(contains(refused("grid-lstm:4", "labelled", lines), "or use images (--format images)"));
   EXPECT_TRUE(contains(refused("grid-lstm:4,patch=2", "grids", grids), "leave out patch"));

@@ -163,10 +163,11 @@ TEST_F(TreesTest, incompatible_options_are_rejected_with_a_remedy) {
   EXPECT_EQ(refused("tree-lstm:4,children=3", wide), "");
   EXPECT_EQ(refused("child-sum-lstm:4", wide), "");
   EXPECT_TRUE(contains(refused("lstm:4", wide),
-                       "usage: model lstm:4 reads sequences, but the data are trees; use one of recursive:4, "
+                       "usage: model lstm:4 reads sequences, but the data consists of trees; use one of recursive:4, "
                        "recursive-tensor:4, tree-lstm:4, child-sum-lstm:4"));
   const std::string sequences = refused("tree-lstm:4", "pos\ta b\nneg\tc d\n", "labelled");
-  EXPECT_TRUE(contains(sequences, "usage: model tree-lstm:4 reads trees, but the data are sequences")) << sequences;
+  EXPECT_TRUE(contains(sequences, "usage: model tree-lstm:4 reads trees, but the data consists of sequences"))
+      << sequences;
   EXPECT_TRUE(contains(sequences, "or use trees (--format trees)")) << sequences;
   EXPECT_TRUE(contains(refused("bitree-lstm:4", wide), "trees do not support \"bi\""));
   EXPECT_TRUE(contains(refused("recursive-tensor:4000", wide), "units times children must be at most"));

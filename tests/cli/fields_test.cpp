@@ -286,7 +286,7 @@ TEST_F(FieldsTest, no_predictions_give_no_metrics) {
   EXPECT_THAT(output_of({"eval", run_, data("new", "odd\tabc abc\n"), "--unknown", "skip"}),
               HasSubstr("accuracy               0\n"));
   expect_failure(few_steps(data("one.csv", "t,load\n1,2\n"), folder_ / "new", {"--predict", "load"}), 3,
-                 "no training data are left");
+                 "no training data is left");
 }
 
 TEST_F(FieldsTest, non_text_data_is_not_called_text) {

@@ -21,7 +21,7 @@ class OwnConfigurationTest : public FieldsTest {
     return unfold_command({}, {.before = {"/bin/sh", "-c", command}});
   }
 
-  /// The command that the report of a run shows, for another folder.
+  /// The training command shown in the report of a run, with a different folder.
   std::string reported_command(const std::string& run, const std::string& out) const {
     const std::string page = folder_ / "page.html";
     const Finished report = unfold_command({"report", run, "-o", page, "--no-baselines"});

@@ -344,7 +344,7 @@ OFFERED = {"draw.py": "docs/tutorials/draw.py"}
 
 
 class Missing(Exception):
-    """Raised if published data are not available."""
+    """Raised if published data is not available."""
 
 
 def make_folder(path):

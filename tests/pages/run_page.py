@@ -6,7 +6,7 @@
 
 page_blocks.py describes how a block is marked, page_data.py provides its files. Console output is compared line by
 line: numbers within a tenth, `...` matches anything, a line `...` matches any lines. Exit codes: 0, 1: a command failed
-or printed something else, 77: skipped, published data are not available.
+or printed something else, 77: skipped, published data is not available.
 """
 
 import argparse

@@ -119,8 +119,8 @@ class LossCurvature : public virtual Loss<T> {
  public:
   static constexpr const char* kWhat = "a curvature";
 
-  /// result = scale * (H v), where v = (tangent of the signal, direction of the own parameters). Adds to own_result
-  /// [all parameters] at the own parameters.
+  /// result = scale * (H v), where v = (tangent of the signal, direction of the own parameters). Adds to the entries of
+  /// own_result [all parameters] that belong to the loss's own parameters.
   virtual void curvature(const Observed<T>& observed, T scale, Team& team, Matrix<const T> tangent,
                          std::span<const T> direction, Matrix<T> result, std::span<T> own_result) const = 0;
   /// Sets the same outputs to a random vector with mean 0 and covariance scale^2 H, a function of (seed, stream). After

@@ -58,7 +58,7 @@ EvaluationText load_evaluation(const SymbolModel& model, const EvaluationFiles& 
   }
   auto parts = split_corpus(corpus, parse_split(judged.split), split_order(model));
   Split part = std::move(parts[judged.part == "test" ? 2 : 1]);
-  if (part.empty()) throw DataError(fmt::format("{}: no data are left; specify data with --data FILE", judged.text()));
+  if (part.empty()) throw DataError(fmt::format("{}: no data is left; specify data with --data FILE", judged.text()));
   return {std::move(corpus), std::move(part)};
 }
 

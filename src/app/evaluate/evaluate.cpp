@@ -63,7 +63,7 @@ EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter) {
     count(place, nats);
   });
   check.require(*model, request.model, request.dynamic.has_value());
-  if (result.predicted == 0) throw DataError("the data contain no symbol that this model predicts");
+  if (result.predicted == 0) throw DataError("the data contains no symbol that this model predicts");
   if (request.symbol)
     for_each_symbol(corpus, part, surprisals, [&](Index position, Symbol symbol, float nats) {
       request.symbol(position, corpus.alphabet().name(symbol), nats);

@@ -74,7 +74,7 @@ class ExplainedExample {
     examples_ = read_for(model_, request_.data, request_.reporter);
     if (request_.example < 1 || request_.example > examples_.count())
       throw UsageError(
-          fmt::format("--example {}: the data have the examples 1 to {}", request_.example, examples_.count()));
+          fmt::format("--example {}: the data has the examples 1 to {}", request_.example, examples_.count()));
     data_ = std::make_shared<const DataSpecification>(model_.data());
     const ExampleSet all(examples_, data_, {}, UnknownPolicy::skip);
     const std::vector<Index> chosen = {request_.example - 1};

@@ -388,7 +388,7 @@ class ColumnSeriesReader {
     }
   }
 
-  /// Integers in columns whose names suggest classes are strings.
+  /// Integers in columns whose names suggest classes are read as strings.
   static void add_values(const Examples& examples, Index example, const ColumnSchema& column,
                          std::vector<double>& values) {
     const ExampleColumn& entries = examples.column(column.name);

@@ -301,7 +301,7 @@ class FieldInspector {
     PageSection section{.id = "trees",
                         .title = "Trees",
                         .note = "The predicted label of each node, followed by the correct one where they differ."};
-    section.missing = "The data are not trees.";
+    section.missing = "The data does not consist of trees.";
     if (!set_->has_trees() || !labels_) return section;
     const FieldSpecification& of = field(*labels_);
     const FieldColumn& wanted = set_->column(of.name);

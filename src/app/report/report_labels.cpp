@@ -21,7 +21,7 @@ PageSection Calibration::section() const {
                       .note =
                           "Accuracy of the most probable label over its predicted probability, in ten bins. On the "
                           "diagonal the model is perfectly calibrated."};
-  section.missing = "The inspected data contain no predictions.";
+  section.missing = "The inspected data contains no predictions.";
   const Index all = std::accumulate(counts_.begin(), counts_.end(), Index{0});
   if (all == 0) return section;
   Curve found{.label = "the model", .points = {}}, ideal{.label = "ideal", .points = {}};
@@ -47,7 +47,7 @@ PageSection Confusion::section() const {
   PageSection section{.id = "confusion",
                       .title = "Confusion",
                       .note = "Rows: observed label; columns: predicted label; shade: fraction of the row."};
-  section.missing = "The inspected data contain no predictions.";
+  section.missing = "The inspected data contains no predictions.";
   const std::size_t n = names_.size();
   std::vector<Index> seen(n), wanted(n);
   for (const auto& [pair, count] : counts_) {

@@ -170,7 +170,7 @@ PageSection worst_section(const Alphabet& alphabet, const Said& said) {
                         {"guess", alphabet.name(said.best[at(i)])},
                         {"p", rounded(said.best_probability[at(i)], 0.001)}});
   }
-  section.missing = "The inspected data contain no predictions.";
+  section.missing = "The inspected data contains no predictions.";
   if (!contexts.empty()) section.blocks.push_back({{"kind", "contexts"}, {"contexts", std::move(contexts)}});
   return section;
 }

@@ -1,6 +1,6 @@
 #pragma once
 /// Checks and canonical forms of settings that determine how a step is computed. Invalid combinations are rejected
-/// before data are read. Internal to app/settings/.
+/// before data is read. Internal to app/settings/.
 
 #include "app/settings/train_settings.h"
 

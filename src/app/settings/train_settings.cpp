@@ -484,7 +484,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
                          ? "the run reads whole sequences, but --window divides them: leave out --window to continue"
                          : "--window cannot be combined with --whole-sequences");
   if (s.valid && s.split)
-    throw UsageError("--valid cannot be combined with --split: validation data are either a file or a part of DATA");
+    throw UsageError("--valid cannot be combined with --split: validation data is either a file or a part of DATA");
   if (s.valid_mask && !s.valid) throw UsageError("--valid-mask requires --valid; --mask covers all of DATA");
   if (s.valid && s.mask.has_value() != s.valid_mask.has_value())
     throw UsageError(

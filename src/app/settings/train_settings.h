@@ -158,12 +158,12 @@ Config comparable(const Config& all, bool resume);
 /// comparable with one that was stored by an earlier version.
 Config without_defaults_unknown_to(const Config& stored, const Config& here);
 
-/// Validates the settings before data are read, converts SPECs to canonical form, so that equal configurations are
+/// Validates the settings before data is read, converts SPECs to canonical form, so that equal configurations are
 /// equal as text, and sets defaults that depend on model and optimizer. Throws UsageError for invalid settings and for
 /// specified settings that do not apply.
 void make_canonical(TrainSettings& settings, const RunSettings& run, const Given& given);
 
-/// Returns whether the data have fields. REQUIRES resolve_format.
+/// Returns whether the data has fields. REQUIRES resolve_format.
 bool has_fields(const TrainSettings& settings);
 /// Determines the data format from the first file if none was specified, unless other settings imply text. Returns a
 /// note about the result, or an empty string.

@@ -71,7 +71,7 @@ std::string inflate_all(std::string_view input, const std::string& name, Unpacke
       // Another member may follow; zeros may pad the last block of a tape archive.
       if (input.find_first_not_of('\0', read) == std::string_view::npos) return out.take();
       if (!input.substr(read).starts_with(kGzipMagic))
-        fail_damaged(name, "the compressed data are followed by other bytes");
+        fail_damaged(name, "the compressed data is followed by other bytes");
       inflateReset(&stream);
     } else if (status == Z_BUF_ERROR || (status == Z_OK && read == input.size() && stream.avail_out > 0)) {
       fail_cut_short(name);

@@ -390,7 +390,7 @@ FieldRead parse_read(std::string_view name) {
 DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source) {
   if (examples.positions() == 0)
     throw DataError(
-        fmt::format("{}: no training data are left; use more data, or a larger training share", examples.source));
+        fmt::format("{}: no training data is left; use more data, or a larger training share", examples.source));
   DataSpecification data{.source = std::move(source),
                          .fields = {},
                          .trees = examples.are_trees(),

@@ -140,7 +140,7 @@ const FieldSpecification& DataSpecification::field(std::string_view name) const 
   std::vector<std::string> names;
   names.reserve(fields.size());
   for (const FieldSpecification& field : fields) names.push_back(field.name);
-  throw UsageError(fmt::format("the data have no field {}{}", in_quotes(name), did_you_mean(name, names)));
+  throw UsageError(fmt::format("the data has no field {}{}", in_quotes(name), did_you_mean(name, names)));
 }
 
 void DataSpecification::check(const Batch& batch) const {

@@ -63,7 +63,7 @@ class TemplateLine {
     if (!row || !column || *column < 0)
       fail(fmt::format("has %x[{}], but rows are from {} to {} and columns start at 0", inside, -kFarthest, kFarthest));
     if (at(*column) >= columns_.size())
-      fail(fmt::format("refers to column {}, but the data have {}, from 0 to {}", *column, columns_.size(),
+      fail(fmt::format("refers to column {}, but the data has {}, from 0 to {}", *column, columns_.size(),
                        columns_.size() - 1));
     return {columns_[at(*column)], *row};
   }

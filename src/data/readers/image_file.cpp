@@ -84,7 +84,7 @@ class PnmReader {
     image_.pixels.reserve(count);
     for (std::size_t i = 0; i < count; ++i) take(number("a level"));
     skip();
-    if (place_ < bytes_.size()) refuse("there are data after the image; only one image per file is supported");
+    if (place_ < bytes_.size()) refuse("there is data after the image; only one image per file is supported");
   }
 
   void read_raw(std::size_t count) {
@@ -94,7 +94,7 @@ class PnmReader {
       refuse("the file is truncated; save the image again");
     if (bytes_.size() - place_ > count * deep) {
       place_ += count * deep;
-      refuse("there are data after the image; only one image per file is supported");
+      refuse("there is data after the image; only one image per file is supported");
     }
     image_.pixels.reserve(count);
     for (std::size_t i = 0; i < count; ++i, place_ += deep) {

@@ -140,8 +140,8 @@ struct SchemaOptions {
   bool infer_roles = true;  ///< false: only `group` and `order` define sequences, and other columns are not predicted
 };
 
-/// Parsers of the values of the command line. All throw UsageError, with the nearest name where there is one.
-/// `COLUMN=TYPE,...`; the types are number, integer, category, text, words, characters, date, date:PATTERN and id.
+/// Parsers of command-line values. All throw UsageError, with the nearest name where there is one. `COLUMN=TYPE,...`;
+/// the types are number, integer, category, text, words, characters, date, date:PATTERN and id.
 std::map<std::string, StatedType> parse_column_types(std::string_view text);
 std::vector<std::string> parse_missing(std::string_view text);  ///< separated by commas
 DecimalMark parse_decimal_mark(std::string_view text);          ///< comma, point

@@ -38,7 +38,7 @@ const Field& Batch::field(std::string_view name) const {
   if (found != fields.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [known, rows] : fields) names.push_back(known);
-  throw UsageError("the data have no field \"" + std::string(name) + "\"" + did_you_mean(name, names));
+  throw UsageError("the data has no field \"" + std::string(name) + "\"" + did_you_mean(name, names));
 }
 
 void Batch::reset_all_chains() {

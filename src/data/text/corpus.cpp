@@ -236,7 +236,7 @@ void Corpus::set_mask(const Input& mask) {
   }
   mask.require_whole();
   if (static_cast<Index>(bits.size()) != symbols_)
-    throw DataError(fmt::format("{} masks {} symbols, but the data have {}; it must contain one 0 or 1 for each symbol",
+    throw DataError(fmt::format("{} masks {} symbols, but the data has {}; it must contain one 0 or 1 for each symbol",
                                 mask.name(), bits.size(), symbols_));
   if (!any) throw DataError(fmt::format("{} contains no 1, so there is nothing to predict", mask.name()));
   mask_ = std::move(bits);

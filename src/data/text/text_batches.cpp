@@ -251,7 +251,7 @@ void TextBatches::seek(Index epoch, Index batch) {
   position_ = batch;
   start_epoch();
   if (batch < 0 || batch >= batches_)
-    throw UsageError(fmt::format("the training data have no batch {} in epoch {}", batch, epoch));
+    throw UsageError(fmt::format("the training data has no batch {} in epoch {}", batch, epoch));
   if (!options_.whole_sequences) reader_.skip(batch);
   read();
 }

@@ -37,7 +37,7 @@ class NewParameters {
     const auto same = [](auto* a, auto* b) { return a->name == b->name; };
     const auto twice = std::adjacent_find(by_name.begin(), by_name.end(), same);
     if (twice != by_name.end())
-      throw UsageError("circuit: parameter " + (*twice)->name + " exists already; use a scope or another name");
+      throw UsageError("circuit: parameter " + (*twice)->name + " already exists; use a scope or another name");
     Index offset = 0;
     for (ParameterInfo* p : by_name) p->offset = std::exchange(offset, offset + p->size());
   }

@@ -359,8 +359,8 @@ void PlanBuilder::make_segments() {
   }
 }
 
-/// Returns the nodes whose values a unit reads, resolving views. Inside a loop, links provide values of other steps and
-/// do not count.
+/// Returns the nodes whose values a unit reads, resolving views. Inside a loop, links are skipped, because they provide
+/// values of other steps.
 std::vector<int> PlanBuilder::unit_sources(const Segment& segment, const Item& unit) const {
   std::vector<int> open, result;
   if (unit.kind == Item::Kind::affine) {

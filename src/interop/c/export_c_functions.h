@@ -26,7 +26,8 @@ class CText {
   bool wide_;
 };
 
-/// Returns the named functions and the functions that they call, each after its callees. REQUIRES names defined here.
+/// Returns the named functions and the functions that they call, each after its callees. REQUIRES: the names are
+/// defined here.
 std::string c_functions(const CText& text, const std::set<std::string>& names);
 
 }  // namespace unfold

@@ -165,7 +165,7 @@ void TargetDecoder<T>::give(const TargetRow& target, Index row) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const double x = numbers[i];
     const auto z = static_cast<float>(left_as_->mean.empty() ? x : (x - left_as_->mean[i]) / left_as_->deviation[i]);
-    to.row(row)[i] = static_cast<T>(z);  // rounded to float, as data are
+    to.row(row)[i] = static_cast<T>(z);  // rounded to float, as data is
   }
 }
 

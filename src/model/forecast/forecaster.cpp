@@ -187,7 +187,7 @@ Forecast Forecaster::forecast(Index horizon) const {
 }
 
 std::unique_ptr<Forecaster> make_forecaster(std::string_view name, const ForecasterOptions& options) {
-  if (options.paths < 2) throw UsageError("forecaster: paths must be at least 2");
+  if (options.paths < 2) throw UsageError("forecaster: the number of paths must be at least 2");
   if (auto simple = make_simple(name, options)) return simple;
   if (auto ets = make_ets(name, options)) return ets;
   if (name == "theta") return make_theta(options);

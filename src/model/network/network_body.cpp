@@ -257,7 +257,7 @@ void require_fitting_cell(const ModelSpec& spec, const DataSpecification& data) 
     if (cell.reads_trees() == data.trees && cell.reads_grids() == data.grids && names.size() < 4)
       names.push_back(fmt::format("{}:{}", cell.name, spec.units > 0 ? spec.units : 128));
   throw UsageError(fmt::format(
-      "model {} reads {}, but the data are {}; use one of {}{}", to_string(spec),
+      "model {} reads {}, but the data consists of {}; use one of {}{}", to_string(spec),
       positions_of(own.reads_trees(), own.reads_grids()), positions_of(data.trees, data.grids), fmt::join(names, ", "),
       own.reads_trees()   ? ", or use trees (--format trees)"
       : own.reads_grids() ? ", or use images (--format images) or text as grids (--format grids)"

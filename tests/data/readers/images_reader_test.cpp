@@ -129,14 +129,14 @@ TEST(ImagesReader, netpbm_is_read_plain_and_raw_with_comments) {
 TEST(ImagesReader, netpbm_errors_name_the_position) {
   const std::pair<std::string, const char*> cases[] = {
       {"P5 2 2 255\nabc", "the file is truncated"},
-      {"P5 2 2 255\nabcde", "at byte 15: there are data after the image"},
+      {"P5 2 2 255\nabcde", "at byte 15: there is data after the image"},
       {"P2 2 1 9 1 12", "level 12 is above the maximum 9"},
       {"P2 2 1 9 1 x", "at byte 11: a level is not a number"},
       {"P2 2 1 9 1", "the file is truncated"},
       {"P2 0 1 9 ", "an image of 1 x 0 pixels"},
       {"P5 99999 1 255\na", "at most 32768"},
       {"P5 1 1 0\na", "the maximum level is 0"},
-      {"P2 2 1 9 1 2 3", "there are data after the image;"},
+      {"P2 2 1 9 1 2 3", "there is data after the image;"},
       {"P5 2", "the file ends where a number is expected"},
   };
   for (const auto& [bytes, message] : cases) EXPECT_THAT(refusal("images", bytes), HasSubstr(message)) << bytes;

@@ -153,11 +153,11 @@ TEST(Circuit, RefusedNodeLeavesNoParameter) {
   EXPECT_EQ(message_of([&] {
               c.affine("b", 2, {{"W", x}, {"W", x}});
             }),
-            "circuit: parameter b/W exists already; use a scope or another name");
+            "circuit: parameter b/W already exists; use a scope or another name");
   EXPECT_EQ(message_of([&] {
               c.affine("a", 2, {{"V", x}, {"W", x}});
             }),
-            "circuit: parameter a/W exists already; use a scope or another name");
+            "circuit: parameter a/W already exists; use a scope or another name");
   EXPECT_NE(message_of([&] { c.affine("d", 2, {{"W", x}, {"V", Signal()}}); }), "no error");
   EXPECT_EQ(c.parameters().size(), 2u);
   EXPECT_EQ(c.parameter_count(), 8);

@@ -58,7 +58,7 @@ TEST(Ets, MaximumIsAtLeastThatOfStatsmodels) {
     for (Index h = 0; h < 4; ++h) EXPECT_NEAR(f.mean[at(h)], r.forecast[h], 0.05) << r.series << " " << r.form;
     ++compared;
   }
-  EXPECT_GE(compared, 6);  // the forecasts of forms with the same maximum
+  EXPECT_GE(compared, 6);  // the forecasts of forms with the same maximum were compared
 }
 
 TEST(Ets, SelectionMinimizesAicc) {
