@@ -190,8 +190,8 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   add({.name = "fill",
        .target = &fill_,
        .placeholder = "HOW",
-       .help = "for density models (nade and others): replace missing numbers of DATA by their mean (for a "
-               "bit, its probability), best (for a bit, the more probable value) or a sample (default mean)",
+       .help = "for density models (nade and others): replace missing numbers of DATA with their mean (for a bit, its "
+               "probability), best (for a bit, the more probable value) or a sample (default mean)",
        .choices = {"mean", "best", "sample"},
        .group = OptionGroup::search,
        .common = true,

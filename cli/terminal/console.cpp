@@ -28,7 +28,7 @@ constexpr milliseconds kTerminalPause{100}, kPlainPause{10000};
 [[noreturn]] void fail_output() {
   if (errno == EPIPE) throw ClosedOutput();
   throw RuntimeFailure(
-      fmt::format("cannot write standard output: {}; free space or redirect the output", std::strerror(errno)));
+      fmt::format("cannot write to standard output: {}; free space or redirect the output", std::strerror(errno)));
 }
 
 /// Standard output, written in blocks.

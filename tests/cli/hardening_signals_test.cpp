@@ -1,4 +1,4 @@
-// Signals, pipes, temporary files and locks: what happens to a command from outside.
+// Signals, pipes, temporary files and locks: effects of external events on a command.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

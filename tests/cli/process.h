@@ -16,7 +16,7 @@ struct Finished {
 };
 
 struct Surroundings {
-  std::vector<std::string> before = {};  ///< a command, by full path, that starts this one
+  std::vector<std::string> before = {};  ///< full path and arguments of a command that starts this one
   std::map<std::string, std::string> environment =
       {};                       ///< added to the environment of the test, without its UNFOLD_* variables
   std::string folder = {};      ///< working directory; empty: ours

@@ -31,7 +31,7 @@ class FieldStream {
               Index reach = 0);
 
   /// Waits for the next piece and reads it as one example; returns false at the end. Every piece has the columns of the
-  /// first one; absent columns are missing values. Throws DataError with the line of the stream.
+  /// first one; absent columns are missing values. Throws a DataError that names the line of the stream.
   bool next(Examples& examples);
   bool begins() const { return begins_; }
   /// For rows: the last one and the preceding rows of its sequence, as one example.

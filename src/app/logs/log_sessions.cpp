@@ -91,7 +91,7 @@ class SessionClock {
       return;
     }
     const std::optional<LogTime> found = log_time(line);
-    if (!found) return;  // as the line before
+    if (!found) return;  // keeps the time of the previous line
     time = found->seconds;
     text = found->text;
   }

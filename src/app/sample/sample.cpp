@@ -59,7 +59,7 @@ std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& te
     if (token.symbol == kNoSymbol && !token.text.empty())
       throw DataError(fmt::format(
           "--prime: \"{}\" at offset {} is not in the alphabet of {} {}; leave it out, or use a model that was trained "
-          "on data that contain it",
+          "on data that contains it",
           alphabet.shown(token), token.text.data() - text.data(), alphabet.size(), to_string(alphabet.kind())));
   }
   return known;

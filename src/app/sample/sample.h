@@ -28,7 +28,7 @@ struct SampledBlock {
   Index symbols = 0;
   bool last = false;  ///< last block of the sample
 };
-/// Returns whether a run folder or model file is of running text whose lines are separate sequences.
+/// Returns whether a run folder or model file holds a model of running text whose lines are separate sequences.
 bool samples_lines(const std::string& model);
 /// Draws the samples one after another and passes each block to `use` as it is drawn. Throws UsageError (before
 /// anything is loaded), DataError, and ModelError (including for non-finite predictions).

@@ -60,7 +60,7 @@ void TextScorer::count_unknown(const Alphabet::Token& token, Line& line, const s
   if (policy_ == UnknownScore::error)
     throw DataError(
         fmt::format("{}, line {}: \"{}\" at offset {} of the line is not in the alphabet of {} {}; skip such symbols "
-                    "(--unknown skip), count them (--unknown surprise) or train on data that contain them",
+                    "(--unknown skip), count them (--unknown surprise) or train on data that contains them",
                     source, line.scored.number, alphabet.shown(token), token.text.data() - line.scored.text.data(),
                     alphabet.size(), to_string(alphabet.kind())));
   ++line.scored.symbols;

@@ -295,7 +295,7 @@ FieldColumn encode_symbols(const Examples& examples, const Origin& origin, std::
     if (symbol == kNoSymbol && predicted)
       throw DataError(
           fmt::format("{}: field {} is \"{}\", which did not occur in training; remove the line, train on data that "
-                      "contain it, or, in eval, count it as wrong with --unknown skip",
+                      "contains it, or, in eval, count it as wrong with --unknown skip",
                       position_in_total(examples, column, e), field.name, text));
     if (symbol == kNoSymbol) symbol = field.alphabet->unknown();
     result.symbols[k] = symbol;

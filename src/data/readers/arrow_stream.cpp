@@ -38,7 +38,8 @@ class Released {
   Structure value_ = {};
 };
 
-/// Formats a date or time. `unit`: units per second, 0: units are days. `digits`: of the fraction; -1: without a time.
+/// Formats a date or time. `unit`: units per second, 0: units are days. `digits`: number of digits of the fraction; -1:
+/// without a time.
 std::string moment_text(const ArrowType& type, Index units, int digits) {
   const Index per_day = type.per_second * kArrowDaySeconds;
   const Index days = type.per_second == 0 ? units : units >= 0 ? units / per_day : -((-units + per_day - 1) / per_day);

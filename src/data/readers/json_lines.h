@@ -10,7 +10,7 @@
 
 namespace unfold {
 
-/// Parses the object in a line. Throws DataError with the line and the remedy.
+/// Parses the object in a line. Throws a DataError that names the line and the remedy.
 nlohmann::json object_in_line(const std::string& source, std::string_view line, Index number);
 
 /// Returns whether every value of an object is a string, a number, true, false or null, and none is the running text of

@@ -94,8 +94,8 @@ class OpenQuotes {
 enum class RequestedType { as_they_look, texts, numbers };
 RequestedType requested_type(const ReaderOptions& options, const std::string& column);
 
-/// Converts a column of `texts` to numbers, one per entry. Throws DataError with the line, lines[i], of an entry that
-/// is not a number or is infinite.
+/// Converts a column of `texts` to numbers, one per entry. Throws a DataError that names the line, lines[i], of an
+/// entry that is not a number or is infinite.
 ExampleColumn number_column(const std::string& source, std::string name, const std::vector<std::string_view>& texts,
                             const std::vector<Index>& lines);
 /// Marks the last entry of a column as missing or present; the flags are created with the first missing entry.

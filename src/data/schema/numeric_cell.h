@@ -3,7 +3,8 @@
 ///
 /// `scan_number` classifies a cell by its shape, without deciding whether "1,200" means 1.2 or 1200. The
 /// convention of the column decides (`NumberConvention`), and `parse_number` then returns the value. Blanks around a
-/// cell are ignored. Cells with units, currency or percent signs are not numbers; `split_unit` separates both.
+/// cell are ignored. Cells with units, currency or percent signs are not numbers; `split_unit` separates the number
+/// from the unit.
 
 #include <optional>
 #include <string>

@@ -262,7 +262,7 @@ DataError Alphabet::unknown_symbol_error(const Token& token, std::string_view te
     return line_end_word_error(where + ": ", line_of(text, offset));
   return DataError(
       fmt::format("{}: \"{}\" at offset {} (line {}) is not in the alphabet of {} {}; skip such symbols (--unknown "
-                  "skip) or train on data that contain it",
+                  "skip) or train on data that contains it",
                   where, shown(token), offset, line_of(text, offset), size(), to_string(kind_)));
 }
 

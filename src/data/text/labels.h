@@ -15,7 +15,7 @@ struct LabeledText {
 };
 
 /// Removes the first blank-separated column and the following blanks from every line. With `only`, lines with a
-/// different label are dropped. Throws DataError with the line if one has no column, or if no line is left.
+/// different label are dropped. Throws DataError if a line has no column, naming the line, or if no line is left.
 LabeledText split_labels(const Input& input, const std::optional<std::string>& only = {});
 
 /// Removes the labels from the inputs if `column` is set; otherwise returns the inputs unchanged.

@@ -67,7 +67,7 @@ std::vector<std::size_t> draw_parts(Index count, const SplitShares& split) {
 }
 
 std::array<Split, 3> split_sequences(const Corpus& corpus, const SplitShares& split) {
-  constexpr Index kMostBlocks = 10'000;  // Split::bytes reads some thousand symbols for each
+  constexpr Index kMostBlocks = 10'000;  // Split::bytes reads a few thousand symbols for each
   const Index sequences = corpus.sequences(), blocks = std::min(sequences, kMostBlocks);
   const std::vector<std::size_t> drawn = draw_parts(blocks, split);
   std::array<Split, 3> parts;
@@ -89,7 +89,7 @@ Index Split::symbols() const {
   return total;
 }
 
-/// Adjacent pieces of one file are measured together: locating a symbol reads words from a mark up to some thousand
+/// Adjacent pieces of one file are measured together: locating a symbol reads words from a mark up to a few thousand
 /// symbols before it, which would be too slow for each of many short lines.
 Index Split::bytes(const Corpus& corpus) const {
   const auto go_on = [&](const Piece& piece, const Piece& next) {

@@ -23,7 +23,7 @@ std::span<double> row_of(std::vector<double>& rows, Index i, Index length) {
   return std::span<double>(rows).subspan(static_cast<std::size_t>(i * length), static_cast<std::size_t>(length));
 }
 
-// Modified Gram-Schmidt over the shorter side, applied twice for orthogonality to rounding error.
+// Modified Gram-Schmidt over the shorter side, applied twice for orthogonality up to rounding errors.
 void orthogonalise(std::vector<double>& rows, Index count, Index length) {
   for (int pass = 0; pass < 2; ++pass)
     for (Index i = 0; i < count; ++i) {

@@ -10,8 +10,8 @@
 namespace unfold {
 
 /// Returns the largest modulus of an eigenvalue of the matrix with these weights on its edges. REQUIRES: inputs =
-/// outputs. Exact to rounding for up to 250 units; for more, the value for the projection onto a Krylov space of 250
-/// dimensions, which for random matrices has a relative error of about a thousandth. Close to 0 if the graph has no
+/// outputs. Exact up to rounding for at most 250 units; for more, the value for the projection onto a Krylov space of
+/// 250 dimensions, which for random matrices has a relative error of about a thousandth. Close to 0 if the graph has no
 /// cycle.
 double spectral_radius(const Edges& edges, const std::vector<double>& weights);
 

@@ -64,7 +64,7 @@ const CudaDriver& cuda_driver() {
 const CudaCompiler& cuda_compiler() {
   static const CudaCompiler compiler = [] {
     void* library = open_library("libnvrtc.so." UNFOLD_CUDA_MAJOR,
-                                 "no NVRTC found, which compiles for the GPU: install CUDA " UNFOLD_CUDA_MAJOR);
+                                 "NVRTC, which compiles for the GPU, was not found: install CUDA " UNFOLD_CUDA_MAJOR);
     CudaCompiler functions;
     UNFOLD_NVRTC_FUNCTIONS(UNFOLD_FIND)
     return functions;

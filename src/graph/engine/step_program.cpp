@@ -120,7 +120,7 @@ void StepProgram<T>::compile(const Member& me, std::size_t g, std::size_t k) {
   }
 }
 
-/// Computes the whole map at once, at the position of its last term: no item reads it before, or writes its operands.
+/// Computes the whole map at once, at the position of its last term: no earlier item reads it or writes its operands.
 template <class T>
 void StepProgram<T>::affine(const Member& me, int i) {
   const Node& n = node(i);

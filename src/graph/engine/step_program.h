@@ -20,7 +20,8 @@ void require_steppable(const Plan& plan);
 template <class T>
 class StepProgram : private PassBase<T> {
  public:
-  /// REQUIRES: laid over one chain of one position, parameters set, only links along `previous` and `first`.
+  /// REQUIRES an unfolding over one chain of one position, with parameters set and only links along `previous` and
+  /// `first`.
   explicit StepProgram(Parts<T>& parts);
   StepProgram(const StepProgram&) = delete;  // its steps refer to this object
 

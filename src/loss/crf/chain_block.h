@@ -44,7 +44,7 @@ class ScaledTransitions {
 
 class ChainBlock {
  public:
-  /// Lays the block over places [first, first + count) of a batch of chains.
+  /// Sets up the block for places [first, first + count) of a batch of chains.
   void lay(const Structure& structure, Index first, Index count, Index labels);
   Index rows() const { return offsets_.back(); }
   Index chains() const { return count_; }

@@ -69,7 +69,7 @@ class MarginalDistributions : public virtual Loss<T> {
 };
 
 /// For numbers of any column kinds, each with its distribution; a signal holds the outputs of one number after another.
-/// `name`: of the model.
+/// `name`: the name of the model.
 template <class T>
 std::unique_ptr<Loss<T>> orderless_numbers(std::string name, ColumnDistributions<T> laws);
 

@@ -258,7 +258,7 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& 
   std::vector<VectorAttempt> attempts;
   const bool many = runs.rows.rows > kManyVectors;
   const Index starts = shape.mixtures() > 1 ? std::max(options.starts, options.restarts) : 1;
-  // The order after a few iterations is not yet that of the optima.
+  // The ranking after a few iterations is not yet that of the optima.
   const Index longer = many || starts < kFewStarts ? options.restarts : std::max(options.restarts, starts / kOneOf);
   for (Index s = 0; s < starts; ++s) {
     Random random(options.seed, stream_of("vector-hmm") + static_cast<std::uint64_t>(s));

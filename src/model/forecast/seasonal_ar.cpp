@@ -164,7 +164,7 @@ class SeasonalAutoregression final : public Forecaster {
     for (std::size_t i = 0; i < lags_.size(); ++i) sum += coefficients_[i] * z[t - at(lags_[i])];
     return sum;
   }
-  /// The value of the series at t for a standardized (difference of a) value.
+  /// The value of the series at t for a standardized value or difference.
   double value_of(double z, std::size_t t, const std::vector<double>& y) const {
     return mean_ + scale_ * z + (lag_ > 0 ? y[t - at(lag_)] : 0);
   }
