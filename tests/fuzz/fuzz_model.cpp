@@ -7,8 +7,8 @@
 
 using namespace unfold;
 
-/// Up to the first zero byte: the header after the checksum; then the tensors. The result is either a ModelError or a
-/// model that predicts something, finite or not, and is written as it was read.
+/// The input is the header without its checksum up to the first zero byte, followed by the tensors. The result is
+/// either a ModelError or a model that predicts something, finite or not, and is written as it was read.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::string_view bytes = as_text(data, size);
   const std::size_t end = std::min(bytes.find('\0'), bytes.size());

@@ -1,8 +1,8 @@
 #pragma once
 /// A simple, slow reference implementation for every pass: a circuit expanded over a structure into an explicit graph
 /// of scalars, with one node per position and component and one edge for every use of a value (x + x has two edges),
-/// each with its local partial derivative. A derivative is a sum over the paths of this graph of products of partials.
-/// The same holds for the squared passes with every partial squared.
+/// each with its local partial derivative. A derivative is a sum over the paths of this graph of products of partial
+/// derivatives. The same holds for the squared passes with every partial squared.
 ///
 /// It shares no code with the engine: it has a separate recursion over Structure::predecessors, uses the functions of
 /// the C library, has no plan and guarantees no order of summation. It is used by `unfold check` and by the tests, on
@@ -48,8 +48,8 @@ class ScalarGraph {
   /// Returns the node of a component of a signal at a row of the main order.
   Index node(int signal, Index row, Index component = 0) const;
 
-  /// Given seeds [nodes], returns for every node the sum over all paths to a seeded node of (product of partials, or of
-  /// their squares) * seed.
+  /// Given seeds [nodes], returns for every node the sum over all paths to a seeded node of (product of partial
+  /// derivatives, or of their squares) * seed.
   std::vector<double> backward(std::span<const double> seeds, bool squared) const;
   /// Given seeds [nodes], returns the same sums along paths from the seeded nodes.
   std::vector<double> tangent(std::span<const double> seeds) const;

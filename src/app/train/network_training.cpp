@@ -82,7 +82,7 @@ TrainOutcome NetworkTraining::train() {
   }
 }
 
-/// Chooses whole sequences or windows by default. The choice is stored like a given option.
+/// Chooses whole sequences or windows by default. The choice is stored as if it had been specified.
 template <class T>
 void NetworkTraining::choose_sequences(const LanguageModel<T>& model) {
   if (!context().is_open(name_of(&TrainSettings::whole_sequences))) return;

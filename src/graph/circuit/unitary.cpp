@@ -432,7 +432,7 @@ std::shared_ptr<const VectorMap> unitary_map_of(std::vector<Index> permutation) 
   for (const Index k : permutation)
     if (k < 0 || k >= n || std::exchange(seen[at(k)], 1) != 0)
       throw UsageError("a unitary map needs a permutation of 0 .. n - 1; " + std::to_string(k) +
-                       " is twice in it or out of range");
+                       " occurs twice or is out of range");
   require_power_of_two(n);
   return std::make_shared<Unitary>(std::move(permutation));
 }

@@ -27,8 +27,8 @@ void PlanBuilder::find_uses() {
     }
 }
 
-/// Returns whether some derivative reads the value of node i: a weight gradient, or the partials of a map (of i or of a
-/// reader).
+/// Returns whether some derivative reads the value of node i: a weight gradient, or the partial derivatives of a map
+/// (of i or of a reader).
 bool PlanBuilder::needed_by_backward(int i) const {
   const Node& n = plan_.nodes_[at(i)];
   if (n.kind == Node::Kind::map && map_info(n.map).needs_output) return true;

@@ -36,7 +36,8 @@ void describe(Visitor& v, GaussianMixtureOptions& o) {
     {{Covariance::full, "full"}, {Covariance::diagonal, "diagonal"}});
   describe_mixture_fitting(v, o.fit);
   v("prior", o.prior,
-    "standalone model, fit=em: variance of the observation that each covariance has as its prior, standardized",
+    "standalone model, fit=em: the prior of each covariance is one observation with this variance, in standardized "
+    "units",
     range(kSmallestPrior, 1));
 }
 

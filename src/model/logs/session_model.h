@@ -91,7 +91,7 @@ class SessionModel {
     Index sessions = 0;
   };
   struct EventCounts {
-    LogFollowers counts = {};  // sessions by group of the count, without 0
+    LogFollowers counts = {};  // number of sessions for each group of counts, excluding 0
     double sum = 0, squares = 0;
     double weight = 4;
   };

@@ -234,7 +234,7 @@ class CircuitReader {
 
   void read_operands(Members& m, Node& node) {
     const std::vector<int> ids = m.ids("of");
-    if (ids.empty() || ids.size() > node.operands.size()) fail(m.where(), "reads a wrong number of nodes");
+    if (ids.empty() || ids.size() > node.operands.size()) fail(m.where(), "reads the wrong number of nodes");
     std::ranges::copy(ids, node.operands.begin());
   }
 

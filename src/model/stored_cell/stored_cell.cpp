@@ -77,7 +77,7 @@ NamedValues options_member(const Json& json) {
 
 Json grid_json(const GridStack& grid) { return {{"directions", grid.directions}, {"patches", grid.patches}}; }
 
-/// As the function of the same name for the options of built-in cells.
+/// Like the function of the same name for the options of built-in cells.
 std::string grid_fault(const StackOptions& stack, const GridStack& grid) {
   const bool patched = std::ranges::any_of(grid.patches, [](Index side) { return side > 1; });
   if (static_cast<Index>(grid.patches.size()) > stack.layers || grid.directions == 3)

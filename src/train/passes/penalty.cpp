@@ -63,7 +63,7 @@ void Penalties<T>::find_matrix(Layer& layer, const Circuit& circuit) const {
       }
     }
   }
-  if (layer.matrix < 0) refuse("it has no past");
+  if (layer.matrix < 0) refuse("it has no recurrence");
 }
 
 template <class T>

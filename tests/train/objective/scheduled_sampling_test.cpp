@@ -31,7 +31,7 @@ TEST(TeacherForcing, teacher_forcing_moves_from_the_first_share_to_the_second) {
   EXPECT_THROW(TeacherForcing::parse("1..0", Shape::exponential), UsageError);
 }
 
-/// A network that always outputs symbol 2, and a batch of a ragged text.
+/// A network that always outputs symbol 2, and a ragged batch of texts.
 struct OneAnswer {
   OneAnswer()
       : corpus(numbered_corpus({9, 4, 30, 1})), small(corpus.alphabet().size(), 4, SmallNetwork<float>::Cell::rnn) {

@@ -59,7 +59,7 @@ struct FieldColumn {
   std::map<Index, std::string> unseen = {};  ///< the strings of unseen symbols, by entry
   std::vector<float> values = {};            ///< standardized, `size` per entry
   std::vector<char> present = {};            ///< for values: one flag per entry
-  /// For a source: one per example, its end in the entries. For a spelled field: one per entry.
+  /// For a source: for each example, the end of its source in the entries. For a spelled field: one per entry.
   std::vector<Index> ends = {};
   Range chain(Index i) const {
     return {i == 0 ? 0 : ends[static_cast<std::size_t>(i - 1)], ends[static_cast<std::size_t>(i)]};
