@@ -126,7 +126,7 @@ class BlockCoder {
 };
 
 void check(const std::string& decoded, std::string_view bytes) {
-  if (decoded != bytes) throw VerificationError("the compressed data do not decode to the input; no output was kept");
+  if (decoded != bytes) throw VerificationError("the compressed data does not decode to the input; no output was kept");
 }
 
 void poll(const std::atomic<bool>* stop) {

@@ -200,7 +200,7 @@ void ContainerReader::damaged(const std::string& what) const {
 std::string ContainerReader::take(std::size_t size) {
   std::string bytes = read_up_to(source_, size);
   read_ += static_cast<Index>(bytes.size());
-  if (bytes.size() < size) damaged("the compressed data end too early");
+  if (bytes.size() < size) damaged("the compressed data ends too early");
   record_ += bytes;
   return bytes;
 }

@@ -144,8 +144,8 @@ void require_same(const Json& ours, const Json& theirs, const std::string& path)
       if (may_differ || text(ours, key) == text(theirs, key)) continue;
       if (key == kDataKey)
         throw UsageError(
-            fmt::format("the data differ from those that {} was written with; resume with the original data, or start "
-                        "a new run in a different folder",
+            fmt::format("the data differs from the data that {} was written with; resume with the original data, or "
+                        "start a new run in a different folder",
                         path));
       throw UsageError(
           fmt::format("{} was written with {} = {}, this run has {}; resume with the same settings, or "

@@ -137,7 +137,7 @@ std::vector<LabelMetrics::Chunk> LabelMetrics::chunks_of(std::span<const Symbol>
 }
 
 void LabelMetrics::merge(const LabelMetrics& other) {
-  if (other.labels_ != labels_) throw UsageError("label measures: the labels of two parts differ");
+  if (other.labels_ != labels_) throw UsageError("label metrics: the labels of two parts differ");
   seen_ += other.seen_;
   add(right_, other.right_);
   add(wanted_, other.wanted_);

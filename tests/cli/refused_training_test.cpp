@@ -78,7 +78,7 @@ TEST_F(RefusedTraining, run_resumes_only_with_its_own_data) {
   std::ranges::reverse(other);
   write_bytes(text_, other);
   const Arguments resume{"train", "--out", run_, "--resume", "--steps", "30", "--quiet"};
-  expect_failure(resume, 2, "the data differ from those that");
+  expect_failure(resume, 2, "the data differs from the data that");
   EXPECT_TRUE(files_of(run_) == before);
   write_bytes(text_, data);
   EXPECT_EQ(unfold_command(resume).code, 0);

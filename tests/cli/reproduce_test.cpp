@@ -159,7 +159,7 @@ TEST_F(CommandTest, reproduce_density_creates_folds_and_digits) {
   EXPECT_EQ(tested.size(), 100U);  // each row is tested once
   EXPECT_THAT(
       unfold_command({"reproduce", "density", "--scale", "full", "--only", "NADE / nltcs", "--out", out}, here).err,
-      HasSubstr("its data were not found in"));
+      HasSubstr("its data was not found in"));
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 /// | jacobian     | columns of J by tangents with columns by differences (few parameters only)                |
 /// | dense        | Gauss-Newton product with J'HJ column by column (few parameters only)                     |
 /// | adjoint      | backward pass with sums over paths in the scalar graph                                   |
-/// | modulus      | Algebra::squared with sums over paths of squared partial derivatives, random and Fisher seeds
-/// | | path         | PathPass with an enumeration of all paths (homogeneous circuits on chains only)          |
+/// | modulus      | Algebra::squared with sums over paths of squared derivatives, random and Fisher seeds     |
+/// | path         | PathPass with an enumeration of all paths (homogeneous circuits on chains only)          |
 ///
 /// A check that would be too large or does not apply to the circuit is reported as not run, with the reason.
 /// Every output of the circuit has a loss; parameters owned by a loss are checked with the others. Dropout is off.

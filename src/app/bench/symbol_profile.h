@@ -4,7 +4,7 @@
 ///
 ///   online learners   operations: decisions (bits of a symbol, or yes-or-no questions), each of which is estimated,
 ///                     coded and learned from; attainable: time of a decision on a text of only two letters, where all
-///                     data stay in near caches; the coder is measured separately
+///                     data stays in near caches; the coder is measured separately
 ///   hmm               an iteration of Baum-Welch; operations: 6 N^2, of the products over states; attainable: peak
 ///                     rate of fused multiply-adds in double
 ///   ngram             a fit, and reading afterwards; operations: n-grams created or looked up; attainable: the bytes

@@ -38,7 +38,7 @@ struct ComparedPair {
 struct Comparison {
   std::string unit = {};    ///< "character", "byte", "word", "symbol"; "position of chunk", "example of label"
   std::string data = {};    ///< description of the data
-  bool validation = false;  ///< the data were also used to select the models
+  bool validation = false;  ///< the data was also used to select the models
   Index symbols = 0;        ///< number of predicted symbols, positions or examples
   Index block = 0;          ///< symbols per block; 0: each sequence or example is a block
   double level = 0;

@@ -257,7 +257,7 @@ void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& 
   try {
     const Corpus corpus = load_for(model, settings.data, UnknownPolicy::skip, {}, only_label(model));
     auto parts = split_corpus(corpus, parse_split(settings.split.value_or(kDefaultSplit)), split_order(settings));
-    if (parts[1].empty()) throw DataError("there are no validation data");
+    if (parts[1].empty()) throw DataError("there is no validation data");
     Index kept = 0;
     for (Piece& piece : parts[0].pieces) {
       piece.range.end = std::min(piece.range.end, piece.range.begin + std::max<Index>(0, kMostFitted - kept));

@@ -177,7 +177,7 @@ TrainRequest train_request(const std::vector<std::string>& words) {
   return request;
 }
 
-/// The tables with the requested name whose data are available.
+/// The tables with the requested name whose data is available.
 std::vector<Section> Reproducing::plan() {
   std::vector<std::string> names;
   std::vector<Section> sections;
@@ -203,7 +203,7 @@ std::vector<Section> Reproducing::plan() {
                                  fmt::join(names, ", ")));
   if (sections.empty() && missing)
     throw UsageError(
-        fmt::format("{}: its data were not found in {}; set UNFOLD_DATA to their folder", r_.table, data_folder()));
+        fmt::format("{}: its data was not found in {}; set UNFOLD_DATA to its folder", r_.table, data_folder()));
   if (sections.empty())
     throw UsageError(
         fmt::format("--only {}: no row and column of {} at this scale has this name", r_.only.value_or(""), r_.table));

@@ -80,10 +80,9 @@ void check_task_options(const TrainSettings& s, const Given& given) {
 void check_field_options(const TrainSettings& s, const Given& given) {
   if (s.task || !has_fields(s)) return;
   if (is_fitted_model(s.model))
-    throw UsageError(
-        fmt::format("data with fields ({}) require a model trained by gradients, not {}; --format text reads "
-                    "the file as text",
-                    *s.format, s.model));
+    throw UsageError(fmt::format(
+        "data with fields ({}) requires a model trained by gradients, not {}; --format text reads the file as text",
+        *s.format, s.model));
   const ReaderEntry& reader = readers().get(*s.format);
   if (given.contains(&TrainSettings::symbols) && !reader.has_texts)
     throw UsageError(fmt::format("--symbols applies only to text, and {} has none: leave it out", *s.format));

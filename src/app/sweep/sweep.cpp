@@ -213,8 +213,8 @@ void Sweeping::require_measure() const {
     }
   if (places.empty()) return;
   throw UsageError(
-      fmt::format("--measure {}: no run has this metric; available are {}{} (finished runs are kept: the same command "
-                  "with a different --measure does not repeat them)",
+      fmt::format("--measure {}: no run has this metric; the available metrics are {}{} (finished runs are kept: the "
+                  "same command with a different --measure does not repeat them)",
                   *r_.measure, fmt::join(places, ", "), did_you_mean(*r_.measure, places)));
 }
 

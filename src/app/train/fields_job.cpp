@@ -28,7 +28,7 @@ void FieldsJob::settle() {
   TrainSettings& s = context_.settings();
   if (is_fitted_model(s.model))
     throw UsageError(
-        fmt::format("data with fields ({}) require a model trained by gradients, not {}; --format text reads "
+        fmt::format("data with fields ({}) requires a model trained by gradients, not {}; --format text reads "
                     "the file as text",
                     *s.format, s.model));
   Given known = context_.given();

@@ -23,7 +23,7 @@ constexpr std::size_t kMaxSize = std::size_t{1} << 20;
 std::vector<std::string> list_of_strings(const toml::array& array, const std::string& filename, Index line) {
   std::vector<std::string> strings;
   for (const toml::node& element : array) {
-    if (!element.is_string()) fail(filename, line, "a list may hold strings only");
+    if (!element.is_string()) fail(filename, line, "a list may contain only strings");
     strings.push_back(element.as_string()->get());
   }
   return strings;
@@ -85,7 +85,7 @@ Config read_config(const std::string& path) { return parse_config(read_file(path
 namespace {
 
 std::string toml_string(std::string_view text) {
-  if (find_invalid_utf8(text) >= 0) throw UsageError("a configuration can only hold text that is valid UTF-8");
+  if (find_invalid_utf8(text) >= 0) throw UsageError("a configuration can contain only text that is valid UTF-8");
   std::string out = "\"";
   for (const char c : text) {
     const std::uint8_t byte = static_cast<std::uint8_t>(c);

@@ -410,7 +410,7 @@ const Tensor& SafetensorsFile::tensor(std::string_view name) const {
 
 const std::string& SafetensorsFile::metadata(const std::string& key) const {
   const auto found = metadata_.find(key);
-  if (found == metadata_.end()) fail(fmt::format("the metadata do not contain \"{}\"", key));
+  if (found == metadata_.end()) fail(fmt::format("the metadata does not contain \"{}\"", key));
   return found->second;
 }
 

@@ -23,7 +23,7 @@ constexpr const char *kGaussianMixture = "gaussian-mixture", *kBernoulliMixture 
 struct RowsOfExamples {
   explicit RowsOfExamples(const ExampleSet& examples) {
     const FieldColumn& column = examples.column(kVector);
-    if (column.values.empty()) throw DataError(fmt::format("{}: there are no training data", examples.source()));
+    if (column.values.empty()) throw DataError(fmt::format("{}: there is no training data", examples.source()));
     const auto missing = std::ranges::find(column.present, char{0});
     if (missing != column.present.end())
       throw DataError(fmt::format("{}: a vector is missing at position {}", examples.source(),

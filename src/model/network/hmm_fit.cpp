@@ -145,7 +145,7 @@ HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64
                              .full = o.covariance == Covariance::full};
   const VectorHmmFitOptions options{.restarts = o.restarts, .seed = seed, .stop = stop};
   HmmFit result{.model = spec.density, .fits = {}, .positions = training.positions()};
-  if (data.values.empty()) throw DataError(fmt::format("{}: there are no training data", training.source()));
+  if (data.values.empty()) throw DataError(fmt::format("{}: there is no training data", training.source()));
   result.fits = choose_vector_hmm(shape, o.fewest > 0 ? o.fewest : o.states, data.runs(), options, team);
   Spec chosen = parse_spec(spec.density);
   chosen.size = std::to_string(result.fits.front().hmm.shape.states);

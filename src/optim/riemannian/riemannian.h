@@ -54,7 +54,7 @@ void describe(Visitor& v, RiemannianOptions& o) {
         "number of sampled sequences per data sequence for the metric (the Fisher metric of whole sequences); 0: the "
         "data",
         at_least(0));
-    v("sequences", o.sequences, "weight of a sequence in the metric: its length, or equal",
+    v("sequences", o.sequences, "weight of a sequence in the metric: its length, or the same for all",
       {{SequenceWeights::length, "length"}, {SequenceWeights::equal, "equal"}});
     v("keep", o.keep, "weight of the old matrices in the running average over batches; 0 for full batches",
       half_open_range(0, 1));
