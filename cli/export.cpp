@@ -134,7 +134,7 @@ class Import final : public Verb {
     options_.add({.name = "activation",
                   .target = &activation_,
                   .placeholder = "NAME",
-                  .help = "layers of an RNN: tanh or relu (default tanh)",
+                  .help = "activation function of an RNN: tanh or relu (default tanh)",
                   .choices = {"tanh", "relu"}});
     options_.add({.name = "label",
                   .target = &crf_.label,

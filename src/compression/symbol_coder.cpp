@@ -48,7 +48,8 @@ class DecisionDecoder final : public DecisionCoder {
 
 void Frequencies::set(std::span<const float> log_probabilities, Index position) {
   const auto n = static_cast<Index>(log_probabilities.size());
-  if (n < 1 || n > (Index{1} << 24)) throw UsageError(fmt::format("coding: an alphabet of {} symbols", n));
+  if (n < 1 || n > (Index{1} << 24))
+    throw UsageError(fmt::format("coding: an alphabet of {} symbols is not supported", n));
   probabilities_.assign(log_probabilities.begin(), log_probabilities.end());
   sizes_.resize(probabilities_.size());
   vector_exp(probabilities_.data(), probabilities_.data(), n);

@@ -12,9 +12,9 @@
 namespace unfold {
 
 /// Writes a safetensors file by calling write(bytes). Arrays have the names of a PyTorch state dict: embedding.weight,
-/// rnn.weight_ih_l0, ..., linear.weight, linear.bias. The metadata hold the card and a pair of input and output. For a
-/// model that predicts the next symbol, the embedding has one additional row of zeros, which is read before the first
-/// symbol. Throws ModelError; a UsageError that names the part of the model that PyTorch does not support.
+/// rnn.weight_ih_l0, ..., linear.weight, linear.bias. The metadata contains the card and a pair of input and output.
+/// For a model that predicts the next symbol, the embedding has one additional row of zeros, which is read before the
+/// first symbol. Throws ModelError, or UsageError that names the unsupported part of the model.
 void export_torch(const std::string& model, const std::function<void(std::string_view)>& write);
 /// Like export_torch, but writes RTNeural's JSON: LSTM or GRU layers and a dense layer. Symbols are one-hot vectors;
 /// before the first symbol the input is a zero vector.

@@ -122,7 +122,7 @@ template std::unique_ptr<Loss<double>> normalised_loss<double>();
 
 LossEntry normalised_entry() {
   return {.name = "normalised",
-          .help = "symbols: p(x) = o_x / sum_y o_y, for signals that are positive",
+          .help = "symbols: p(x) = o_x / sum_y o_y, for positive signals",
           .of_symbols = true,
           .make_float = normalised_loss<float>,
           .make_double = normalised_loss<double>};

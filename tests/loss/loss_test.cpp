@@ -51,7 +51,7 @@ struct Case {
   std::unique_ptr<Loss<double>> (*make)();
   std::unique_ptr<Loss<float>> (*make_float)();
   double extreme = 400;  ///< scale of signals at which it stays finite
-  double size = 1;       ///< magnitude of its derivatives at signals of 2; determines the errors of differences
+  double size = 1;       ///< magnitude of its derivatives at signals of 2; determines the errors of finite differences
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }

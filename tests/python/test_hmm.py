@@ -29,7 +29,7 @@ def started(kind, **arguments):
 
 
 class WeatherTest(unittest.TestCase):
-    """The example of the textbooks, computed by summing over all paths."""
+    """The textbook example, computed by summing over all paths."""
 
     def setUp(self):
         self.model = CategoricalHMM(2, init_params="")

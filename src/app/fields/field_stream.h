@@ -19,7 +19,7 @@ namespace unfold {
 /// The unit that a stream returns as one piece.
 enum class StreamPiece {
   example,  ///< a line, or a block of lines up to an empty one, or rows of a table that belong together
-  row       ///< a row of a table; `begins` says whether a new sequence does
+  row       ///< a row of a table; `begins`: whether it begins a new sequence
 };
 
 class FieldStream {

@@ -18,7 +18,7 @@ struct CheckOutcome {
   std::string model;  ///< SPEC of the checked model
   CheckReport report;
 };
-/// Throws UsageError, including for a model that is not trained by gradients. The report says whether the checks
+/// Throws UsageError, including for a model that is not trained by gradients. The report states whether the checks
 /// passed.
 CheckOutcome check(const CheckRequest& request, Reporter& reporter);
 

@@ -77,7 +77,7 @@ class RoleAssignment {
         if (column.distinct * kRowsPerGroup > column.entries()) {
           return set(column, ColumnRole::left_out, "identifiers differ from row to row");
         }
-        return set(column, ColumnRole::left_out, "identifiers; state --group " + column.name + " to collect its rows");
+        return set(column, ColumnRole::left_out, "identifiers; specify --group " + column.name + " to group the rows");
       case ColumnType::date: return set(column, ColumnRole::read, "calendar features of the date");
       case ColumnType::text: return set_text(column);
       default: return set(column, ColumnRole::read, "an input");

@@ -73,7 +73,7 @@ class OnnxFile {
                      onnx_attribute("num_scan_inputs", static_cast<std::int64_t>(1 + over.size()))});
   }
 
-  /// Returns the file. The metadata hold the initial values of states that do not start from zero.
+  /// Returns the file. The metadata contains the initial values of states that do not start from zero.
   ProtoMessage finish(const std::string& name) {
     nlohmann::json starts = nlohmann::json::object();
     for (const OnnxState& state : step_->states())

@@ -46,7 +46,7 @@ double squeezed(double bits) { return 16 * log2_of(1 + bits); }
 
 std::uint32_t group_of_count(Index count) { return static_cast<std::uint32_t>(count_group(count)); }
 
-/// - log2 of the Witten-Bell probability of a count that is at most as common as one of `own` sessions.
+/// Bits of the Witten-Bell probability of all counts that are at most as common as a count of `own` sessions.
 double rarity_of_count(Index own, Index at_most, Index different, Index sessions) {
   const Index common = own == 0 ? 0 : at_most;
   return log2_of(static_cast<double>(sessions + different)) -

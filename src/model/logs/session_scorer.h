@@ -56,7 +56,7 @@ class SessionScorer {
   double length_area() const { return length_area_; }
   double unseen_area() const { return unseen_area_; }
 
-  /// `whole`: the state; otherwise what a trained model keeps.
+  /// With `whole`, the complete state; otherwise only the part that a trained model needs.
   nlohmann::json to_json(bool whole) const;
   static SessionScorer from_json(const nlohmann::json& json);
 

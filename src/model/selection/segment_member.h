@@ -44,8 +44,8 @@ struct SegmentPlan {
 /// before the first origin of the median series if these are fewer. The number of units grows with the number of
 /// windows to train on, the number of steps is eight passes over these, within 600 to 1500, and both are reduced to
 /// stay within the budget. Unless `required`, returns nothing if the window had to be shorter, if there are fewer than
-/// 1000 windows before the first origins, or if the smallest network exceeds the budget; in any case if there is no
-/// window.
+/// 1000 windows before the first origins, or if the smallest network exceeds the budget. Without any window, always
+/// returns nothing.
 std::optional<SegmentPlan> plan_segments(const std::string& name, std::span<const UnivariateSeries> series,
                                          const SegmentPlanOptions& options);
 

@@ -166,7 +166,7 @@ class Opening {
     for (const StateBlock& block : open_.blocks)
       if (!is_at(block.before.circuit->nodes()[at(block.before.id)].name + "/s", open_.parameters + block.offset,
                  block.size))
-        throw UsageError(fmt::format("{}: the state of this network has gaps", who_));
+        throw UsageError(fmt::format("{}: the states of this network are not stored contiguously", who_));
   }
 
   const Circuit& circuit_;

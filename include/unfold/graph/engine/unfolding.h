@@ -103,7 +103,7 @@ class Unfolding {
   const Plan& plan() const;
   const Structure& structure() const;
 
-  /// Lays the plan over a structure. Chains read and write the given state slots (default: slot i for sequence i).
+  /// Applies the plan to a structure. Chains read and write the given state slots (default: slot i for sequence i).
   /// Cheap if the structure equals the current one.
   void lay(const Structure& structure, std::span<const Index> slots = {});
   /// Must be called after every change of the parameters; the next pass packs them. Keeps a reference: the parameters

@@ -8,10 +8,10 @@
 
 namespace unfold {
 
-/// Data with fewer examples (or, if there is a single example, fewer positions) are small.
+/// Data with fewer examples (or, if there is a single example, fewer positions) counts as small.
 inline constexpr Index kFewExamples = 2000;
 
-/// Returns whether the model is fitted again: as `settings.refit` specifies; by default for small data that are split
+/// Returns whether the model is fitted again: as `settings.refit` specifies; by default for small data that is split
 /// by default, if the model is a mixture or a hidden Markov model, or if it predicts labels with a default budget.
 /// Throws UsageError if `refit` is specified and nothing is held out, or if --valid names the validation data.
 /// `default_budget`: neither epochs, steps nor minutes were specified.

@@ -28,7 +28,7 @@ struct SegmentShape {
   Index units = 128;                             ///< of the recurrent layer
   Index series = 0;                              ///< number of series with an embedding; 0: none
   double dropout = 0;                            ///< of the output of the recurrent layer
-  std::vector<double> levels = {0.1, 0.5, 0.9};  ///< quantiles; the forecast is the one in the middle
+  std::vector<double> levels = {0.1, 0.5, 0.9};  ///< quantiles; the middle one is the forecast
 
   Index read() const { return window / segment; }                        ///< n
   Index predicted() const { return (horizon + segment - 1) / segment; }  ///< K
