@@ -19,7 +19,7 @@ std::string beside(const std::string& line, const Sparkline& curve, std::size_t 
   return "  " + curve.text(std::min(kLongestCurve, columns - 1 - kBetween - line.size()));
 }
 
-/// The number of epochs; empty for generated data, which have no epochs.
+/// The number of epochs; empty for generated data, which has no epochs.
 std::string epochs_text(double epochs) { return epochs > 0 ? fmt::format("epoch {:.2f}  ", epochs) : std::string(); }
 }  // namespace
 

@@ -119,7 +119,7 @@ class CRF(Parameters):
     min_freq
         Attributes that occur less often are left out.
     all_possible_states, all_possible_transitions
-        Whether pairs that do not occur in the data has weights too.
+        Whether pairs that do not occur in the data have weights too.
     max_iterations
         The largest number of iterations; None: 1000.
     num_memories

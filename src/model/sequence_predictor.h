@@ -1,6 +1,6 @@
 #pragma once
 /// The predictor of a stream of consecutive sequences: after the symbol that ends a sequence, the next one begins, as
-/// in training and in evaluation. `SymbolModel::predictor()` returns one if the data of the model have such a symbol,
+/// in training and in evaluation. `SymbolModel::predictor()` returns one if the data of the model has such a symbol,
 /// so that sampling, completion, priming and streams need no special case.
 
 #include <memory>

@@ -9,7 +9,7 @@ The rules:
   * the folders of a module include each other without circles;
   * a folder contains at most 20 sources, unless it is a list of registry entries (REGISTRIES);
   * a public header (include/unfold) includes only public headers;
-  * an option is described in one row (base/options/option_row.h) and named nowhere else: no list of names, no question
+  * an option is described in one row (base/options/option_row.h) and named nowhere else: no list of names, no check
     by name, no second row with the same text.
 """
 
@@ -20,7 +20,7 @@ import sys
 
 MOST_MODULES = 14
 MOST_SOURCES = 20
-# Folders whose length is that of a list of entries: cells, readers, verbs.
+# Folders whose length is that of a list of entries: cells, readers, subcommands.
 REGISTRIES = {"graph/cells", "data/readers", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 SOURCES = (".h", ".cpp", ".def", ".cu")
@@ -32,7 +32,7 @@ def modules(root):
     return found.group(1).split() if found else []
 
 
-# A row of an option; what asks for an option by its name; a list of strings.
+# A row of an option; a check of an option by its name; a list of strings.
 ROW = re.compile(r'\.name = "([a-z0-9-]+)",\s*\.target =')
 HELP = re.compile(r'\.help\s*=\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 QUESTION = re.compile(r'\b(?:given_?\.contains|is_given|given|assign_text|find_row)\(\s*"([a-z0-9-]+)"')
@@ -167,7 +167,7 @@ def repeated_options(tree):
                 yield f"{file} lists names of options: {', '.join(words)}; use the rows or the members"
         for question in QUESTION.findall(text):
             if question in names:
-                yield f"{file} asks for the option --{question} by its name; use the member that it sets"
+                yield f"{file} checks the option --{question} by its name; use the member that it sets"
         for word in re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)+)"', ROW.sub("", text)):
             if word in names:
                 yield f"{file} names the option --{word} outside its row; use the member that it sets"

@@ -91,8 +91,8 @@ rows.push_back({.name = "log-every", .target = &s.log_every, .help = "steps betw
         self.assertIn("other.cpp lists names of options: log-every, batch",
                       self.with_options('for (const char* name : {"log-every", "batch"}) refuse(name);'))
 
-    def test_a_question_by_the_name_of_an_option_is_found(self):
-        self.assertIn("other.cpp asks for the option --batch", self.with_options('if (given.contains("batch")) return;'))
+    def test_a_check_of_an_option_by_its_name_is_found(self):
+        self.assertIn("other.cpp checks the option --batch", self.with_options('if (given.contains("batch")) return;'))
 
     def test_the_name_of_an_option_outside_its_row_is_found(self):
         self.assertIn("names the option --log-every outside its row", self.with_options('config.find("log-every");'))

@@ -100,7 +100,7 @@ TEST_F(CommandTest, compression_selects_contexts_by_content) {
   EXPECT_NE(model(text).find("level=text"), std::string::npos);
   EXPECT_NE(model(noise).find("level=binary"), std::string::npos);
   EXPECT_EQ(model(text.substr(0, 5000)).find("level="), std::string::npos);
-  std::string records;  // also take no time, at up to twice the size
+  std::string records;  // compressed with all contexts, too, up to twice the size
   for (std::size_t i = 0; i < kNotSmall / 4; ++i)
     records += std::string({noise[i], '\0', static_cast<char>(i / 999), 7});
   EXPECT_NE(model(records).find("row=4"), std::string::npos);

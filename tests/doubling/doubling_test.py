@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every verb of the command on data of every dimension: time and memory grow with the data, not with their square.
+"""Every subcommand on data of every dimension: time and memory grow with the data, not with their square.
 
     doubling_test.py UNFOLD [WORLD...]
 

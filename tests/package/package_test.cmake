@@ -62,8 +62,8 @@ if(status EQUAL 0 OR NOT output MATCHES "there is no component gpu")
   message(FATAL_ERROR "a component that does not exist is not refused with a reason: ${output}")
 endif()
 
-# The bill of materials names every library that the build asks for, with its version, and what lies in the command
-# itself.
+# The bill of materials names every library that the build asks for, with its version, and the libraries in the
+# command itself.
 file(READ ${WORK_DIR}/moved/share/doc/unfold/unfold.cdx.json bill)
 string(JSON components LENGTH "${bill}" components)
 math(EXPR last "${components} - 1")

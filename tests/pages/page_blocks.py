@@ -8,7 +8,7 @@ A comment before a block, or `every block:` once for the page, selects how:
 
     <!-- run: whole -->              unchanged
     <!-- run: short -->              unchanged, with budgets reduced by the environment (the default)
-    <!-- run: by hand: REASON -->    not run; verbs and options are still checked
+    <!-- run: by hand: REASON -->    not run; commands and options are still checked
     <!-- every block: whole -->
 
 Commands in docs/results/ produced the results there in hours of computation: they are run by hand.

@@ -1,4 +1,4 @@
-"""Checks of a command without running it: its verb exists, and the verb has every option."""
+"""Checks of a command without running it: its subcommand exists and has every option."""
 
 import functools
 import re
@@ -11,7 +11,7 @@ CALL = re.compile(r"(?:^|[|;&(]|\bdo\b|\bthen\b|\btime\b)\s*(unfold\s[^|;&)]*)")
 
 
 class Help:
-    """The program's own help, queried once per verb."""
+    """The program's own help, queried once per subcommand."""
 
     def __init__(self, unfold):
         self.unfold = unfold
@@ -60,7 +60,7 @@ def faults(call, program, strict=True):
         return []
     verb = call[1]
     if verb not in program.verbs():
-        return [f"there is no verb '{verb}'"] if strict or len(call) > 2 else []
+        return [f"there is no command '{verb}'"] if strict or len(call) > 2 else []
     options = {word.split("=")[0] for word in call[2:] if re.match(r"--?[a-zA-Z0-9]", word) and not is_number(word)}
     known = program.options(verb)
     return [f"'{verb}' has no option {option}" for option in sorted(options - known)]

@@ -285,7 +285,7 @@ def main():
     parser.add_argument("--package", type=lambda p: pathlib.Path(p).resolve(), help="folder of the built Python package")
     parser.add_argument("--data", default=os.environ.get("UNFOLD_DATA") or str(ROOT.parent / "shared" / "data"))
     parser.add_argument("--refresh", action="store_true", help="write into the page what its commands print")
-    parser.add_argument("--check-only", action="store_true", help="check verbs and options, run nothing")
+    parser.add_argument("--check-only", action="store_true", help="check commands and options, run nothing")
     parser.add_argument("pages", nargs="+", metavar="PAGE")
     options = parser.parse_args()
     if options.package and importlib.util.find_spec("numpy") is None:

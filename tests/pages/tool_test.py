@@ -90,7 +90,7 @@ class Calls(unittest.TestCase):
     def test_unknown_options_and_verbs_are_found(self):
         self.assertEqual(page_check.faults("unfold train a --out r".split(), FakeProgram()), [])
         self.assertEqual(page_check.faults("unfold train a --outt r".split(), FakeProgram()), ["'train' has no option --outt"])
-        self.assertEqual(page_check.faults("unfold trian a".split(), FakeProgram()), ["there is no verb 'trian'"])
+        self.assertEqual(page_check.faults("unfold trian a".split(), FakeProgram()), ["there is no command 'trian'"])
         self.assertEqual(page_check.faults("unfold compress a -9".split(), FakeProgram()), [])
 
 
@@ -229,7 +229,7 @@ class Navigation(unittest.TestCase):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         rows = " ".join(line.split("|")[1] + line for line in readme.split("\n") if line.startswith("| `"))
         for verb in (verb for group in navigation.VERBS.values() for verb in group):
-            self.assertRegex(rows, rf"`{verb}[ `]", "README.md: the table of verbs is incomplete")
+            self.assertRegex(rows, rf"`{verb}[ `]", "README.md: the table of commands is incomplete")
 
     def test_version_of_the_project_is_found(self):
         self.assertRegex(navigation.version_of((ROOT / "CMakeLists.txt").read_text(encoding="utf-8")), r"^\d+\.\d+\.\d+$")

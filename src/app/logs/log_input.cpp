@@ -242,7 +242,7 @@ bool LogInput::open_piece() {
   return true;
 }
 
-/// Returns whether a line without a line end is incomplete: its rest follows later in the same file, or already in the
+/// Returns whether a line without a line end is incomplete: the rest follows later in the same file, or already in the
 /// next one.
 bool LogInput::leaves(std::string_view line) {
   if (!resumed_ || source_->line_ended()) return false;

@@ -38,7 +38,7 @@ class TrainingContext {
   /// Checks the request, takes the settings of a resumed run, and finds the format of the data and the device. Throws
   /// UsageError.
   void prepare();
-  /// Brings the settings into their canonical form and checks them against a run in the folder. `open`: names of
+  /// Converts the settings to canonical form and checks them against a run in the folder. `open`: names of
   /// settings that the job still derives from the data. Throws UsageError.
   void finish_settings(const std::set<std::string_view>& open);
   /// Opens the device. Called before anything is written, because the device may not exist. Throws UsageError.

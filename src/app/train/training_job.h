@@ -18,7 +18,7 @@ class TrainingJob {
   TrainingJob& operator=(const TrainingJob&) = delete;
   virtual ~TrainingJob() = default;
 
-  /// Derives settings from the data, before the settings are brought into their canonical form.
+  /// Derives settings from the data, before the settings are converted to canonical form.
   virtual void settle() {}
   /// Returns the names of settings that run() derives from the data. They may differ from those of a run in the folder.
   virtual std::set<std::string_view> open_settings() const { return {}; }

@@ -79,7 +79,7 @@ class SessionModel {
   /// The events of normal sessions, the most frequent ones first; at most kMostEvents.
   const std::vector<SessionEvent>& events() const { return events_; }
 
-  /// `whole`: the state; otherwise what a trained model keeps: the most frequent contexts and kinds.
+  /// With `whole`, the complete state; otherwise only the most frequent contexts and kinds, for a trained model.
   nlohmann::json to_json(bool whole) const;
   static SessionModel from_json(const nlohmann::json& json);
 

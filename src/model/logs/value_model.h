@@ -71,7 +71,7 @@ class LogValueModel {
     return dropped_;
   }  ///< number of values that were not counted, because there are too many positions
 
-  /// `whole`: the state; otherwise what a trained model keeps: the most frequent values.
+  /// With `whole`, the complete state; otherwise only the most frequent values, for a trained model.
   nlohmann::json to_json(bool whole) const;
   static LogValueModel from_json(const nlohmann::json& json);
 

@@ -1,4 +1,4 @@
-# cmake -D NM=... -D LIBRARY=... -P symbols.cmake: what a shared library shows.
+# cmake -D NM=... -D LIBRARY=... -P symbols.cmake: checks the symbols that a shared library exports.
 execute_process(COMMAND ${NM} --dynamic --defined-only --extern-only ${LIBRARY} OUTPUT_VARIABLE symbols
                 COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" lines "${symbols}")

@@ -4,7 +4,7 @@
     python3 -m venv venv; venv/bin/pip install statsmodels
     venv/bin/python reference.py
 
-The series stand in this script and in reference_series.h, so that the tests need no files.
+The series are part of this script and of reference_series.h, so that the tests need no files.
 """
 
 import warnings

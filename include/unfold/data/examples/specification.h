@@ -31,7 +31,7 @@ struct FieldSpecification {
 };
 
 struct DataSpecification {
-  std::string source;  ///< how data of this kind are read: "text", "task adding:100"
+  std::string source;  ///< how data of this kind is read: "text", "task adding:100"
   std::vector<FieldSpecification> fields;
   bool trees = false;  ///< positions are nodes of trees
   bool found = false;  ///< the model finds the shape of the trees (loss/tree_merges.h)

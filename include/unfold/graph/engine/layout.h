@@ -35,7 +35,7 @@ class Layout {
  public:
   explicit Layout(const Plan& plan);
 
-  /// Lays the plan over a structure. Returns false if only the state slots have changed.
+  /// Applies the plan to a structure. Returns false if only the state slots have changed.
   bool lay(const Structure& structure, std::span<const Index> slots);
   /// Allocates adjoints or tangents for the current structure.
   void make_room(What what);

@@ -1,5 +1,5 @@
 #pragma once
-/// An unfolding: a plan laid over a structure, together with its memory. All computations with a circuit are passes
+/// An unfolding: a plan applied to a structure, together with its memory. All computations with a circuit are passes
 /// over an unfolding.
 ///
 ///   auto plan = std::make_shared<const Plan>(circuit);
@@ -123,7 +123,7 @@ class Unfolding {
   /// deeper parts keep the values of the previous pass (REQUIRES: the same source and the same parameters). This allows
   /// a decoder to be stepped over encoder values that are computed once.
   void forward(State<T>* state = nullptr, bool source_stays = false);
-  /// Like `forward`, but for steppers: over one chain of one position. Setup work is done once and reused while the
+  /// Like `forward`, but for steppers: over one chain of one position. Setup is done once and stays valid while the
   /// parameters stay the same. REQUIRES: only links along `previous` and `first`, no dropout.
   void step(State<T>& state);
   Matrix<const T> value(Signal signal) const;  ///< value of an output or an input

@@ -109,7 +109,7 @@ struct TaskTrainOptions {
   std::string model_file = {};  ///< file to which the best model so far is written whenever it changes; empty: none
 };
 
-/// Trains the model; afterwards it has the best parameters. Throws as Trainer.
+/// Trains the model; afterwards it has the best parameters. Throws like Trainer.
 template <class T>
 TrainingResult train(NetworkModel<T>& model, const Task& task, const TaskTrainOptions& options, Team& team,
                      Observer* observer = nullptr);

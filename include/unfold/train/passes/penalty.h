@@ -33,7 +33,7 @@ class Penalties {
   /// whose flow does not go through a single matrix.
   Penalties(const PenaltyOptions& options, const Network<T>& network, Team& team);
 
-  /// Called after a forward pass over rows [first_row, ...) of a window laid over `window`.
+  /// Called after a forward pass over rows [first_row, ...) of a window with the structure `window`.
   void measure(const Unfolding<T>& unfolding, const Structure& window, Index first_row);
   /// Adds the seeds of the hidden signals. Called once all rows are measured, before the backward pass over rows
   /// [first_row, ...).

@@ -26,7 +26,7 @@ std::vector<std::string> units_without_paths(const Circuit& circuit) {
   return names;
 }
 
-/// Returns why no circuit for these data can have a path reading, regardless of its units; empty if it may have one.
+/// Returns why no circuit for this data can have a path reading, regardless of its units; empty if it may have one.
 std::string chains_without_paths(const Circuit& circuit, const ModelSpec& model) {
   if (model.cell->reads_trees()) return fmt::format("{} runs over trees", model.cell->name);
   if (model.cell->reads_grids()) return fmt::format("{} runs over grids", model.cell->name);

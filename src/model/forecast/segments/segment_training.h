@@ -25,8 +25,8 @@ struct SegmentTraining {
   std::uint64_t seed = 1;
 };
 
-/// Windows to train on and to validate with. Values of a series from `ends` on are not targets of the training; the
-/// same for the validation, where empty stands for all values.
+/// Windows to train on and to validate with. Values of a series from `ends` on are not targets in training;
+/// likewise for validation, where an empty list means that all values are.
 struct SegmentSplit {
   std::vector<SegmentWindow> training = {}, validation = {};
   std::vector<Index> ends = {}, validation_ends = {};
