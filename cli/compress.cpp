@@ -446,7 +446,7 @@ Decompress::Decompress()
                 .target = &memory_limit_,
                 .placeholder = "BYTES",
                 .help = "approximate memory limit for the models that FILE requires, for example 500M or 2G",
-                .default_text = "1G and 1024 times the size of FILE",
+                .default_text = "1G plus 1024 times the size of FILE",
                 .group = OptionGroup::execution});
   options_.add({.name = "max-output",
                 .target = &max_output_,

@@ -99,7 +99,7 @@ struct ValuePrediction {
 /// Compares observed numbers with predicted ones.
 class ValueMetrics {
  public:
-  /// Adds a row, of the same size each time. Either all rows or none have a score; likewise for intervals. Throws
+  /// Adds a row; all rows have the same size. Either all rows or none have a score; likewise for intervals. Throws
   /// UsageError otherwise and for different sizes.
   void see(std::span<const double> observed, const ValuePrediction& predicted);
   /// Adds the sums of another object. Rounding depends on how the data is divided into parts, so that the division must

@@ -74,7 +74,7 @@ struct HeadScores {
   bool once = false;
   std::vector<double> nats = {};
 };
-/// Throws as evaluate_fields.
+/// Throws like evaluate_fields.
 template <class T>
 std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleSet& examples, Team& team);
 

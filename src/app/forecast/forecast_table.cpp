@@ -206,7 +206,7 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
   options.members = result.plan.members;
   result.forecasts = forecasting::forecast_automatically(series, options, team);
   if (std::ranges::all_of(result.forecasts, [](const AutomaticForecast& f) { return std::isnan(f.mean[0]); }))
-    throw DataError(fmt::format("{}: no value is observed; there is nothing to forecast", request.data));
+    throw DataError(fmt::format("{}: there is no observed value, so there is nothing to forecast", request.data));
   note_special_series(result, reporter);
   note_outliers(result, reporter);
   return result;

@@ -18,7 +18,7 @@ struct PredictedColumn {
 
 /// Returns the columns that `predict` adds to the data (predict.h), in the order of the rows of a table in memory.
 /// Throws UsageError for requests whose results are not columns: targets of a source, forecasts (`ahead`) and streams.
-/// Throws as `predict`.
+/// Throws like `predict`.
 std::vector<PredictedColumn> predict_columns(const PredictRequest& request, Reporter& reporter);
 
 }  // namespace unfold

@@ -110,7 +110,7 @@ std::vector<ZipMember> zip_members(const std::string& source, std::string_view a
     members.push_back(zip_member(source, archive, directory));
     unpacked += members.back().size;
     if (unpacked > kUnpackedAnyway + kUnpackedTimes * archive.size()) {
-      refuse_zip(source, "it would expand to more than 256 MiB and 100 times its size");
+      refuse_zip(source, "it would expand to more than 256 MiB plus 100 times its size");
     }
     directory.remove_prefix(length);
   }

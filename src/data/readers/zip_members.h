@@ -27,7 +27,7 @@ struct ZipMember {
 };
 
 /// Throws DataError beginning with `source` if the directory is damaged, if a member is encrypted, too large, or
-/// compressed with a different method, or if all members together would unpack to more than 256 MiB and 100 times the
+/// compressed with a different method, or if all members together would unpack to more than 256 MiB plus 100 times the
 /// archive.
 std::vector<ZipMember> zip_members(const std::string& source, std::string_view archive);
 

@@ -26,7 +26,7 @@ struct LearningOptions {
 std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& alphabet,
                                         const LearningOptions& options = {});
 
-/// Returns the approximate initial size of such a predictor in bytes, without creating it. Throws as `make_learner`.
+/// Returns the approximate initial size of such a predictor in bytes, without creating it. Throws like `make_learner`.
 double learner_memory(std::string_view spec, const Alphabet& alphabet);
 
 /// Returns the canonical form of the SPEC of such a model.

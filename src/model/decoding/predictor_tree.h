@@ -28,8 +28,8 @@ class PredictorTree {
   static Pointer child(const Pointer& before, Symbol symbol);
   /// Valid until the next call; at the root always valid.
   Predictor& after(const Pointer& node);
-  /// Releases the predictor of a node that is no longer needed; if it is needed again, it is recomputed. REQUIRES not
-  /// the root.
+  /// Releases the predictor of a node that is no longer needed; if it is needed again, it is recomputed. REQUIRES a
+  /// node other than the root.
   static void forget(const Pointer& node) { node->predictor.reset(); }
 
  private:

@@ -5,8 +5,8 @@
 ///     index.place(moment)    // the position of a date, 0 for the first
 ///     index.label(n + h)     // the date of a later position, written like the others
 ///
-/// Steps of dates are seconds, working days (Monday to Friday) or calendar months. A month keeps the day of the first
-/// date, or the last day of the month if all dates are last days.
+/// Steps of dates are seconds, working days (Monday to Friday) or calendar months. Monthly steps keep the day of the
+/// first date, or the last day of the month if all dates are last days.
 
 #include <optional>
 #include <span>

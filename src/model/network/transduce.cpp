@@ -193,7 +193,7 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
   }
   for (std::vector<Transduced>& targets : complete) {
     if (targets.empty())
-      throw DataError("no allowed target is short enough for its source, or has a probability above 0");
+      throw DataError("no allowed target is short enough for its source and has a probability above 0");
     sort_by_score(targets);
     targets.resize(std::min(targets.size(), at(options.best)));
   }

@@ -227,7 +227,7 @@ class Automatic {
     f.origins = work.combination.origins;
     f.outliers = work.outliers;
     if (work.observed == 0)
-      f.note = "no value is observed; there is no forecast";
+      f.note = "there is no observed value, so there is no forecast";
     else if (work.observed == 1)
       f.note = "one value is observed; the forecast is that value, without an interval";
     else if (work.constant)

@@ -38,7 +38,7 @@ using UseState = std::function<void(const LayerState<T>&)>;
 template <class T>
 void example_states(const NetworkModel<T>& model, const ExampleSet& examples, const StateOptions& options, Team& team,
                     const UseState<T>& use);
-/// Each piece of `part` is a sequence; its state at position t has read the symbols 0 .. t. Throws as example_states.
+/// Each piece of `part` is a sequence; its state at position t has read the symbols 0 .. t. Throws like example_states.
 template <class T>
 void text_states(const LanguageModel<T>& model, const Corpus& corpus, const Split& part, const StateOptions& options,
                  Team& team, const UseState<T>& use);

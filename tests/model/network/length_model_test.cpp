@@ -53,7 +53,8 @@ TEST(LengthModel, length_probabilities_match_the_textbook) {
                     k * std::log(mean / (r + mean)),
                 1e-9);
   }
-  EXPECT_NEAR(std::exp(table.log_probability(3)), 5.0 / 27, 1e-13);  // 4 of 14, 12 lengths, and one for all beyond
+  // (4 + 1) / (14 + 12 + 1): one is added for each length, and one for all longer ones
+  EXPECT_NEAR(std::exp(table.log_probability(3)), 5.0 / 27, 1e-13);
   EXPECT_NEAR(std::exp(table.log_probability(7)), 1.0 / 27, 1e-13);
   EXPECT_NEAR(std::exp(table.log_probability(14)), 0.25 / 27, 1e-13);
 }

@@ -27,7 +27,7 @@ TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const 
                      Observer* observer = nullptr);
 
 /// Fits a model, evaluates it on the validation part, if there is one, and adds an entry to its history. Writes it to
-/// `model_file` (empty: none). Sets only the members of the result that apply. Throws as FittedModel::fit.
+/// `model_file` (empty: none). Sets only the members of the result that apply. Throws like FittedModel::fit.
 TrainingResult train(FittedModel& model, const TrainingData& data, const FitOptions& options, Team& team,
                      const std::string& model_file, Observer* observer = nullptr, Symbol predict_after = kNoSymbol);
 

@@ -69,7 +69,7 @@ std::vector<Index> found_parents(const Network<T>& network, const Parameters<T>&
                                  Team& team);
 
 /// Samples trees for training; for evaluation, the objective is the loss on the most probable trees. Keeps references
-/// to network and team. The trained network must also read kMergeField by merge_loss.
+/// to network and team. The trained network must also have a head with merge_loss for kMergeField.
 template <class T>
 std::unique_ptr<BatchChooser<T>> tree_chooser(const Network<T>& network, std::uint64_t seed, Team& team);
 

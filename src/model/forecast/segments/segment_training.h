@@ -32,8 +32,8 @@ struct SegmentSplit {
   std::vector<Index> ends = {}, validation_ends = {};
 };
 
-/// Initializes and trains the network; with validation windows it gets the parameters of the best validation. Throws as
-/// Trainer.
+/// Initializes and trains the network; with validation windows it gets the parameters of the best validation. Throws
+/// like Trainer.
 TrainingResult train(SegmentNetwork<float>& network, const SegmentPool& pool, const SegmentSplit& split,
                      const SegmentTraining& options, Team& team, Observer* observer = nullptr);
 
