@@ -93,7 +93,7 @@ def table(book, seed):
         codes = " ".join(f"{code}:{n}" for code, n in sorted(entry["codes"].items()))
         rows.append([stage, *[str(entry[c]) for c in columns], f"{entry['seconds']:.0f}", codes])
         total.update({c: entry[c] for c in columns + ["seconds"]})
-    rows.append(["in all", *[str(total[c]) for c in columns], f"{total['seconds']:.0f}", f"seed {seed}"])
+    rows.append(["total", *[str(total[c]) for c in columns], f"{total['seconds']:.0f}", f"seed {seed}"])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
 
@@ -101,12 +101,12 @@ def table(book, seed):
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--unfold", default="build/release/bin/unfold")
-    options.add_argument("--forks", help="unfold-forks: three times as many damaged files in an hour, the same of the rest")
+    options.add_argument("--forks", help="the program unfold-forks, which tests damaged files three times as fast")
     options.add_argument("--folder", default="build/attack", help="emptied first")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--short", action="store_true", help="the same stages with few runs: about a minute")
-    options.add_argument("--share", type=float, default=1.0, help="of the runs of the long form")
-    options.add_argument("--stage", action="append", choices=sorted(stages.ALL), help="only these")
+    options.add_argument("--share", type=float, default=1.0, help="share of the runs of the long form")
+    options.add_argument("--stage", action="append", choices=sorted(stages.ALL), help="only this stage; may be repeated")
     chosen = options.parse_args()
     if not os.access(chosen.unfold, os.X_OK):
         sys.exit(f"attack: {chosen.unfold} does not exist; build it, or name a different file with --unfold")

@@ -1,9 +1,9 @@
-"""Measures how time and memory of the command grow with its data: every verb, every dimension of the data.
+"""Measures how time and memory of the command grow with its data: every subcommand, every dimension of the data.
 
 A world has data of one dimension (lines, columns, classes, ...) in a given size and the command lines that read them.
-Each command line runs at a size and at GROWTH times that size; its processor time and its memory may grow by as much,
-and not by the square. Times are compared with each other only, so that the speed of the machine does not matter; one
-that grew too much is measured again, for another program may have disturbed it.
+Each command line runs at a size and at GROWTH times that size; its processor time and its memory may grow by the same
+factor, but not by its square. Times are compared only with each other, so that the speed of the machine does not matter.
+A time that grew too much is measured again, because other programs may have affected it.
 
 Used by tests/doubling/doubling_test.py and by the stage "doubling" of the campaign.
 """
@@ -15,7 +15,7 @@ import resource
 import subprocess
 
 GROWTH = 8
-SLACK = 2.2  # of what is linear: caches, n log n, other programs
+SLACK = 2.2  # factor beyond linear growth: caches, n log n, other programs
 NOISE_SECONDS = 0.15
 NOISE_KILOBYTES = 40_000
 WORDS = "the cat sat on a mat and ate".split()
@@ -28,7 +28,7 @@ class Measurement:
 
 
 def run(command, arguments, folder, clock=120):
-    """Runs the command; processor time, peak memory, exit code and the end of what it said."""
+    """Runs the command; returns processor time, peak memory, exit code and the end of its messages."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("UNFOLD_")}
     environment["UNFOLD_THREADS"] = "1"
     stdin = subprocess.DEVNULL
@@ -163,7 +163,7 @@ def classes(r, n, folder):
 
 
 def positions_of_classes(r, n, folder):
-    """Of 8,000 classes: what is said of all positions at once would be 800 MB at the larger size."""
+    """8,000 classes: the probabilities of all positions at once would take 800 MB at the larger size."""
     count = 8000
     text = write(folder, "tags", "".join(f"w t{i}\n" + ("\n" if i % 20 == 19 else "") for i in range(count)))
     many = write(folder, "many", "".join(f"w t{r.randrange(count)}\n" + ("\n" if i % 20 == 19 else "") for i in range(n)))
@@ -220,13 +220,13 @@ WORLDS = {"lines": (lines, 4000), "many lines": (many_lines, 40000), "records": 
           "vocabulary": (vocabulary, 1000), "classes": (classes, 600), "positions of classes": (positions_of_classes, 3200),
           "examples": (examples, 500), "examples of numbers": (examples_of_numbers, 1000),
           "rows of a table": (rows_of_a_table, 1000), "length": (length, 1000)}
-# What the short form of the campaign runs: a world of each kind, and of it what once grew with the square.
+# The short form of the campaign: one world of each kind, with the commands that once had quadratic growth.
 SHORT = {"many lines": ["train frequency"], "columns": ["train"], "vocabulary": ["train ngram", "report ngram"],
          "rows of a table": ["train", "follow an open quote"]}
 
 
 def grew_too_much(what, small, large):
-    """What grew with more than the data; empty: nothing did."""
+    """The resources that grew faster than the data; empty: none."""
     found = []
     if "within 256 MB" in what and large.kilobytes > 400_000:  # with the program, the model and the data
         found.append(f"{large.kilobytes // 1024} MB")
@@ -239,7 +239,7 @@ def grew_too_much(what, small, large):
 
 
 def measure_world(command, name, folder, only=None, scale=1.0, tell=None):
-    """[(command line, what is wrong with it)] of a world; `tell` gets a line for each of its command lines."""
+    """[(command line, fault)] of a world; `tell` receives a line for each of its command lines."""
     world, size = WORLDS[name]
     size = max(1, int(size * scale))
     made = []

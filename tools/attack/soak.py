@@ -226,7 +226,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--unfold", default="build/release/bin/unfold")
     options.add_argument("--folder", default="build/soak")
-    options.add_argument("--hours", type=float, default=1.0, help="of this call")
+    options.add_argument("--hours", type=float, default=1.0, help="duration of this call")
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
     os.makedirs(chosen.folder, exist_ok=True)
@@ -235,7 +235,7 @@ def main():
     while time.monotonic() < end:
         soak.piece(soak.book["next"], chosen.seed)
     book = soak.book
-    print(f"soak: {book['seconds'] / 3600:.2f} hours in all, {book['runs']} runs, {book['kills']} kills, pieces "
+    print(f"soak: {book['seconds'] / 3600:.2f} hours in total, {book['runs']} runs, {book['kills']} kills, pieces "
           f"{book['pieces']}, {len(book['failures'])} failures (seed {chosen.seed})")
     for kind, early, late, files_early, files_late in book["watched"][-12:]:
         print(f"  {kind}: {early / 2**20:.1f} -> {late / 2**20:.1f} MiB, {files_early} -> {files_late} open files")

@@ -120,8 +120,8 @@ def bases(c):
 # Damaged files --------------------------------------------------------------------------------------------------------
 
 def models(c):
-    """Whatever a model file holds: a result of finite numbers, or a refusal of the model (4), of data that do not fit it
-    (3), of what it would cost (1), or of its learning on (5)."""
+    """Any bytes as a model file: a result of finite numbers, or an error of the model (4), of data that does not match it
+    (3), of excessive resources (1), or of divergence during online learning (5)."""
     b = bases(c)
     everything = [data for data, _ in b.models.values()]
     for i in range(c.count(30, 20000)):
@@ -135,7 +135,7 @@ def models(c):
         elif data:
             verbs += [["predict", file, data], ["score", file, data]]
         verb = c.random.choice(verbs)
-        # 2: what is fitted as a whole cannot go on learning
+        # 2: a model that is fitted as a whole cannot continue to learn
         allowed = {0, 1, 3, 4} | ({2, 5} if "--dynamic" in verb else set())
         outcome = c.run(verb, allowed, [file], limits=MEMORY_LIMIT)
         if outcome.code == 0 and verb[0] == "eval":
@@ -153,14 +153,14 @@ def require_finite(c, outcome, file):
     try:
         found = numbers(json.loads(outcome.out))
     except ValueError:
-        c.wrong(outcome, "exit 0, and the output is no JSON", [file])
+        c.wrong(outcome, "exit 0, but the output is not JSON", [file])
         return
     if any(n != n or abs(n) == float("inf") for n in found):
-        c.wrong(outcome, f"exit 0 with figures that are not finite: {outcome.out[:200]}", [file])
+        c.wrong(outcome, f"exit 0 with non-finite results: {outcome.out[:200]}", [file])
 
 
 def archives(c):
-    """An archive that was changed decodes to what was compressed, or is refused."""
+    """A modified archive decodes to the original data or is rejected."""
     b = bases(c)
     original = b.bytes(b.text)
     for i in range(c.count(25, 10000)):
@@ -169,11 +169,11 @@ def archives(c):
         outcome = c.run(["decompress", file, "-o", c.at("out"), "--threads", c.random.choice([1, 2])], {0, 1, 4, 6}, [file],
                         limits=MEMORY_LIMIT)
         if outcome.code == 0 and c.read("out") != original:
-            c.wrong(outcome, "exit 0, and other bytes than were compressed", [file])
+            c.wrong(outcome, "exit 0, but the output differs from the original", [file])
 
 
 def checkpoints(c):
-    """A checkpoint that was changed goes on to a model that loads, or is refused (2: it names other settings)."""
+    """A modified checkpoint is resumed and gives a model that loads, or is rejected (2: its settings differ)."""
     b = bases(c)
     for spec, optimizer in [("rnn:5,activation=relu", "path+adam"), ("lstm:4", "adam:rate=0.01"), ("rnn:5", "hf:windows=2,iterations=3")]:
         train = ["train", b.text, *TINY, "--model", spec, "--optimizer", optimizer, "--checkpoint-every", 2, "--out", c.at("run")]
@@ -189,13 +189,13 @@ def checkpoints(c):
                 if outcome.code == 0:
                     require_finite(c, outcome, file)
                 elif outcome.code == 4 and "the prediction at position" not in outcome.err:
-                    # With weights that came from the damage, states that no tanh bounds may grow over the whole text, and
-                    # not over the windows of training: then eval says where. The model loads.
-                    c.wrong(outcome, "a run that ended well left a model that cannot be read", [file])
+                    # With damaged weights, states that no tanh bounds may grow over the whole text, although not over the
+                    # windows of training. Then eval reports the position. The model loads.
+                    c.wrong(outcome, "a successful run left a model that cannot be read", [file])
 
 
 def data(c):
-    """Any bytes as data: a result, or a refusal of the data (3)."""
+    """Any bytes as data: a result or a data error (3)."""
     files = data_files(c.random)
     originals = [d for d, _ in files.values()]
     for i in range(c.count(40, 20000)):
@@ -207,14 +207,14 @@ def data(c):
         file = c.write(name, changed)
         model = "hmm:2,iterations=1" if "text" in options and c.random.random() < 0.2 else "rnn:3"
         budget = ["--steps", 1] if model == "rnn:3" else []
-        # A usage error is right where the first line no longer names what would be predicted.
+        # A usage error is correct if the first line no longer names the predicted field.
         c.run(["train", file, *options, "--model", model, *budget, "--quiet", "--out", c.at("run"), "--overwrite"], {0, 2, 3},
               [file], limits=MEMORY_LIMIT)
 
 
 def inspect(c):
-    """Damaged files of habits: `inspect` describes them or refuses them (3), the same way each time, without control
-    characters, and training refuses what `inspect` says is refused.
+    """Damaged versions of typical user files: `inspect` describes or rejects them (3), identically on every call and
+    without control characters, and training rejects the files that `inspect` reports as refused.
     """
     habits = os.path.join(ROOT, "tests", "data_habits", "tables")
     files = {name: c.read(os.path.join(habits, name)) for name in sorted(os.listdir(habits)) if not name.endswith(".json")}
@@ -228,20 +228,20 @@ def inspect(c):
         more = c.random.choice(options)
         outcome = c.run(["inspect", file, *more], {0, 2, 3}, [file], limits=MEMORY_LIMIT)
         if any(byte < 32 and byte != 10 for byte in outcome.out) or len(outcome.out) > 200000:
-            c.wrong(outcome, "control characters, or a description without end", [file])
+            c.wrong(outcome, "control characters, or a description that is too long", [file])
         if outcome.code != 0:
             continue
         shown = c.run(["inspect", file, *more, "--json"], {0}, [file], limits=MEMORY_LIMIT)
         again = c.run(["inspect", file, *more, "--json"], {0}, [file], limits=MEMORY_LIMIT)
         if shown.out != again.out:
-            c.wrong(shown, "a different description of the same file", [file])
+            c.wrong(shown, "different descriptions of the same file", [file])
         if shown.code == 0 and "refused" in json.loads(shown.out):
             c.run(["train", file, *more, "--model", "rnn:3", "--steps", 1, "--quiet", "--out", c.at("run"), "--overwrite"], {2, 3},
                   [file], limits=MEMORY_LIMIT)
 
 
 def side_files(c):
-    """Masks, labels, configurations, rules for logs, ARPA files, models that have a key: any bytes."""
+    """Any bytes as masks, labels, configurations, rules for logs, ARPA files, and models and archives with a key."""
     b = bases(c)
     c.need(["export", b.at("ngram"), "--out", c.at("good.arpa")])
     log = c.write("lines.log", data_files(c.random)["lines.log"][0])
@@ -273,11 +273,11 @@ def side_files(c):
             file = c.write("archive", mutate.bytes_of(c.random, packed))
             outcome = c.run(["decompress", file, "-o", c.at("out"), "--key", c.random.choice([key, key, other])], {0, 6}, [file])
             if outcome.code == 0 and c.read("out") != original:
-                c.wrong(outcome, "a changed archive was taken for one of the key's owner", [file])
+                c.wrong(outcome, "a modified archive was accepted as authentic", [file])
 
 
 def odd_files(c):
-    """Things that are no ordinary file, in the place of every file."""
+    """Special and unusual files in place of every input file."""
     b = bases(c)
     c.write("empty", b"")
     os.makedirs(c.at("folder"))
@@ -311,7 +311,7 @@ def odd_files(c):
         c.run(verb(file), limits=MEMORY_LIMIT)
 
 
-# Ends that come from outside ------------------------------------------------------------------------------------------
+# Kills and signals ----------------------------------------------------------------------------------------------------
 
 def kill_later(c, process, most):
     time.sleep(c.random.random() * most)
@@ -322,7 +322,7 @@ def kill_later(c, process, most):
 
 
 def resumed(c, train, disturb, most_attempts):
-    """Starts a training that `disturb` ends, again and again, and at last lets it end."""
+    """Repeatedly starts a training run that `disturb` stops, and finally lets it finish."""
     for attempt in range(most_attempts + 1):
         go_on = ["--resume"] if os.path.exists(c.at("cut/checkpoint.safetensors")) else ["--overwrite"]
         process = c.unfold.start([*train, "--out", c.at("cut"), *go_on])
@@ -339,7 +339,7 @@ RUNS = [("rnn:8", "adam:rate=0.01"), ("lstm:6", "sgd:rate=0.1"), ("rnn:6,activat
 
 
 def kills(c):
-    """Killed with SIGKILL at random moments and resumed, a run ends with the bytes of one that was left alone."""
+    """A run that is killed with SIGKILL at random times and resumed gives the same bytes as an uninterrupted run."""
     b = bases(c)
     for i in range(c.count(2, 120)):
         model, optimizer = RUNS[i % len(RUNS)]
@@ -350,11 +350,11 @@ def kills(c):
         span = c.need([*train, "--out", c.at("whole")]).seconds
         resumed(c, train, lambda process: kill_later(c, process, span), c.count(3, 9))
         if c.read("cut/model.safetensors") != c.read("whole/model.safetensors"):
-            c.wrong(None, f"{train}: killed and resumed, it ends with other bytes")
+            c.wrong(None, f"{train}: the killed and resumed run gives different bytes")
 
 
 def signals(c):
-    """SIGINT, SIGTERM and SIGHUP end every verb soon, with 130; a training goes on from there to the same bytes."""
+    """SIGINT, SIGTERM and SIGHUP end every subcommand quickly with code 130; a resumed run gives the same bytes."""
     b = bases(c)
     train = ["train", b.text, *TINY, "--model", "rnn:6", "--optimizer", "hf:windows=8,iterations=40", "--steps", 20]
     c.need([*train, "--out", c.at("whole")])
@@ -365,7 +365,7 @@ def signals(c):
 
     resumed(c, train, interrupt, c.count(2, 40))
     if c.read("cut/model.safetensors") != c.read("whole/model.safetensors"):
-        c.wrong(None, "interrupted and resumed, a run ends with other bytes")
+        c.wrong(None, "the interrupted and resumed run gives different bytes")
     large = c.write("large", text_of(c.random, 400_000))
     os.mkfifo(c.at("fifo"))
     verbs = [["compress", large, "-o", c.at("out")], ["sample", b.at("rnn"), "--length", 10**10], ["eval", b.at("lstm"), large],
@@ -380,7 +380,7 @@ def signals(c):
 
 
 def stop(c, process):
-    """Sends a signal; the end must take at most two seconds of the process's own time."""
+    """Sends a signal; the process must end within two seconds of its processor time."""
     before, began = processor_seconds(process.pid), time.monotonic()
     try:
         os.kill(process.pid, c.random.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
@@ -396,7 +396,7 @@ def stop(c, process):
     else:
         c.wrong(None, f"{process.arguments}: does not end after a signal")
     if last - before > 2:
-        c.wrong(None, f"{process.arguments}: worked on for {last - before:.1f} s after a signal")
+        c.wrong(None, f"{process.arguments}: continued for {last - before:.1f} s after a signal")
 
 
 def state_of(pid):
@@ -414,7 +414,7 @@ def leftovers(folder):
 
 
 def full_disks(c):
-    """Files that may not grow: an error, what was there stays, nothing is left behind, and the run can be resumed."""
+    """Files that cannot grow: an error, existing files and no temporary files remain, and the run can be resumed."""
     b = bases(c)
     train = ["train", b.text, *TINY, "--model", "rnn:6", "--steps", 30, "--checkpoint-every", 5, "--validate-every", 10]
     c.need([*train, "--out", c.at("whole")])
@@ -430,15 +430,15 @@ def full_disks(c):
             go_on = ["--resume"] if os.path.exists(c.at("cut/checkpoint.safetensors")) else ["--overwrite"]
             outcome = c.run([*train, "--out", c.at("cut"), *go_on], {0})
             if outcome.code == 0 and c.read("cut/model.safetensors") != c.read("whole/model.safetensors"):
-                c.wrong(outcome, f"after a full disk (limit {limit}) a run ends with other bytes")
+                c.wrong(outcome, f"after a full disk (limit {limit}), the resumed run gives different bytes")
         else:
             c.write("out", b"what was there")
             verb = c.random.choice(work)
             outcome = c.run(verb, {0, 1}, limits=limits, mute=limit < 4096)
             if outcome.code == 1 and "-o" in verb and c.read("out") != b"what was there":
-                c.wrong(outcome, "what was there is gone")
+                c.wrong(outcome, "the existing file is gone")
         for left in leftovers(c.work):
-            c.wrong(None, f"{left} is left behind")
+            c.wrong(None, f"{left} remains")
             os.remove(left)
     with open("/dev/full", "wb") as full:
         for verb in (["sample", b.at("rnn")], ["info", b.at("rnn")], ["eval", b.at("rnn"), b.text], ["score", b.at("rnn"), b.text],
@@ -448,7 +448,7 @@ def full_disks(c):
 
 
 def real_full_disk(c, b):
-    """A file system of a few blocks, where we may mount one."""
+    """A file system of a few blocks, if this user may mount one."""
     os.makedirs(c.at("disk"))
     for kilobytes in ([16] if c.short else [4, 8, 16, 24, 40, 64, 100]):
         mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", c.at("disk")], capture_output=True)
@@ -458,13 +458,13 @@ def real_full_disk(c, b):
             c.run(["train", b.text, *TINY, "--model", "rnn:8", "--steps", 20, "--checkpoint-every", 2, "--out", c.at("disk/run")], {0, 1})
             c.run(["compress", b.text, "--fast", "-o", c.at("disk/out")], {0, 1})
             for left in leftovers(c.at("disk")):
-                c.wrong(None, f"{left} is left behind on a full disk")
+                c.wrong(None, f"{left} remains on a full disk")
         finally:
             subprocess.run(["umount", c.at("disk")], check=False)
 
 
 def vanishing(c):
-    """Files that are cut, emptied, replaced, prolonged or removed while they are read; run folders that go away."""
+    """Files that are truncated, emptied, replaced, extended or removed while they are read; run folders that disappear."""
     b = bases(c)
     content = text_of(c.random, 200_000) * 100  # large enough to be mapped
     for i in range(c.count(4, 150)):
@@ -494,7 +494,7 @@ def vanishing(c):
 
 
 def finish_polled(process):
-    """As `finish`, of a process whose end subprocess may have seen already."""
+    """Like `finish`, for a process that subprocess may already have reaped."""
     if process.returncode is None:
         return finish(process)
     from command import Outcome
@@ -504,7 +504,7 @@ def finish_polled(process):
 
 
 def limits(c):
-    """Little memory, few open files, small and huge stacks (with which no thread can be made)."""
+    """Little memory, few open files, small and huge stacks (which prevent the creation of threads)."""
     b = bases(c)
     verbs = [["train", b.text, *TINY, "--model", "lstm:40", "--steps", 5, "--out", c.at("run"), "--overwrite", "--threads", 4],
              ["eval", b.at("rnn"), b.text, "--threads", 4], ["compress", b.text, "--model", "cm:1", "-o", c.at("out"), "--threads", 4],
@@ -524,13 +524,13 @@ def limits(c):
             stack = c.random.randrange(256, 2048) << 10
             chosen = {resource.RLIMIT_STACK: (stack, stack)}
         outcome = c.unfold.run(c.random.choice(verbs), limits=chosen)
-        if outcome.code == 127 and "shared librar" in outcome.err:  # the system could not even start it
+        if outcome.code == 127 and "shared librar" in outcome.err:  # the system could not start it
             continue
         c.judge(outcome, {0, 1, 3, 4})
 
 
 def races(c):
-    """Several processes on one folder or file: one of them wins, whole."""
+    """Several processes on one folder or file: the result is that of one of them."""
     b = bases(c)
     train = ["train", b.text, *TINY, "--model", "rnn:6", "--steps", 60, "--checkpoint-every", 3, "--out"]
     c.need([*train, c.at("whole")])
@@ -544,7 +544,7 @@ def races(c):
         for outcome in outcomes:
             c.judge(outcome, {0, 1, 2, 4})
         if all(o.code != 0 for o in outcomes[:4]):
-            c.wrong(outcomes[0], "nobody won")
+            c.wrong(outcomes[0], "no process succeeded")
         elif c.read("run/model.safetensors") != expected:
             c.wrong(outcomes[0], "two runs were mixed")
         crowd = [c.unfold.start(["compress", b.text, "--fast", "-o", c.at("out")]) for _ in range(3)]
@@ -552,7 +552,7 @@ def races(c):
             c.judge(finish(process), {0, 1})
         c.run(["decompress", c.at("out"), "-o", c.at("back")], {0})
         if c.read("back") != b.bytes(b.text) or leftovers(c.work):
-            c.wrong(None, f"three processes wrote one file: other bytes, or leftovers {leftovers(c.work)}")
+            c.wrong(None, f"three processes wrote one file: different bytes, or temporary files {leftovers(c.work)}")
 
 
 def clocks(c):
@@ -565,11 +565,11 @@ def clocks(c):
     for i, clock in enumerate(["-30y", "+80y", "+0 x1000", "-1d x0.01"][: c.count(2, 4)]):
         c.run([*train, c.at(f"run{i}")], {0}, before=["faketime", "-f", clock])
         if c.read(f"run{i}/model.safetensors") != c.read("plain/model.safetensors"):
-            c.wrong(None, f"under the clock {clock} a run ends with other bytes")
+            c.wrong(None, f"with the clock {clock}, a run gives different bytes")
 
 
 def bits(c):
-    """The same bytes and digits with any number of threads, vector width and division of the work."""
+    """The same bytes and digits for any number of threads, vector width and division of the work."""
     b = bases(c)
     levels = [level for level in ("avx512", "avx2", "sse2") if c.unfold.run(["info", b.at("rnn")], env={"UNFOLD_SIMD": level}).code == 0]
     settings = [(t, s) for t in (1, 2, 3, 5) for s in levels or [""]]
@@ -585,13 +585,13 @@ def bits(c):
             evaluate = ["eval", c.at("run"), b.text, "--json", "--threads", threads]
             results.append(c.need(evaluate, **how).out)
             if optimizer and c.need([*evaluate, "--method", "stepper"], **how).out != results[1]:
-                c.wrong(None, f"{spec} {threads} threads {level}: the stepper has other digits than the unfolding")
+                c.wrong(None, f"{spec} {threads} threads {level}: the results of the stepper and the unfolding differ")
             online = ["--online"] if optimizer else []
             c.need(["compress", b.text, "--model", c.at("run"), *online, "-o", c.at("out"), "--threads", threads], **how)
             results.append(c.read("out"))
             seen.setdefault("first", results)
             if results != seen["first"]:
-                c.wrong(None, f"{spec}: {threads} threads with {level} give other bits")
+                c.wrong(None, f"{spec}: {threads} threads with {level} give different bits")
 
 
 SEQUENCE_MODELS = ["ppm:4", "hmm:6", "mix:ppm:3+ctw:12", "ngram:3", "ctw:24", "cm:1", "lstm:6", "ppm:3,memory=1", "frequency",
@@ -600,7 +600,7 @@ SEQUENCE_MODELS = ["ppm:4", "hmm:6", "mix:ppm:3+ctw:12", "ngram:3", "ctw:24", "c
 
 
 def line_models(c, count):
-    """(SPEC, run folder) of models of lines, each trained on two words in turn."""
+    """(SPEC, run folder) of models of lines, each trained on lines of two words."""
     words = ["".join(c.random.choices("abcxyz", k=3)) for _ in range(2)]
     lines = c.write("lines", "".join(f"{c.random.choice(words)}{i % 2}\n" for i in range(200)).encode())
     for number, spec in enumerate(SEQUENCE_MODELS[:count]):
@@ -619,7 +619,7 @@ def nats_of(c, run, *files):
 def order(c):
     """A model that does not learn gives every line and every file the same score, whatever it has read before."""
     for spec, run in line_models(c, c.count(4, len(SEQUENCE_MODELS))):
-        # Of the letters of the training text, in contexts that it does not have.
+        # The letters of the training text in contexts that do not occur in it.
         letters = sorted(set(c.read("lines").decode()) - {"\n"})
         lines = ["".join(c.random.choices(letters, k=c.random.randrange(1, 30))) for _ in range(30)]
         expected = None
@@ -636,18 +636,19 @@ def order(c):
                  for name, some in (("first", lines[:half]), ("second", lines[half:]))]
         total, parts = nats_of(c, run, *files), sum(nats_of(c, run, file) for file in files)
         if abs(total - parts) > 1e-9 * parts:
-            c.wrong(None, f"{spec}: two files have {total} nats together, and {parts} as a sum", files)
+            c.wrong(None, f"{spec}: two files have {total} nats together, but {parts} as a sum", files)
 
 
 def ends(c):
-    """After the end of a sequence, samples and completions go on as at the begin of one; an ARPA file keeps the score."""
+    """After the end of a sequence, samples and completions continue as at the beginning of one; an ARPA file preserves the
+    score."""
     for spec, run in line_models(c, c.count(3, len(SEQUENCE_MODELS))):
         line = c.read("lines").split(b"\n")[0].decode() + "\n"
         for verb, more in (("sample", ["--length", 60, "--seed", c.random.randrange(1000)]), ("complete", ["--length", 6])):
             outcome = c.need([verb, run, *more, "--json"])
             primed = c.need([verb, run, *more, "--json", "--prime", line])
             if primed.out != outcome.out:
-                c.wrong(primed, f"{spec}: {verb} after a whole line differs from that at the begin")
+                c.wrong(primed, f"{spec}: {verb} after a whole line differs from {verb} at the beginning")
     for symbols in ("chars", "words")[: c.count(1, 2)]:
         c.need(["train", c.at("lines"), "--lines", "--symbols", symbols, "--model", "ngram:3", "--quiet", "--out", c.at("ngram"),
                 "--overwrite"])
@@ -655,11 +656,11 @@ def ends(c):
         c.need(["import", c.at("model.arpa"), "--symbols", symbols, "--out", c.at("imported.safetensors")])
         before, after = nats_of(c, c.at("ngram"), c.at("lines")), nats_of(c, c.at("imported.safetensors"), c.at("lines"))
         if abs(before - after) > 1e-9 * before:
-            c.wrong(None, f"an ARPA file of {symbols}: {before} nats become {after}", [c.at("model.arpa")])
+            c.wrong(None, f"an ARPA file of {symbols}: the score changed from {before} to {after} nats", [c.at("model.arpa")])
 
 
 def own_configurations(c):
-    """A run on any data repeats itself: its config.toml and its own command with --resume give the same bytes."""
+    """A run on any data is reproducible: its config.toml, and its own command with --resume, give the same bytes."""
     more = {"array.npy": ["--model", "gru:4"], "table.csv": ["--model", "gru:4"], "rolls.jsonl": ["--model", "gru:4"],
             "columns.conll": ["--model", "bilstm:4", "--read", "1", "--predict", "2"],
             "labelled.tsv": ["--model", "gru:4"], "lines.jsonl": ["--model", "gru:4", "--predict", "label"]}
@@ -683,16 +684,16 @@ def own_configurations(c):
         model = c.read("own/model.safetensors")
         outcome = c.run(["train", "--config", c.at("own/config.toml"), "--quiet", "--out", c.at("again")], {0})
         if outcome.code == 0 and c.read("again/model.safetensors") != model:
-            c.wrong(outcome, f"{name}: the run's own configuration gives another model")
+            c.wrong(outcome, f"{name}: the run's own configuration gives a different model")
         outcome = c.run([*train, c.at("own"), "--resume"], {0})
         if outcome.code == 0 and c.read("own/model.safetensors") != model:
-            c.wrong(outcome, f"{name}: the run's own command with --resume gives another model")
+            c.wrong(outcome, f"{name}: the run's own command with --resume gives a different model")
         for folder in ("own", "again"):
             shutil.rmtree(c.at(folder), ignore_errors=True)
 
 
 def divergence(c):
-    """A rate that is far too large: exit code 5, or a result that is not far worse than a constant prediction."""
+    """A learning rate that is far too large: exit code 5, or a result that is not far worse than a constant prediction."""
     text = c.write("book.txt", text_of(c.random, 2000))
     wave = c.write("wave.csv", ("value\n" + "".join(f"{math.sin(i / 3)}\n" for i in range(300))).encode())
     tagged = c.write("chunks.conll", columns_of(c.random, 40))
@@ -716,7 +717,7 @@ def divergence(c):
 
 
 def doubling(c):
-    """Time and memory grow with lines, columns, words, classes and examples, and not with their square."""
+    """Time and memory grow at most linearly with the number of lines, columns, words, classes and examples."""
     worlds = growth.SHORT if c.short else dict.fromkeys(growth.WORLDS)
     for name, only in worlds.items():
         for line, wrong in growth.measure_world(c.unfold.path, name, c.work, only=only):
@@ -729,7 +730,7 @@ CONTROLS = [b"\x1b[2J", b"\x1b]0;title\a", b"\x1b]52;c;aGk=\x1b\\", b"\x9b31m", 
 
 
 def executed(text):
-    """Whether a terminal would execute something in these bytes other than line feeds and tabs."""
+    """Whether these bytes contain something other than line feeds and tabs that a terminal would execute."""
     try:
         return re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text.decode()) is not None
     except UnicodeDecodeError:  # a terminal may read such a byte as a control character
@@ -737,7 +738,7 @@ def executed(text):
 
 
 def on_terminal(c, arguments):
-    """The outcome of a command whose standard output is a pseudo-terminal, with what it wrote there."""
+    """The outcome of a command whose standard output is a pseudo-terminal, with its output."""
     ours, theirs = pty.openpty()
     written = bytearray()
 
@@ -764,7 +765,7 @@ def hostile(random):
 
 
 def terminal(c):
-    """Control characters of data, labels, names and arguments reach no terminal, and no message."""
+    """Control characters in data, labels, names and arguments never reach a terminal or a message."""
     for _ in range(c.count(1, 60)):
         r = c.random
         name = os.fsdecode(hostile(r).replace(b"/", b""))
