@@ -41,7 +41,7 @@ def entering(unfold, model):
         begin = [int(x) for x in re.findall(r"\d+", array[1])]
         if len(begin) == UNITS + 1 and begin[0] == 0 and begin == sorted(begin):
             return [after - before for before, after in itertools.pairwise(begin)]
-    raise SystemExit(f"{model}: no edges in its C file")
+    raise SystemExit(f"{model}: its C file contains no edges")
 
 
 def one(options, seed, graph):
@@ -93,8 +93,9 @@ def main():
         alone = [run["unseen"] for run in of_seed if 1 in run["entering"]]
         others = [run["unseen"] for run in of_seed if 1 not in run["entering"]]
         if alone and others:
-            print(f"  a unit entered by its loop alone: median {statistics.median(alone):.4f} of {len(alone)}; none: "
-                  f"{statistics.median(others):.4f} of {len(others)}")
+            print(f"  graphs with a unit whose only incoming edge is its self-loop: median "
+                  f"{statistics.median(alone):.4f} of {len(alone)}; other graphs: {statistics.median(others):.4f} of "
+                  f"{len(others)}")
     for s, t in itertools.combinations(seeds, 2):
         a, b = ([run["unseen"] for run in runs[k]] for k in (s, t))
         print(f"same graphs, seeds {s} and {t}: rank correlation {correlation(a, b):.2f}")

@@ -71,9 +71,9 @@ def main():
     parser.add_argument("text")
     parser.add_argument("--unfold", default="build/release/bin/unfold")
     parser.add_argument("--minutes", type=float, default=0.3)
-    parser.add_argument("--only", default="", help="runs whose optimiser contains this")
+    parser.add_argument("--only", default="", help="only runs whose optimizer contains this text")
     options = parser.parse_args()
-    print("| text | model | optimiser | threads | budget | took | off by | a step | steps | ended by | kept | load |\n"
+    print("| text | model | optimizer | threads | budget | time | deviation | time per step | steps | end | kept | load |\n"
           "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     all_kept = True
     budget = 60 * options.minutes

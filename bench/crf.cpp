@@ -141,8 +141,10 @@ void run(Index labels, Index count, double seconds) {
     in_double = std::min(in_double, best_seconds(seconds / 5, [&] { exact.judge(team); }));
   }
   const double logarithms = best_seconds(seconds, [&] { by_logarithms(exact); });
-  std::printf("%lld labels, %lld chains, %lld positions; ns a position, share of the floor, of that of whole vectors\n",
-              static_cast<long long>(labels), static_cast<long long>(count), static_cast<long long>(exact.rows()));
+  std::printf(
+      "%lld labels, %lld chains, %lld positions; ns per position, share of the lower bound, and of that of whole "
+      "vectors\n",
+      static_cast<long long>(labels), static_cast<long long>(count), static_cast<long long>(exact.rows()));
   const auto row = [&](const char* name, double found) {
     std::printf("%-22s %8.1f  %5.1f %%  %5.1f %%\n", name, each * found, 100 * least / found,
                 100 * least_whole / found);

@@ -9,7 +9,7 @@ data, for each seed: of the most probable path, collapsed, and of prefix search 
 
 Generated task: 3 to 8 labels out of 6, drawn uniformly; equal neighbors are allowed. Each label produces 2 to 5 frames
 of two numbers around its point on the unit circle (standard deviation 0.2), preceded and followed by 1 to 3 frames
-around the center. 2,000 sequences for training, 200 for validation, 1,000 for testing. The data do not contain the
+around the center. 2,000 sequences for training, 200 for validation, 1,000 for testing. The data does not contain the
 positions of the labels.
 
 Dictionary: the input is the letters of a word, each repeated twice so that the input is longer than the output; the
@@ -72,8 +72,8 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--unfold", default="unfold")
     options.add_argument("--cmudict", help="the dictionary; without it, generated sequences")
-    options.add_argument("--model", help="default: bilstm:32, of the dictionary bilstm:128,embedding=32,dropout=0.2")
-    options.add_argument("--epochs", type=int, help="default: 20, of the dictionary 4")
+    options.add_argument("--model", help="default: bilstm:32; for the dictionary bilstm:128,embedding=32,dropout=0.2")
+    options.add_argument("--epochs", type=int, help="default: 20; for the dictionary 4")
     options.add_argument("--seeds", type=int, default=3)
     given = options.parse_args()
     if given.cmudict:

@@ -21,7 +21,7 @@ def resident_megabytes(process):
     for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
-    raise RuntimeError("the process says nothing of its memory")
+    raise RuntimeError("the process does not report its memory")
 
 
 def block(draw, size):
@@ -60,7 +60,7 @@ def main():
         if process.wait() != 0:
             sys.exit(process.returncode)
     tenth, end = found[given.symbols // 10], found[given.symbols]
-    print(f"after a tenth {tenth:.2f} MB, at the end {end:.2f} MB")
+    print(f"after 10 % of the symbols {tenth:.2f} MB, at the end {end:.2f} MB")
     sys.exit(0 if end <= 1.05 * tenth else 1)
 
 

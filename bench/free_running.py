@@ -86,7 +86,7 @@ def main():
     parser.add_argument("--folder", default="free")
     parser.add_argument("--unfold", default="build/release/bin/unfold")
     bench = Bench(parser.parse_args())
-    print("| trained by | " + " | ".join(f"{a} to {b}" if a < b else f"{a}" for a, b in RANGES) + " |")
+    print("| training | " + " | ".join(f"{a} to {b}" if a < b else f"{a}" for a, b in RANGES) + " |")
     print("| --- |" + " ---: |" * len(RANGES))
     for name, way in WAYS.items():
         bench.measure(name, way)

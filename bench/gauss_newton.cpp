@@ -83,7 +83,7 @@ void measure(const Shape& shape, Team& team, double seconds) {
     products.push_back(seconds_now() - middle);
   }
   const double g = median(gradients), p = median(products);
-  std::printf("%-5s %5ld units %4ld x %4ld   gradient %8.2f ms   product %8.2f ms   ratio %.2f (floor 1.33)\n",
+  std::printf("%-5s %5ld units %4ld x %4ld   gradient %8.2f ms   product %8.2f ms   ratio %.2f (bound 1.33)\n",
               shape.cell, static_cast<long>(shape.units), static_cast<long>(shape.sequences),
               static_cast<long>(shape.length), 1e3 * g, 1e3 * p, p / g);
 }

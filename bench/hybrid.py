@@ -13,7 +13,7 @@ Prints the percentage of misclassified sequences for:
 - "From Gaussians": the joint hybrid initialized with Gaussian left-to-right hidden Markov models of each label
   (--gaussians, with a separate learning rate and number of epochs); "in a row" is the result of these models alone.
 
-With --folds N, the test data are not read: the result is the mean over N folds of the training data, for model
+With --folds N, the test data is not read: the result is the mean over N folds of the training data, for model
 selection. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, uniform angle,
 standard deviation 0.5), in the orders 1 2 3, 3 2 1 and 2 3 1, with geometric durations. The optimum is that of the true
 distribution, computed exactly except for the numerical integral over the angle.
@@ -155,17 +155,17 @@ def main():
     options.add_argument("--unfold", default="unfold")
     options.add_argument("--vowels", help="the folder of Japanese vowels; without it, the generated task")
     options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--folds", type=int, default=0, help="of the training part, in place of the test part")
+    options.add_argument("--folds", type=int, default=0, help="number of folds of the training data, which replace the test data")
     options.add_argument("--model", default="rnn:24")
     options.add_argument("--optimizer", default="adam:rate=0.005")
     options.add_argument("--states", type=int, default=3)
-    options.add_argument("--smoothing", type=float, default=1, help="of joint training, smoothed")
+    options.add_argument("--smoothing", type=float, default=1, help="smoothing of joint training")
     options.add_argument("--epochs", type=int, default=30)
-    options.add_argument("--gaussians", type=float, default=0.03, help="scale of what joint training begins with")
-    options.add_argument("--gaussian-model", default="rnn:24", help="beside the Gaussians")
+    options.add_argument("--gaussians", type=float, default=0.03, help="scale of the Gaussian initialization of joint training")
+    options.add_argument("--gaussian-model", default="rnn:24", help="network in addition to the Gaussians")
     options.add_argument("--gaussian-rate", default="0.0001")
     options.add_argument("--gaussian-epochs", type=float, default=20)
-    options.add_argument("--only", help="names of what is measured, with semicolons between; default: everything")
+    options.add_argument("--only", help="names of the measured methods, separated by semicolons; default: all")
     given = options.parse_args()
     if given.vowels:
         train = vowels(given.vowels, "train", [30] * 9)

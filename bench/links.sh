@@ -10,9 +10,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unfold=$(realpath "${1:-build/release/bin/unfold}") model=${2:-lstm:512} batch=${3:-32} traces=${4:+$(realpath "$4")}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for tool in mpirun ip "${CXX:-c++}"; do
-  command -v "$tool" >/dev/null || { echo "links: there is no $tool" >&2; exit 2; }
+  command -v "$tool" >/dev/null || { echo "links: $tool is missing" >&2; exit 2; }
 done
-[ "$(id -u)" = 0 ] || { echo "links: networks are made by root" >&2; exit 2; }
+[ "$(id -u)" = 0 ] || { echo "links: only root can create network namespaces" >&2; exit 2; }
 
 folder=$(mktemp -d)
 spaces=("unfold-$$-0" "unfold-$$-1")
@@ -65,7 +65,7 @@ measure() {
 for link in "" "10e9 1e-4 62500" "1e9 1e-4 6250"; do
   # shellcheck disable=SC2086
   connect $link
-  echo "== ${link:-without a limit}${link:+ (bits a second, seconds of delay, largest frame)}"
+  echo "== ${link:-without a limit}${link:+ (bits per second, delay in seconds, largest frame)}"
   name=${link:-unlimited}
   measure ${traces:+--trace "$traces/step-${name%% *}.json"}
 done

@@ -103,7 +103,7 @@ class RowFloor {
 
 void run(Index numbers, Index units, Index rows, double seconds) {
   Team team(1);
-  std::printf("%lld units, %lld rows; us a row, share of the floor\n", static_cast<long long>(units),
+  std::printf("%lld units, %lld rows; us per row, share of the lower bound\n", static_cast<long long>(units),
               static_cast<long long>(rows));
   for (const Index count : {numbers / 4, numbers / 2, numbers, 2 * numbers}) {
     NadeStep step(count, units, rows);
@@ -114,7 +114,7 @@ void run(Index numbers, Index units, Index rows, double seconds) {
       least = std::min(least, best_seconds(seconds / 25, [&] { floor.run(); }));
     }
     found /= static_cast<double>(rows);
-    std::printf("%5lld numbers: floor %8.1f, step %8.1f  %5.1f %%\n", static_cast<long long>(count), 1e6 * least,
+    std::printf("%5lld numbers: bound %8.1f, step %8.1f  %5.1f %%\n", static_cast<long long>(count), 1e6 * least,
                 1e6 * found, 100 * least / found);
   }
 }

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unfold=$(realpath "${1:-build/release/bin/unfold}") megabytes=${2:-1000}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated
-command -v mpirun >/dev/null || { echo "ngrams: there is no mpirun (tools/setup.sh processes)" >&2; exit 2; }
+command -v mpirun >/dev/null || { echo "ngrams: mpirun is missing; run tools/setup.sh processes" >&2; exit 2; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

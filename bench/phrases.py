@@ -29,7 +29,7 @@ def phrases(line):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trees")
-    parser.add_argument("--roots", action="store_true", help="whole sentences alone")
+    parser.add_argument("--roots", action="store_true", help="only whole sentences")
     options = parser.parse_args()
     opener = gzip.open if options.trees.endswith(".gz") else open
     with opener(options.trees, "rt", encoding="utf-8") as lines:

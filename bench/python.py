@@ -33,7 +33,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--unfold", default="unfold", help="the command")
     parser.add_argument("--model", default="lstm:64")
-    parser.add_argument("--symbols", type=int, default=1000000, help="of the text that is scored")
+    parser.add_argument("--symbols", type=int, default=1000000, help="number of symbols of the text that is scored")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     source = random.Random(1)
@@ -68,8 +68,8 @@ def main():
             theirs.append(user_seconds(score_command))
         micro = 1e6 / len(symbols)
         print(f"import             {min(imports):.3f} s of processor time")
-        print(f"a step from Python {min(ours) * micro:.2f} us; of the command {min(steps) * micro:.2f} us")
-        print(f"a score of {len(text)} symbols {min(scores):.2f} s; by the command {min(theirs):.2f} s")
+        print(f"step: {min(ours) * micro:.2f} us from Python, {min(steps) * micro:.2f} us in the command")
+        print(f"score of {len(text)} symbols: {min(scores):.2f} s from Python, {min(theirs):.2f} s in the command")
 
 
 if __name__ == "__main__":

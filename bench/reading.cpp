@@ -60,7 +60,8 @@ void read_once(const std::string& file, const std::string& format) {
   }
 }
 
-/// The most memory that was resident since the program began. Unlike ru_maxrss, it does not contain that of the parent.
+/// The most memory that was resident since the program began. Unlike ru_maxrss, it does not include the memory of the
+/// parent.
 double peak_megabytes() {
   std::ifstream status("/proc/self/status");
   for (std::string key; status >> key;) {

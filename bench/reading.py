@@ -6,7 +6,7 @@ BUILD is the build folder with bin/bench_reading (-DUNFOLD_BENCH=ON). Files are 
 run alternately on one processor; each figure is the best of the repeats, in megabytes (10^6 bytes) per second of
 processor time. pandas is measured with its C reader, Arrow with pyarrow.csv without threads. `inspect` infers the
 schema of a table; `read` infers it and reads the table as training does. Neither pandas nor Arrow recognizes dates in
-other formats than ISO 8601, missing values beyond a list, units, or roles of columns.
+formats other than ISO 8601, missing values beyond a list, units, or roles of columns.
 """
 
 import argparse

@@ -64,8 +64,8 @@ class Problem final : public Objective<T> {
   }
   Parameters<T>& parameters() override { return parameters_; }
   Team& team() override { return team_; }
-  double gradient(std::span<T>) override { throw UsageError("not asked for"); }
-  double loss() override { throw UsageError("not asked for"); }
+  double gradient(std::span<T>) override { throw UsageError("not supported here"); }
+  double loss() override { throw UsageError("not supported here"); }
   EnteredBatch<T> enter() override { return {network_, batch_, start_, left_, std::nullopt}; }
 
   const Network<T>& network() const override { return network_; }

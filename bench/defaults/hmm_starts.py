@@ -131,7 +131,7 @@ def main():
     parser.add_argument("--unfold", default="build/release/bin/unfold")
     parser.add_argument("--files", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--only", default="", help="only models that begin with this")
+    parser.add_argument("--only", default="", help="only models whose name begins with this text")
     parser.add_argument("--data-seed", type=int, default=1)
     arguments = parser.parse_args()
     failed = 0

@@ -1,4 +1,4 @@
-"""Prints the accuracy of `unfold forecast` without a model, beside statsforecast if it is installed.
+"""Prints the accuracy of `unfold forecast` without a model, and of statsforecast if it is installed.
 
     python3 bench/forecasting/acceptance.py --unfold build/release/bin/unfold --data ../shared/data/forecasting [small m4 speed]
 

@@ -41,7 +41,7 @@ Signal layer(Circuit& c, const std::string& cell, Signal x, Index n) {
   if (cell == "mingru") return min_gru(c, x, n);
   if (cell == "mrnn") return mrnn(c, x, n);
   if (cell == "rnn") return rnn(c, x, n);
-  throw UsageError("no such cell: " + cell);
+  throw UsageError("unknown cell: " + cell);
 }
 
 /// What to measure.

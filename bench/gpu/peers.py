@@ -723,15 +723,15 @@ def arguments():
         def listed(text):
             found = [name for name in text.split(",") if name]
             if unknown := set(found) - set(names):
-                raise argparse.ArgumentTypeError(f"no such: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+                raise argparse.ArgumentTypeError(f"unknown: {', '.join(sorted(unknown))}; available: {', '.join(names)}")
             return found
 
         return listed
 
     parser.add_argument("--only", type=some_of(cells), default=[], metavar="CELLS", help=", ".join(cells))
     parser.add_argument("--how", type=some_of(hows), default=[], metavar="WAYS", help=", ".join(hows))
-    parser.add_argument("--seconds", type=float, default=95, help="begin no case after these (95), PyTorch's loading counted in")
-    parser.add_argument("--out", metavar="FILE", help="the JSON lines, as well")
+    parser.add_argument("--seconds", type=float, default=95, help="do not begin a case after this time, which includes loading PyTorch (95)")
+    parser.add_argument("--out", metavar="FILE", help="also write the JSON lines to this file")
     return parser.parse_args()
 
 

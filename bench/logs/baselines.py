@@ -112,7 +112,7 @@ def bigram_scores(tree, group, train, test):
 
 
 def per_key_values(train, test):
-    """The rarest value of a named field, or of a token at its place in the Drain template."""
+    """The rarest value of a named field, or of a token at its position in the Drain template."""
     tree = Drain()
     for line in train:
         tree.template(line)

@@ -5,7 +5,7 @@ Each kind is a set of interleaved sessions (requests, jobs, pods, logins, thread
 identifiers, categories and numbers as in production. `generate(kind, lines, seed)` returns normal lines;
 `plant(kind, lines, seed, anomaly)` returns lines and flags. The anomalies are
   template  a message that training did not contain
-  value     a known message with a value that its place never takes: a new category or a number far outside the range
+  value     a known message with a value that never occurs at its position: a new category or a number far outside the range
   order     a known message at a step of a session at which it never occurs
 """
 import argparse

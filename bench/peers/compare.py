@@ -37,7 +37,7 @@ def unfold_sample(options, cell, units, batch):
 
 
 class Load:
-    """The share of the processors used by other processes than this one and its children since the object was
+    """The share of the processors used by processes other than this one and its children since the object was
     created."""
 
     def __init__(self):
@@ -90,7 +90,7 @@ def main():
     if not options.json:
         print(f"Thousand symbols/s, forward + backward + Adam, float, {options.symbols} symbols, windows of "
               f"{options.window}, {options.threads} threads; PyTorch {torch.__version__}; {options.rounds} rounds\n")
-        print("| cell | units | batch | PyTorch | Unfold | ratio | load of others |\n|---|---|---|---|---|---|---|")
+        print("| cell | units | batch | PyTorch | Unfold | ratio | other load |\n|---|---|---|---|---|---|---|")
     for shape in options.shapes or map(parse_shape, SHAPES):
         row = compare(options, shape)
         if options.json:

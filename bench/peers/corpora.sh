@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compressed sizes of the files of the Calgary and Canterbury corpora with `unfold compress`, `--fast` and other
 # programs, as a Markdown table with one row per file. Sizes do not depend on the machine. Needs xz, bzip2, zstd, 7z (or
-# 7zz) and zpaq; the data are in UNFOLD_DATA.
+# 7zz) and zpaq; the data is in UNFOLD_DATA.
 #
 #   bench/peers/corpora.sh [build/release/bin/unfold]
 set -euo pipefail

@@ -72,7 +72,7 @@ def main():
     options.add_argument("train")
     options.add_argument("test")
     options.add_argument("--template", required=True)
-    options.add_argument("--l2", type=float, default=1.0, help="c2 of CRFsuite: beside the squared weights, not half")
+    options.add_argument("--l2", type=float, default=1.0, help="c2 of CRFsuite, the factor of the squared weights (not of half of them)")
     options.add_argument("--model", default="/tmp/crfsuite.model")
     given = options.parse_args()
     templates = read_templates(given.template)

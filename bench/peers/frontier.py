@@ -111,7 +111,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as table:
         points = totals(table)
     if not points:
-        sys.exit(f"{sys.argv[1]}: no table of compression.sh")
+        sys.exit(f"{sys.argv[1]} contains no table written by compression.sh")
     with open(sys.argv[2], "w", encoding="utf-8") as out:
         out.write(picture(points))
     print("on the frontier:", ", ".join(frontier(points)))

@@ -58,7 +58,7 @@ def main():
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as part:
         part.write(text)
         part.flush()
-        print(f"{len(text)} symbols, {len(alphabet)} different ones; us a symbol and iteration")
+        print(f"{len(text)} symbols, {len(alphabet)} of them different; us per symbol and iteration")
         print("| states | hmmlearn | unfold | hmmlearn / unfold |")
         print("| ---: | ---: | ---: | ---: |")
         for states in map(int, chosen.states.split(",")):

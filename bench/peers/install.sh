@@ -10,11 +10,11 @@ folder=${1:-build/peers}
 if ! "$folder/bin/python" -c 'import torch, torchcrf' 2>/dev/null; then
   free=$(df -Pk . | awk 'NR == 2 {print int($4 / 1048576)}')
   if [ "$free" -lt 8 ]; then
-    echo "install: PyTorch needs 8 GB while it installs, and $free GB are free here" >&2
+    echo "install: the installation of PyTorch needs 8 GB, but only $free GB are free here" >&2
     exit 1
   fi
   if ! python3 -c 'import ensurepip' 2>/dev/null; then
-    echo "install: python3 cannot make virtual environments; on Debian: apt-get install python3-venv" >&2
+    echo "install: python3 cannot create virtual environments; on Debian: apt-get install python3-venv" >&2
     exit 1
   fi
   python3 -m venv "$folder"

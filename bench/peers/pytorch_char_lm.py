@@ -93,7 +93,7 @@ def main():
     parser.add_argument("--window", type=int, default=64)
     parser.add_argument("--symbols", type=int, default=64)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=5, help="timed samples of each shape, taken in turns")
+    parser.add_argument("--repeats", type=int, default=5, help="timed samples of each shape, in alternation")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one sample")
     options = parser.parse_args()
 

@@ -61,7 +61,7 @@ def main():
     options.add_argument("--batch", type=int, default=32)
     options.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--seconds", type=float, default=0.5, help="of each in a round")
+    options.add_argument("--seconds", type=float, default=0.5, help="of each measurement in a round")
     options = options.parse_args()
 
     print(f"pytorch-crf {version('pytorch-crf')}, PyTorch {torch.__version__}")

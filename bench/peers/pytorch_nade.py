@@ -81,7 +81,7 @@ def main():
     options.add_argument("--rows", type=int, default=100)
     options.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--seconds", type=float, default=1, help="of each in a round")
+    options.add_argument("--seconds", type=float, default=1, help="of each measurement in a round")
     options = options.parse_args()
 
     print(f"PyTorch {torch.__version__}: {options.numbers} numbers, {options.units} units, {options.rows} rows")

@@ -116,14 +116,14 @@ def unfold_rates(options, path, threads, folder):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("trees", help="a file of trees in brackets, as of the Stanford Sentiment Treebank")
+    options.add_argument("trees", help="a file of bracketed trees, as in the Stanford Sentiment Treebank")
     options.add_argument("--unfold", default="build/release/bin/unfold")
     options.add_argument("--units", type=int, default=150)
     options.add_argument("--batch", type=int, default=25)
-    options.add_argument("--count", type=int, default=2000, help="trees, the first so many")
+    options.add_argument("--count", type=int, default=2000, help="number of trees, the first ones of the file")
     options.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--seconds", type=float, default=10, help="of PyTorch in a round")
+    options.add_argument("--seconds", type=float, default=10, help="of PyTorch per round")
     options = options.parse_args()
 
     with open_text(options.trees) as text:

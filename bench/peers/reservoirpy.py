@@ -96,7 +96,7 @@ def main():
     if chosen.there:
         return there(chosen.there, chosen.units)
     most = max(2, chosen.steps // LENGTH)
-    print("| network | steps | processor seconds | steps a second | peak memory, MB | error / variance |")
+    print("| network | steps | processor seconds | steps per second | peak memory, MB | error / variance |")
     print("| --- | --- | --- | --- | --- | --- |")
     times = {}
     with tempfile.TemporaryDirectory() as folder:

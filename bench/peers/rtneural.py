@@ -46,7 +46,7 @@ def export(options, units, folder):
         source = file.read()
     line = NORMALISER.format("logits")
     if line not in source:
-        raise SystemExit("rtneural.py: the C file has another softmax than this script knows")
+        raise SystemExit("rtneural.py: the C file contains an unknown form of the softmax")
     with open(path, "w", encoding="ascii") as file:
         file.write(source.replace(line, "const float normaliser = 0;"))
 

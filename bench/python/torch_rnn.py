@@ -1,4 +1,4 @@
-"""Time unfold.torch beside torch.nn on a CPU: forward and backward with autograd.
+"""Time unfold.torch and torch.nn on a CPU: forward and backward with autograd.
 
 Both sides run alternately in one process, so that a busy machine slows both. The table shows the median time of each
 side, the median of the ratios of neighboring runs (torch / unfold: above 1, unfold is faster), the ratio of the
@@ -31,7 +31,7 @@ def step(layer: torch.nn.Module, given: Any) -> None:
 
 def compare(reference: Callable[[], None], mine: Callable[[], None], seconds: float) -> tuple[float, ...]:
     """Return the median seconds of both, the median ratio of runs that follow each other, and that of the minima."""
-    for run in (reference, *[mine] * 8):  # the engine times its ways to divide the work
+    for run in (reference, *[mine] * 8):  # the engine times the ways to divide the work
         run()
     times: list[tuple[float, float]] = []
     start = time.perf_counter()
