@@ -52,7 +52,7 @@ main() {
   train qemu-aarch64-static -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$root/usr/lib/aarch64-linux-gnu" \
     build/arm64/bin/unfold build/arm64-neon
   cmp build/arm64-native/model.safetensors build/arm64-neon/model.safetensors
-  echo "NEON and this processor trained the same model, byte for byte"
+  echo "the models trained with NEON and on this processor are byte-identical"
 }
 
 main

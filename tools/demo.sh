@@ -28,7 +28,7 @@ compare() {
   printf '  %-24s %.3f bits per symbol, %.3f above the source\n' "$1" "$2" "$(awk "BEGIN { print $2 - $source_bits }")"
 }
 
-echo "== 1. Text from a source of known entropy: distance of a model from it after $minutes min"
+echo "== 1. Text from a source of known entropy: excess of a model over it after $minutes min"
 show $bin/unfold generate alphabet --size 260000 --seed 1 -o $out/alphabet.txt
 head -n 2 $out/alphabet.txt
 $bin/unfold generate alphabet --size 26000 --seed 2 -o $out/valid.txt >/dev/null

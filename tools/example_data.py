@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the small files that the how-to guides and other pages use, so that their commands run as they stand.
+"""Writes the small files that the how-to guides and other pages use, so that their commands run unchanged.
 
     example_data.py build/example-data
 """

@@ -43,7 +43,7 @@ while [ "$killed" -lt "$moments" ]; do
     mapfile -t children < <(pgrep -P "$job")
   done
   if [ ${#children[@]} = 0 ]; then
-    if wait "$job"; then echo "the run was over after $killed moments; raise --steps" >&2; exit 1; fi
+    if wait "$job"; then echo "the run ended after $killed kills; increase --steps" >&2; exit 1; fi
     cat "$folder/output" >&2
     exit 1
   fi
@@ -64,4 +64,4 @@ start 2 "$unfold" train --out "$folder/cut" --resume --quiet
 wait "$job"
 job=
 cmp "$folder/whole/model.safetensors" "$folder/cut/model.safetensors"
-echo "killed at $killed moments and resumed in 2 to 6 processes: the same bytes"
+echo "killed $killed times and resumed in 2 to 6 processes: the same bytes"

@@ -21,7 +21,7 @@ IN_MEMORY = {"valid", "test"}  # may be data in memory instead of files
 
 
 def described(unfold):
-    """The options of every verb."""
+    """The options of every subcommand."""
     return json.loads(subprocess.run([unfold, "--options-json"], capture_output=True, text=True, check=True).stdout)
 
 
@@ -50,7 +50,7 @@ def applies(row):
 
 
 def table(rows):
-    """The rows of one verb as Markdown, one table per group in the order of the help."""
+    """The rows of one subcommand as Markdown, one table per group in the order of the help."""
     groups = {}
     for row in rows:
         if not row["input"]:
@@ -81,7 +81,7 @@ def replaced(text, begin, end, content):
     """`text` with `content` between the lines `begin` and `end`."""
     found = re.search(rf"({re.escape(begin)}\n).*?({re.escape(end)})", text, re.DOTALL)
     if not found:
-        sys.exit(f"the mark {begin} is missing")
+        sys.exit(f"the line {begin} is missing")
     return text[: found.end(1)] + content + "\n" + text[found.start(2) :]
 
 

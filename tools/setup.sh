@@ -47,7 +47,7 @@ provide_cmake() {
   found=$(cmake --version 2>/dev/null | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')
   if [ -n "$found" ] && at_least "$needed_cmake" "$found"; then return; fi
   if [ -x build/tools/bin/cmake ]; then return; fi
-  echo "setup: CMake is ${found:-absent} and $needed_cmake is needed: installing one into build/tools"
+  echo "setup: CMake $needed_cmake is required (found: ${found:-none}): installing it into build/tools"
   if ! python3 -c 'import ensurepip' 2>/dev/null; then install_packages python3-venv; fi
   python3 -m venv build/tools
   build/tools/bin/pip install --quiet "cmake>=$needed_cmake,<4"

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unfold=$(realpath "${1:-build/release/bin/unfold}")
-command -v valgrind >/dev/null || { echo "valgrind is missing: apt install valgrind" >&2; exit 2; }
+command -v valgrind >/dev/null || { echo "valgrind is missing; run apt install valgrind" >&2; exit 2; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
