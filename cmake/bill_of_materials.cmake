@@ -27,7 +27,7 @@ component(zstd "${zstd_VERSION}" "BSD-3-Clause OR GPL-2.0-only" "https://github.
 component(utf8proc "${utf8proc_VERSION}" "MIT" "https://github.com/JuliaStrings/utf8proc")
 component(pcre2 "${pcre2_VERSION}" "BSD-3-Clause" "https://github.com/PCRE2Project/pcre2")
 component(libsodium "${sodium_VERSION}" "ISC" "https://github.com/jedisct1/libsodium")
-if(UNFOLD_CHART_VERSION)  # embedded in the command, for the pages of report (src/app/report/page_files.cmake)
+if(UNFOLD_CHART_VERSION)  # embedded in the command, for the pages of `report` (src/app/report/page_files.cmake)
   component(chart.js "${UNFOLD_CHART_VERSION}" "MIT" "https://www.chartjs.org")
 endif()
 list(JOIN components ",\n" components)

@@ -28,7 +28,7 @@ endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/unfold)
 if(TARGET unfold_shared)
   install(EXPORT unfold-shared-targets NAMESPACE unfold:: DESTINATION ${package_dir} COMPONENT development)
-  # The prefix is found from the place of the file, so that an installed tree can be moved.
+  # The prefix is derived from the location of the file, so that an installed tree can be moved.
   file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   configure_file(cmake/unfold.pc.in ${PROJECT_BINARY_DIR}/unfold.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/unfold.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

@@ -53,7 +53,7 @@ endfunction()
 
 # unfold_module(<name> USES <lower modules and libraries> [PRIVATE_USES <libraries that no header shows>]): the static
 # library unfold_<name>. Public headers of a module are in include/unfold/<name> and included as "unfold/<name>/...";
-# the others are beside the sources and included as "<name>/...". Each module has a separate include root that contains
+# the others are next to the sources and included as "<name>/...". Each module has a separate include root that contains
 # nothing else, so a target can include only headers of modules that it links.
 function(unfold_module name)
   cmake_parse_arguments(MODULE "" "" "USES;PRIVATE_USES" ${ARGN})

@@ -64,7 +64,7 @@ int main() {
                      []<class T>(Index, const NoOptions&, double) { return std::make_unique<SignDescent<T>>(); });
   Word word;
   const auto optimizer = make_optimizer<float>("sign-descent:schedule=constant", word.parameters().size());
-  optimizer->attach(word);  // once, before the first step: directions and controls look at what they train
+  optimizer->attach(word);  // once, before the first step: directions and controls inspect the objective
   for (Index step = 0; step <= 200; ++step) {
     const StepReport report = optimizer->step(word, {.step = step}, /*factor=*/1);
     if (step % 50 == 0) std::cout << "step " << step << ": " << report.loss << " nats per letter\n";

@@ -158,7 +158,7 @@ TEST_F(HardeningTest, sample_ends_quietly_if_its_reader_is_gone) {
   }
 }
 
-TEST_F(HardeningTest, a_closed_pipe_ends_every_verb_quietly) {
+TEST_F(HardeningTest, a_closed_pipe_ends_every_command_quietly) {
   train();
   const std::string fifo = pipe("pipe");
   for (const Arguments& arguments :

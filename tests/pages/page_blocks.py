@@ -53,7 +53,7 @@ class Block:
             if line.startswith("$ "):
                 result.append(([line[2:]], []))
             elif not result:
-                raise PageError(f"{self.place}: a console begins with a command behind '$ '")
+                raise PageError(f"{self.place}: a console block begins with a command after '$ '")
             elif line.startswith("> ") and not result[-1][1]:
                 result[-1][0].append(line[2:])
             else:
@@ -71,9 +71,9 @@ def parse_mark(text, place):
     how, _, reason = text.partition(":")
     how = how.strip()
     if how not in ("whole", "short", "by hand"):
-        raise PageError(f"{place}: a block is run whole, short or by hand, not '{how}'")
+        raise PageError(f"{place}: a block is run whole, short or by hand, but not '{how}'")
     if how == "by hand" and not reason.strip():
-        raise PageError(f"{place}: say why this block is run by hand, as in <!-- run: by hand: takes an hour -->")
+        raise PageError(f"{place}: state why this block is run by hand, as in <!-- run: by hand: takes an hour -->")
     return how, " ".join(reason.split())
 
 
@@ -106,7 +106,7 @@ def blocks_of(page, text=None):
             elif found:
                 every = parse_mark(found[2], f"{page}:{number}")
     if block is not None:
-        raise PageError(f"{block.place}: the block is never closed")
+        raise PageError(f"{block.place}: the block is not closed")
     refuse_unmarked(result)
     return [b for b in result if b.language in KINDS]
 
@@ -117,4 +117,4 @@ def refuse_unmarked(blocks):
             continue
         for line in block.lines:
             if re.match(r"(\$ )?unfold [a-z]+ ", line):
-                raise PageError(f"{block.place}: commands stand in blocks of the kind sh or console, not '{block.language}'")
+                raise PageError(f"{block.place}: commands must be in sh or console blocks, not '{block.language}'")

@@ -284,12 +284,12 @@ def main():
     parser.add_argument("--unfold", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--package", type=lambda p: pathlib.Path(p).resolve(), help="folder of the built Python package")
     parser.add_argument("--data", default=os.environ.get("UNFOLD_DATA") or str(ROOT.parent / "shared" / "data"))
-    parser.add_argument("--refresh", action="store_true", help="write into the page what its commands print")
+    parser.add_argument("--refresh", action="store_true", help="update the page with the output of its commands")
     parser.add_argument("--check-only", action="store_true", help="check commands and options, run nothing")
     parser.add_argument("pages", nargs="+", metavar="PAGE")
     options = parser.parse_args()
     if options.package and importlib.util.find_spec("numpy") is None:
-        print("Python has no NumPy, which the package needs: blocks of Python are not run (`make python` installs it)")
+        print("NumPy, which the package requires, is missing: Python blocks are not run (`make python` installs it)")
         options.package = None
     skipped = False
     try:

@@ -42,7 +42,7 @@ class Blocks(unittest.TestCase):
             blocks("x\n```\nunfold eval run other.txt\n```\n")
 
     def test_by_hand_requires_a_reason(self):
-        with self.assertRaisesRegex(page_blocks.PageError, "say why"):
+        with self.assertRaisesRegex(page_blocks.PageError, "state why"):
             blocks("<!-- run: by hand -->\n```sh\na\n```\n")
 
     def test_console_block_is_split_into_commands_and_output(self):
@@ -225,7 +225,7 @@ class Navigation(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "juggle"):
             navigation.groups_of({"train", "juggle"})
 
-    def test_table_of_the_readme_has_every_verb(self):
+    def test_table_of_the_readme_has_every_command(self):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         rows = " ".join(line.split("|")[1] + line for line in readme.split("\n") if line.startswith("| `"))
         for verb in (verb for group in navigation.VERBS.values() for verb in group):

@@ -1,4 +1,4 @@
-"""unfold.torch beside torch.nn: the same results, gradients and states, in every form of batch."""
+"""unfold.torch compared with torch.nn: the same results, gradients and states, in every form of batch."""
 
 import copy
 import doctest

@@ -109,7 +109,7 @@ const OptionRow& need_row(const OptionRows& rows, std::string_view word, std::st
 /// Returns the address of the setting that a row sets, which identifies the option within a table; nullptr for choices.
 const void* address_of(const OptionTarget& target);
 
-/// Returns the text after "(default": the one of the row, its defaults by kind, or the current value of the target;
+/// Returns the text after "(default": that of the row, its defaults by kind, or the current value of the target;
 /// empty for flags and options without a value.
 std::string default_of(const OptionRow& row);
 

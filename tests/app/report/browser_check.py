@@ -74,7 +74,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         broken = write(f"{folder}/broken.html", "<p>x</p><script>nothing.there()</script>")
         if not any("nothing is not defined" in fault for fault in faults_of(browser, broken)):
-            sys.exit("browser_check: the fault of a broken page was not found")
+            sys.exit("browser_check: a planted fault was not found")
         faults = [fault for page in reports(unfold, folder) for fault in faults_of(browser, page)]
     print("\n".join(faults) or "browser_check: reports open without a message in the console")
     return 1 if faults else 0

@@ -168,7 +168,7 @@ class SimulatedDevice final : public Device {
     const auto found = sizes_.find(memory);
     if (found == sizes_.end()) return;
     if (!guarded(memory, found->second)) {
-      std::fprintf(stderr, "simulated device: kernels wrote beside an allocation of %zu bytes\n", found->second);
+      std::fprintf(stderr, "simulated device: kernels wrote outside an allocation of %zu bytes\n", found->second);
       std::abort();
     }
     constexpr std::size_t kAlignment = 256;
@@ -264,7 +264,7 @@ class SimulatedDevice final : public Device {
     refuse_while_recording("wait");
     for (const auto& [memory, bytes] : sizes_)
       if (!guarded(memory, bytes))
-        throw RuntimeFailure("kernels wrote beside an allocation of " + std::to_string(bytes) + " bytes");
+        throw RuntimeFailure("kernels wrote outside an allocation of " + std::to_string(bytes) + " bytes");
   }
   int mark() override {
     refuse_while_recording("mark");
