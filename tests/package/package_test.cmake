@@ -20,7 +20,7 @@ run("the consumer's configuration" ${CMAKE_COMMAND} -S ${CONSUMER_DIR} -B ${WORK
     -D CMAKE_PREFIX_PATH=${WORK_DIR}/moved)
 string(REGEX MATCH "unfold ([0-9.]+), ([0-9]+) headers" found "${output}")
 if(NOT CMAKE_MATCH_1 STREQUAL VERSION OR CMAKE_MATCH_2 LESS 10)
-  message(FATAL_ERROR "the consumer found another package than the one installed:\n${output}")
+  message(FATAL_ERROR "the consumer did not find the installed package:\n${output}")
 endif()
 run("the consumer's build" ${CMAKE_COMMAND} --build ${WORK_DIR}/consumer --parallel 2)
 run("the consumer" ${WORK_DIR}/consumer/consumer)

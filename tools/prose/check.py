@@ -49,6 +49,14 @@ def comments_of_script(text):
         yield text.count("\n", 0, match.start()) + 1, match.group(1)
 
 
+def strings_of_script(text):
+    """(line, text) of every string literal on one line that looks like a sentence: no code, no list of words."""
+    for match in re.finditer(r'"""|"((?:[^"\\\n]|\\.)*)"(?!\.split)', text):
+        found = re.sub(r"{[^}]*}", " ", match.group(1) or "")
+        if found.count(" ") >= 3 and " = " not in found:
+            yield text.count("\n", 0, match.start()) + 1, found
+
+
 def paragraphs(text):
     """(line, text) of the prose of a page, without code blocks, HTML and front matter."""
     inside, kept, start = False, [], 0
@@ -83,7 +91,7 @@ def findings(path, text, rules):
     elif suffix in {".h", ".cpp", ".c", ".def"}:
         pieces = list(comments_of_cpp(text))
     else:
-        pieces = list(comments_of_script(text))
+        pieces = [*comments_of_script(text), *strings_of_script(text)]
     for match in TEST.finditer(text):
         name = match.group(1) or match.group(2)
         pieces.append((text.count("\n", 0, match.start()) + 1, name.replace("_", " ")))

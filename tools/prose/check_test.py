@@ -26,6 +26,21 @@ class Prose(unittest.TestCase):
     def test_a_banned_word_in_a_script_is_found(self):
         self.assertTrue(found("a.sh", "# Starts anew.\nls\n"))
 
+    def test_a_banned_word_in_a_string_of_a_script_is_found(self):
+        self.assertTrue(found("a.py", 'raise SystemExit(f"{name} begins anew with {more}")\n'))
+        self.assertEqual(found("a.py", 'WORDS = "an old grey cat".split()\nCODE = "int anew = 0; int b;"\n'), [])
+
+    def test_constructions_of_other_languages_are_found(self):
+        for sentence in ("The data are read twice.", "Supported are tables and text.", "It allows to read files.",
+                         "A row consists from cells.", "This takes less rows.", "The one of the model is used.",
+                         "The result is shown beside the model.", "Every verb has a help text."):
+            self.assertTrue(found("a.md", sentence + "\n"), sentence)
+
+    def test_similar_constructions_are_accepted(self):
+        for sentence in ("The columns of the data are read twice.", "This allows users to read files.", "The verbs of a sentence.",
+                         "Throws as above.", "These data files are small.", "An amount of less than ten rows.", "All formats that are supported are listed."):
+            self.assertEqual(found("a.md", sentence + "\n"), [], sentence)
+
     def test_british_spelling_is_found(self):
         self.assertTrue(found("a.md", "The optimiser is fast.\n"))
 
