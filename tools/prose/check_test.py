@@ -25,6 +25,7 @@ class Prose(unittest.TestCase):
 
     def test_a_banned_word_in_a_script_is_found(self):
         self.assertTrue(found("a.sh", "# Starts anew.\nls\n"))
+        self.assertTrue(found("Makefile", "all: ## Starts anew\n\tls\n"))
 
     def test_a_banned_word_in_a_string_of_a_script_is_found(self):
         self.assertTrue(found("a.py", 'raise SystemExit(f"{name} begins anew with {more}")\n'))
