@@ -13,8 +13,8 @@ around the center. 2,000 sequences for training, 200 for validation, 1,000 for t
 positions of the labels.
 
 Dictionary: the input is the letters of a word, each repeated twice so that the input is longer than the output; the
-output is the phonemes without stress. Uses the first pronunciation of every word of at least three letters without
-other characters. Every twentieth word is for validation, the next one for testing.
+output is the phonemes without stress. Uses the first pronunciation of every word that consists of at least three
+letters. Every twentieth word is for validation, the next one for testing.
 """
 import argparse
 import gzip

@@ -181,9 +181,9 @@ bool Complete::is_matched() const {
 void Complete::check_matching() const {
   if (options_.is_given(request_.beam.stop))
     throw UsageError(
-        "--stop is for searches among all continuations; with --match, put it at the end of the expression");
+        "--stop applies only to searches among all continuations; with --match, put it at the end of the expression");
   if (match_.wants_probability)
-    options_.refuse("is for the search for the best continuations, but --probability sums over all matches",
+    options_.refuse("applies only to the search for the best continuations, but --probability sums over all matches",
                     request_.beam.beam, request_.beam.count, request_.beam.normalisation, match_.search.prove,
                     match_.search.groups, match_.search.diversity);
   if (options_.is_given(match_.search.diversity) && !options_.is_given(match_.search.groups))
@@ -211,7 +211,7 @@ ExitCode Complete::run(Console& console) {
   const bool is_there = std::filesystem::exists(request_.model, none);  // otherwise loading it reports the error
   if (is_there) options_.require_kind(Kind::text, "this is a model of running text");
   if (is_there && !match_.wants_probability)
-    options_.refuse("is for density models and --probability", samples_, seed_);
+    options_.refuse("applies only to density models and --probability", samples_, seed_);
   take_prime(prime_file_, request_.prime);
   if (is_matched()) return complete_matched(console);
   const std::vector<CompletedText> found = complete(request_);

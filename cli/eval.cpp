@@ -179,13 +179,13 @@ void Eval::check_learning() const {
   const std::string kind = ModelFile::open(model_file(inputs_.front())).kind();
   if (!is_fitted_model(kind)) return;  // a network
   if (!is_learner(kind))
-    throw UsageError(
-        fmt::format("--dynamic is for models that learn incrementally: networks, ppm, cm, dna, ctw and mix; {} is "
-                    "fitted in one pass; leave it out",
-                    kind));
+    throw UsageError(fmt::format(
+        "--dynamic applies only to models that learn incrementally: networks, ppm, cm, dna, ctw and mix; {} is "
+        "fitted in one pass; leave it out",
+        kind));
   if (options_.is_given(optimizer_) || options_.is_given(window_))
-    throw UsageError(
-        fmt::format("--optimizer and --window are for recurrent networks; {} does not use them; leave them out", kind));
+    throw UsageError(fmt::format(
+        "--optimizer and --window apply only to recurrent networks; {} does not use them; leave them out", kind));
 }
 
 /// Evaluates a model of a task on generated examples.

@@ -267,8 +267,8 @@ ExitCode Explain::run_on_fields(ExplainRequest request) {
   request.data = {inputs_[1]};
   const FieldExplanation why = explain_fields(request);
   if (at_ && *at_ != why.at)  // for labels at every position it is used or rejected
-    throw UsageError(
-        fmt::format("--at is for labels at every position, but {} is one label per example; leave it out", why.field));
+    throw UsageError(fmt::format(
+        "--at applies only to labels at every position, but {} is one label per example; leave it out", why.field));
   if (json_) {
     print_result(one_line(labels_json(why)));
     return ExitCode::success;

@@ -169,12 +169,12 @@ class Import final : public Verb {
     if (out_.empty()) throw UsageError("import needs --out FILE, the model file to write");
     const bool crf = is_crf_file(file_.front());
     if (!crf && (!crf_.label.empty() || !crf_.templates.empty() || !columns_.empty()))
-      throw UsageError("--label, --template and --columns are for CRFsuite and CRF++, but " + file_.front() +
+      throw UsageError("--label, --template and --columns apply only to CRFsuite and CRF++, but " + file_.front() +
                        " is not a model of these programs");
     if (!crf && is_weight_file(file_.front())) return import_layers();
     for (const std::string* option : {&network_.alphabet, &network_.like, &network_.begin})
       if (!option->empty() || activation_)
-        throw UsageError("--alphabet, --like, --begin and --activation are for PyTorch and Keras layers, but " +
+        throw UsageError("--alphabet, --like, --begin and --activation apply only to PyTorch and Keras layers, but " +
                          file_.front() + " is not a weight file");
     if (crf) return import_features();
     const ImportOutcome made = import_arpa(file_.front(), symbols_.value_or("words"), out_);
@@ -187,7 +187,7 @@ class Import final : public Verb {
 
  private:
   ExitCode import_features() {
-    if (symbols_) throw UsageError("--symbols is for ARPA files only");
+    if (symbols_) throw UsageError("--symbols applies only to ARPA files");
     crf_.file = file_.front();
     crf_.out = out_;
     crf_.columns = names_in_list(columns_);
@@ -200,7 +200,7 @@ class Import final : public Verb {
   }
 
   ExitCode import_layers() {
-    if (symbols_) throw UsageError("--symbols is for ARPA files only; for layers, use --alphabet FILE");
+    if (symbols_) throw UsageError("--symbols applies only to ARPA files; for layers, use --alphabet FILE");
     network_.file = file_.front();
     network_.out = out_;
     network_.activation = activation_.value_or("");

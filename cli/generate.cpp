@@ -104,7 +104,7 @@ ExitCode Generate::run(Console&) {
   if (json_ && (out_ == "-" || mask_ == "-")) throw UsageError("--json and - both use standard output; name a file");
   const std::string& task = task_.front();
   if (mask_ && (is_task(task) || is_pair_task(task) || is_tree_task(task) || is_grid_task(task)))
-    throw UsageError("--mask and --size are only for text; for this task, use --count");
+    throw UsageError("--mask and --size apply only to text; for this task, use --count");
   const GenerateOutcome made =
       generate({.task = task, .count = count_, .size = size_, .seed = static_cast<std::uint64_t>(seed_)});
   write_to(out_, made.text);

@@ -327,7 +327,7 @@ void Score::by_line(Console& console, const ScoredText& text) const {
 void Score::check_log_options() const {
   if (by_ == "value" || by_ == "session")
     throw UsageError(fmt::format("--by {} requires a model trained with --format log", by_));
-  if (follow_) throw UsageError("--follow is for models of data with fields; --by line is always streaming");
+  if (follow_) throw UsageError("--follow applies only to models of data with fields; --by line is always streaming");
   options_.refuse("requires --by line and a model trained with --format log", masked_, context_, fixed_, false_alarms_,
                   alarms_per_day_, state_, metrics_);
 }
@@ -338,7 +338,7 @@ void Score::check_text_options() const {
   options_.require_kind(Kind::text, "this is a model of text");
   if (by_ != "line" && unknown_ == "surprise") throw UsageError("--unknown surprise requires --by line");
   if (mask_ || !reading_.exact())
-    options_.refuse("is for streaming by line, without --mask and --segments", top_, text_, plot_);
+    options_.refuse("applies only to streaming by line, without --mask and --segments", top_, text_, plot_);
 }
 
 ScoreRowOptions Score::row_options() const {
@@ -413,7 +413,7 @@ void Score::by_file(Console& console) {
   if (unknown_ == "surprise")
     throw UsageError("--unknown surprise requires --by line; --by file supports error and skip");
   if (holds_field_model(inputs_[0]))
-    throw UsageError("--by file is for models of text; score files of data with fields one at a time");
+    throw UsageError("--by file applies only to models of text; score files of data with fields one at a time");
   files_.model = inputs_[0];
   files_.data.assign(inputs_.begin() + 1, inputs_.end());
   files_.unknown = unknown_;
@@ -437,7 +437,8 @@ ExitCode Score::run(Console& console) {
   const bool fields = holds_field_model(inputs_[0]);
   if (inputs_.size() > 2)
     throw UsageError(fields ? "score files of data with fields one at a time" : "several files require --by file");
-  options_.refuse(fields ? "is for models of text with --by file" : "requires --by file", files_.out, files_.jobs);
+  options_.refuse(fields ? "applies only to models of text with --by file" : "requires --by file", files_.out,
+                  files_.jobs);
   if (fields) {
     run_on_fields(console);
     return ExitCode::success;

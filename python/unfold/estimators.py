@@ -77,7 +77,7 @@ class Sequences:
         return len(self.lengths)
 
     def like(self, numeric: bool, width: int, who: str) -> Sequences:
-        """Require the type of entries that the estimator was fitted to; numbers are symbols of models of symbols."""
+        """Require the type of entries that the estimator was fitted to; models of symbols read numbers as symbols."""
         if numeric and not self.numeric:
             raise UsageError(f"{who}: entries must be numbers, as in fit")
         if numeric and width != self.width:

@@ -195,7 +195,7 @@ void fill_and_test(AnyModel& model, const ImportNetworkRequest& request, const N
     if (first == model.alphabet().size()) drop_last_row(changed.embedding);
     ours = &changed;
   } else if (!request.begin.empty()) {
-    throw UsageError("--begin is only for models that predict the next symbol");
+    throw UsageError("--begin applies only to models that predict the next symbol");
   }
   if (const Index reads = holder.input().size(); !next && holder.reads_symbols() && theirs.symbols() != reads)
     throw UsageError(fmt::format("{} reads {} symbols, but the model reads {}", request.file, theirs.symbols(), reads));

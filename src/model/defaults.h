@@ -17,7 +17,7 @@ inline constexpr Index kDefaultWindow = 64;
 inline constexpr Index kDefaultBatch = 16;
 inline constexpr double kDefaultEpochs = 10;  ///< if no budget is given
 
-/// For running text so small that kDefaultEpochs are few updates (app/settings/default_model.h).
+/// For running text so small that kDefaultEpochs epochs have few updates (app/settings/default_model.h).
 inline constexpr const char* kSmallTextModel = "gru:128,reset=after,dropout=0.3";
 /// For a list of names or words: a smaller network repeats fewer lines of the list when it samples.
 inline constexpr const char* kSmallListModel = "gru:64,reset=after,dropout=0.3";

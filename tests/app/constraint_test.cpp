@@ -118,8 +118,7 @@ TEST_F(ConstraintTest, constrained_targets_match_the_expression_and_end) {
   const auto free = rows({.beam = 4}), same = rows({.beam = 4, .constraint = ".*"});
   for (std::size_t e = 0; e < free.size(); ++e) EXPECT_EQ(free[e]["target.best"], same[e]["target.best"]);
   EXPECT_THAT(message_of<DataError>([&] { rows({.constraint = "x{500}"}); }), HasSubstr("short enough for its source"));
-  EXPECT_THAT(message_of<UsageError>([&] { rows({.sampled = true, .constraint = "x"}); }),
-              HasSubstr("not for samples"));
+  EXPECT_THAT(message_of<UsageError>([&] { rows({.sampled = true, .constraint = "x"}); }), HasSubstr("not to samples"));
 }
 
 TEST_F(ConstraintTest, constraints_on_labels_that_are_inputs_are_rejected) {

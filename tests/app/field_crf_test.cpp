@@ -107,7 +107,7 @@ TEST_F(FieldCrfTest, table_contains_n_best_sequences_with_probabilities) {
   EXPECT_EQ(examples, 40);
   trained("2=softmax");
   EXPECT_THAT([&] { predicted({.model = folder_.path("run"), .data = {data_}, .best = 3}); },
-              testing::ThrowsMessage<UsageError>(HasSubstr("--best is for labels of whole sequences")));
+              testing::ThrowsMessage<UsageError>(HasSubstr("--best applies only to labels of whole sequences")));
 }
 
 TEST_F(FieldCrfTest, position_scores_sum_to_the_evaluation) {

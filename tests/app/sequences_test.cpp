@@ -392,7 +392,7 @@ TEST_F(NumbersTest, meaningless_options_for_numbers_are_rejected) {
   EXPECT_FALSE(holds_number_sequences(names));
   EXPECT_TRUE(contains(
       message_of<UsageError>([&] { sample_number_sequences({.model = model, .prime = "1", .given = {"mood=up"}}, 1); }),
-      "not for whole sequences"));
+      "not to whole sequences"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { sample_sequences({.model = model, .given = {"mood=up"}}, 1); }),
                        "finding targets"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { drawn(model, "odd", 1); }), "known values are"));

@@ -113,7 +113,7 @@ TEST_F(LabelTest, pytorch_round_trip_keeps_the_layers) {
   for (nlohmann::json* each : {&imported, &trained}) each->erase("baselines");  // ARPA has no symbol frequencies
   EXPECT_EQ(imported, trained);
   EXPECT_THAT(unfold_command({"import", weights, "-o", model}).out, HasSubstr("tested over 64 positions"));
-  expect_failure({"import", weights, "-o", model, "--symbols", "words"}, 2, "--symbols is for ARPA files");
+  expect_failure({"import", weights, "-o", model, "--symbols", "words"}, 2, "--symbols applies only to ARPA files");
   expect_failure({"import", text_, "-o", model, "--activation", "relu"}, 2, "is not a weight file");
   expect_failure({"import", run_, "-o", model}, 3, "run");
   for (const char* format : {"onnx", "rtneural"})

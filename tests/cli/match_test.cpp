@@ -81,9 +81,9 @@ TEST_F(MatchTest, match_errors_name_the_position_and_a_remedy) {
   expect_failure({"complete", run_, "--match", "a{50}"}, 2,
                  "no sequence of 1 to 32 symbols is allowed: the shortest allowed one has 50");
   expect_failure({"complete", run_, "--match", "a", "--stop", "a"}, 2,
-                 "--stop is for searches among all continuations");
+                 "--stop applies only to searches among all continuations");
   expect_failure({"complete", run_, "--probability"}, 2, "--probability requires --match or --words");
-  expect_failure({"complete", run_, "--samples", "5"}, 2, "--samples is for density models");
+  expect_failure({"complete", run_, "--samples", "5"}, 2, "--samples applies only to density models");
 }
 
 TEST_F(MatchTest, labels_and_targets_satisfy_a_constraint) {

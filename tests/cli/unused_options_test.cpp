@@ -95,7 +95,7 @@ TEST_F(UnusedOptions, ahead_requires_an_end_and_reports_what_follows) {
   expect_failure({"forecast", run_, grids}, 2, "does not apply to a grid");
   const std::string load = data("load.csv", wave(100, true));
   train_on(load, {"--model", "gru:4", "--predict", "load", "--format", "table", "--overwrite"});
-  expect_failure({"predict", run_, load, "--ahead", "1", "--probabilities"}, 2, "not for those of --ahead");
+  expect_failure({"predict", run_, load, "--ahead", "1", "--probabilities"}, 2, "not to those of --ahead");
 }
 
 TEST_F(UnusedOptions, forecast_options_apply_either_with_or_without_a_model) {
@@ -186,11 +186,11 @@ TEST_F(UnusedOptions, complete_reports_which_output_an_option_applies_to) {
   expect_refused({"complete", model, "--match", "[a-z]+"},
                  {{{"--diversity", "2"}, "--diversity requires --diverse N"}, {{"--expansions", "9"}, "--prove"}});
   expect_refused({"complete", model, "--match", "[a-z]+", "--length", "4", "--probability"},
-                 {{{"--beam", "4"}, "--beam is for the search"},
-                  {{"--count", "4"}, "--count is for the search"},
-                  {{"--normalisation", "0"}, "--normalisation is for the search"},
-                  {{"--diverse", "2"}, "--diverse is for the search"},
-                  {{"--prove"}, "--prove is for the search"}});
+                 {{{"--beam", "4"}, "--beam applies only to the search"},
+                  {{"--count", "4"}, "--count applies only to the search"},
+                  {{"--normalisation", "0"}, "--normalisation applies only to the search"},
+                  {{"--diverse", "2"}, "--diverse applies only to the search"},
+                  {{"--prove"}, "--prove applies only to the search"}});
 }
 
 TEST_F(UnusedOptions, explain_rejects_models_without_gradients) {

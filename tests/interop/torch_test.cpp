@@ -463,7 +463,7 @@ TEST_F(Exchange, unreadable_models_are_rejected_by_name) {
   plain.begin = "q";
   EXPECT_NE(misuse(plain), "");
   plain.begin = "a", plain.activation = "relu";
-  EXPECT_TRUE(contains(misuse(plain), "--activation is only for"));
+  EXPECT_TRUE(contains(misuse(plain), "--activation applies only to"));
   plain.activation.clear(), plain.alphabet.clear();
   EXPECT_TRUE(contains(misuse(plain), "use --alphabet FILE with"));
   plain.alphabet = folder_.write("few.json", R"({"kind": "chars", "symbols": "abc"})");

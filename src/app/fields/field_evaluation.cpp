@@ -45,10 +45,10 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
   require_in_range("beam", request.beam, 1, kMaxAnswers);
   return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     if (request.beam > 1 && !searches_with_beam(model))
-      throw UsageError(
-          fmt::format("--beam is for models that read a source (--format pairs) or predict unaligned labels (ctc); {} "
-                      "is evaluated without beam search; leave it out",
-                      model.spec_text()));
+      throw UsageError(fmt::format(
+          "--beam applies only to models that read a source (--format pairs) or predict unaligned labels (ctc); {} "
+          "is evaluated without beam search; leave it out",
+          model.spec_text()));
     const std::vector<std::string> predicts = predicted_fields(model.layout());
     const std::optional<std::string> cut = measured_split(request.split, request.part, model);
     if (cut && request.part != "test" && stored_settings(model).refit == "yes" && request.reporter != nullptr)

@@ -59,12 +59,12 @@ bool is_made_of(const std::string& read, const std::string& field) {
 template <class T>
 void require_labels(const NetworkModel<T>& model, const Head<T>& head, const FieldSpecification& field) {
   if (field.type != FieldSpecification::Type::symbols)
-    throw UsageError(fmt::format("--constraint is for labels, but {} contains numbers", field.name));
+    throw UsageError(fmt::format("--constraint applies only to labels, but {} contains numbers", field.name));
   if (field.once)
-    throw UsageError(
-        fmt::format("--constraint is for labels at every position, but {} is predicted once per example", field.name));
+    throw UsageError(fmt::format(
+        "--constraint applies only to labels at every position, but {} is predicted once per example", field.name));
   if (model.data().trees || model.data().grids)
-    throw UsageError("--constraint is for sequences, not for trees or grids");
+    throw UsageError("--constraint applies only to sequences, not to trees or grids");
   if (head.loss->template as<LabelSequences<T>>() == nullptr && head.loss->template as<Categorical<T>>() == nullptr)
     throw UsageError(fmt::format("--constraint requires the loss crf or softmax, not {}", head.loss->name()));
   for (const std::string& read : model.layout().reads)

@@ -417,7 +417,8 @@ template <class T>
 std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
                                  Team& team) {
   if (request.probabilities)
-    throw UsageError("--probabilities is for labels; for targets, --best N gives the N best with their probabilities");
+    throw UsageError(
+        "--probabilities applies only to labels; for targets, --best N gives the N best with their probabilities");
   if (request.sampled && (request.beam > 1 || request.best > 1))
     throw UsageError("--beam and --best cannot be combined with --sample; leave out one of them");
   if (request.attention && request.format != TableFormat::jsonl)
@@ -438,7 +439,7 @@ std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet&
   }
   std::optional<Automaton> allowed;
   if (request.constraint) {
-    if (request.sampled) throw UsageError("--constraint is for the best targets, not for samples");
+    if (request.sampled) throw UsageError("--constraint applies only to the best targets, not to samples");
     allowed = target_constraint(model, *request.constraint);
   }
   const TransduceOptions options{.beam = std::max(request.beam, request.best),
@@ -679,9 +680,10 @@ void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
         data.grids ? "grid" : "tree"));
   if (request.constraint) throw UsageError("--constraint cannot be combined with --ahead");
   if (request.probabilities)
-    throw UsageError("--probabilities is for existing positions, not for those of --ahead; leave out one of them");
+    throw UsageError(
+        "--probabilities applies only to existing positions, not to those of --ahead; leave out one of them");
   if (request.best > 1)
-    throw UsageError("--best is for existing positions, not for those of --ahead; leave out one of them");
+    throw UsageError("--best applies only to existing positions, not to those of --ahead; leave out one of them");
 }
 
 }  // namespace
@@ -697,20 +699,20 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     const auto& [source, finds, numbers, searches] = Answering<T>(model, request);
     if (!finds && (searches || !request.given.empty()))
       throw UsageError(
-          "--beam, --sample, --attention and --given are for models that read a source (--format pairs) or predict "
-          "whole sequences (train --ends)");
+          "--beam, --sample, --attention and --given apply only to models that read a source (--format pairs) or "
+          "predict whole sequences (train --ends)");
     if (!finds && !labels && request.best > 1 && !request.constraint)
       throw UsageError(
-          "--best is for labels of whole sequences (crf, ctc), for models that read a source and for those that "
+          "--best applies only to labels of whole sequences (crf, ctc), models that read a source and those that "
           "predict whole sequences");
     if (finds && request.ahead > 0)
       throw UsageError(
           "--ahead continues sequences beyond their end, but this model predicts the end itself; leave it out");
     check_ahead(model, request);
     if (request.probabilities && !has_probabilities(model))
-      throw UsageError(
-          fmt::format("--probabilities is for classes, tags and hidden states, but {} predicts numbers; leave it out",
-                      model.spec_text()));
+      throw UsageError(fmt::format(
+          "--probabilities applies only to classes, tags and hidden states, but {} predicts numbers; leave it out",
+          model.spec_text()));
     const bool invented = request.data.empty();
     if (numbers && (searches || (invented && !request.follow)))
       throw UsageError(

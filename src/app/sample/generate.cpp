@@ -32,7 +32,7 @@ UsageError unknown_task(const std::string& task) {
 /// Generates the examples of a task as a table.
 GenerateOutcome generate_examples(const GenerateRequest& request) {
   if (request.size)
-    throw UsageError("--mask and --size are only for text; for this task, use --count to set the number of examples");
+    throw UsageError("--mask and --size apply only to text; for this task, use --count to set the number of examples");
   if (task_needs_files(request.task))
     throw UsageError(fmt::format("{} is read from files, not generated", request.task));
   const std::unique_ptr<Task> task = make_task(request.task);
@@ -52,7 +52,7 @@ GenerateOutcome generate_file(const GenerateRequest& request, const std::string&
                               Made (*make)(std::string_view, std::uint64_t, Index), Index Made::*positions) {
   if (request.size)
     throw UsageError(
-        fmt::format("--mask and --size are only for text; for this task, use --count to set the number of {}s", unit));
+        fmt::format("--mask and --size apply only to text; for this task, use --count to set the number of {}s", unit));
   const Index count = request.count.value_or(kUnits);
   Made made = make(request.task, request.seed, count);
   return {.name = parse_spec(request.task).name,

@@ -71,7 +71,8 @@ void sample(const SampleRequest& request, const std::function<void(const Sampled
   SamplingOptions sampling = request.sampling;
   validate(sampling);
   if (!request.given.empty())
-    throw UsageError("--given is for models of sources or of whole sequences (train --ends); for text, use --prime");
+    throw UsageError(
+        "--given applies only to models of sources or of whole sequences (train --ends); for text, use --prime");
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
   const Alphabet& alphabet = model->alphabet();
   if (!request.prime.empty()) sampling.prime = encode_prime(alphabet, request.prime);
@@ -104,7 +105,7 @@ namespace {
 
 void require_no_prime(const SampleRequest& request) {
   if (!request.prime.empty() || !request.sampling.stop.empty())
-    throw UsageError("--prime and --stop are for models of running text, not for whole sequences");
+    throw UsageError("--prime and --stop apply only to models of running text, not to whole sequences");
 }
 
 /// Calls use(model, examples that contain only the given fields, team).

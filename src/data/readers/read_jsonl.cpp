@@ -284,8 +284,8 @@ std::string guess_jsonl(const DataSample& sample) {
 ReaderEntry jsonl_reader() {
   return {.name = "jsonl",
           .help =
-              "one JSON object per line: lists are fields with one entry per position, strings and numbers fields with "
-              "one entry per example",
+              "one JSON object per line: lists are fields with one entry per position, strings and numbers are "
+              "fields with one entry per example",
           .guess = guess_jsonl,
           .read = read_jsonl,
           .has_texts = true};

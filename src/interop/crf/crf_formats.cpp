@@ -210,7 +210,7 @@ ImportCrfOutcome import_crf(const ImportCrfRequest& request) {
   const Input input = Input::open(request.file);
   const bool crfpp = is_crfpp(first_line_of(input));
   if (crfpp && !request.templates.empty())
-    throw UsageError("--template is only for CRFsuite; a CRF++ model contains its templates");
+    throw UsageError("--template applies only to CRFsuite; a CRF++ model contains its templates");
   const std::vector<std::string> columns = request.columns.empty() ? numbered_columns(kMostColumns) : request.columns;
   CrfWeights crf({});
   std::string label = request.label;

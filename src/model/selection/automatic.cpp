@@ -218,7 +218,7 @@ class Automatic {
       work.result = {unknown, unknown, unknown};
     }
     for (double& x : work.result.mean) x = work.non_negative && x < 0 ? 0 : x;
-    work.result.out_of_range = work.non_negative;  // reused: from here on, whether 0 is the lower limit
+    work.result.out_of_range = work.non_negative;  // from here on: whether 0 is the lower limit
   }
 
   AutomaticForecast report(const Work& work) const {
