@@ -65,7 +65,7 @@ class ForecastTest : public ::testing::Test {
   const std::vector<double> values_ = {1.5, 2.25, -0.5, 4, 3.125, 0.75, 2.5};
 };
 
-TEST_F(ForecastTest, out_of_range_settings_are_rejected_by_name) {
+TEST_F(ForecastTest, out_of_range_settings_are_named_in_the_error) {
   const std::string model = saved(model_of<float>("gru:4", 0));
   const auto refusal = [&](PredictRequest request) {
     request.model = model;

@@ -95,7 +95,7 @@ TEST(TrainSettings, given_settings_override_stored_ones_and_budgets_replace_each
   EXPECT_FALSE(settings.epochs);
 }
 
-TEST(TrainSettings, invalid_stored_configuration_is_rejected_by_name) {
+TEST(TrainSettings, invalid_stored_configuration_is_named_in_the_error) {
   TrainSettings settings;
   RunSettings run;
   Config unknown, wrong;

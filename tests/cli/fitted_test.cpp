@@ -43,7 +43,7 @@ TEST_P(FittedTest, fitting_twice_gives_the_same_file) {
   EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), bytes);
 }
 
-TEST_P(FittedTest, gradient_training_options_are_rejected_by_name) {
+TEST_P(FittedTest, gradient_training_options_are_named_in_the_error) {
   for (const Arguments& more : {Arguments{"--batch", "3"}, Arguments{"--optimizer", "sgd"}, Arguments{"--resume"},
                                 Arguments{"--minutes", "1"}, Arguments{"--memory-limit", "1G"}}) {
     if (more.front() == "--memory-limit" && std::string_view(GetParam()).starts_with("ngram"))

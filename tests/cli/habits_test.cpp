@@ -216,7 +216,7 @@ TEST_F(HabitsTest, ARowWithATextIsAnExample) {
   }
 }
 
-TEST_F(HabitsTest, ATextIsReadBesideADate) {
+TEST_F(HabitsTest, ATextIsReadNextToADate) {
   const std::string file = data(
       "e.csv", lines_of(
                    300, [](int i) { return fmt::format("2024-{:02}-{:02},{}", i % 12 + 1, i % 28 + 1, sentence(i)); },

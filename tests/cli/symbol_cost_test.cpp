@@ -104,7 +104,7 @@ TEST(SymbolProfile, ngram_cost_covers_all_stages) {
   expect_sound(cost);
 }
 
-TEST(SymbolProfile, models_without_a_cost_account_are_rejected_by_name) {
+TEST(SymbolProfile, models_without_a_cost_account_are_named_in_the_error) {
   EXPECT_THROW(cost_of("lstm:8", artificial_text(2000)), UsageError);
   EXPECT_THROW(cost_of("frequency", artificial_text(2000)), UsageError);
   EXPECT_THROW(cost_of("ppm", artificial_text(999)), UsageError);

@@ -85,7 +85,7 @@ TEST(Container, swapped_or_duplicated_blocks_are_detected) {
   EXPECT_THROW(read_all(h + a + end), VerificationError);
 }
 
-TEST(Container, other_container_version_is_rejected_by_name) {
+TEST(Container, other_container_version_is_named_in_the_error) {
   // A complete container that differs only in its version; the CRC of its header is correct.
   std::string bytes;
   ContainerWriter writer(into(bytes), {.model = "cm:1"});

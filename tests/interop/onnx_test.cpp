@@ -47,7 +47,7 @@ class ExportOnnx : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(ExportOnnx, every_registered_cell_is_exported_or_rejected_by_name) {
+TEST_F(ExportOnnx, every_registered_cell_is_exported_or_named_in_the_error) {
   Index written = 0;
   for (const std::string& cell : cells().names()) {
     std::optional<LanguageModel<float>> model;

@@ -421,7 +421,7 @@ TEST_F(Exchange, bundled_expected_outputs_are_compared) {
   }
 }
 
-TEST_F(Exchange, unreadable_models_are_rejected_by_name) {
+TEST_F(Exchange, unreadable_models_are_named_in_the_error) {
   const StateDict good = random_dict(4, 4, 6, 2, false, kSymbols, kSymbols);
   const auto refusal = [&](StateDict dict) {
     return message_of<ModelError>([&] { import_network(request(write(dict))); });
@@ -497,7 +497,7 @@ TEST_F(Exchange, weights_with_a_different_size_from_the_reference_are_rejected) 
   }
 }
 
-TEST_F(Exchange, models_unsupported_by_the_target_are_rejected_by_name) {
+TEST_F(Exchange, models_unsupported_by_the_target_are_named_in_the_error) {
   for (const auto& [spec, word] : {std::pair{"gru:5", "reset=after"},
                                    {"gru:5,reset=after,gated-state=true", "gated-state=true"},
                                    {"lstm:5,norm=layer", "norm=layer"},

@@ -210,7 +210,7 @@ void check_steps() {
     }
   }
 }
-TEST(OptimiserSteps, optimizer_steps_follow_their_formulas) {
+TEST(OptimizerSteps, optimizer_steps_follow_their_formulas) {
   check_steps<float>();
   check_steps<double>();
 }
@@ -226,12 +226,12 @@ void check_bits() {
   }
   simd_limit(simd_available().front());
 }
-TEST(OptimiserSteps, optimizer_bits_do_not_depend_on_division_or_instruction_set) {
+TEST(OptimizerSteps, optimizer_bits_do_not_depend_on_division_or_instruction_set) {
   check_bits<float>();
   check_bits<double>();
 }
 
-TEST(OptimiserSteps, small_weight_decay_is_kept_in_float) {
+TEST(OptimizerSteps, small_weight_decay_is_kept_in_float) {
   // rate * decay = 1e-9 is lost in 1 - rate * decay in float, but over many steps it must affect the weights.
   std::vector<float> p = {1e-4f}, g = {0}, m = {0}, v = {0};
   AdamStep step = {1e-3, 0.9, 0.999, 1e-8, 1, 1, 1e-2, 1};

@@ -74,7 +74,7 @@ TEST(HessianFree, damping_follows_the_rule) {
   EXPECT_DOUBLE_EQ(next_damping(6, std::nan("")), 9);
 }
 
-TEST(HessianFree, CostsAtLeastOneGradientAStep) {
+TEST(HessianFree, CostsAtLeastOneGradientPerStep) {
   for (const char* spec :
        {"hf:windows=1,iterations=6", "hf:curvature=0.001", "hf:curvature=0", "natural:windows=1,iterations=3"})
     EXPECT_EQ(make_optimizer<float>(spec, 1)->gradients(), 1) << spec;

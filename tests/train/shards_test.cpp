@@ -355,7 +355,7 @@ TEST_F(TrainerTest, inconsistent_processes_are_rejected) {
             std::string::npos);
 }
 
-TEST_F(TrainerTest, unsupported_sharded_options_are_rejected_by_name) {
+TEST_F(TrainerTest, unsupported_sharded_options_are_named_in_the_error) {
   TrainerOptions options = sharded_options("adam", 5);
   options.forcing = TeacherForcing::parse("1..0.2", TeacherForcing::Shape::linear);
   try {

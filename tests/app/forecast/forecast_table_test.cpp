@@ -93,7 +93,7 @@ TEST(SeriesTable, GroupsAreSeries) {
   EXPECT_DOUBLE_EQ(table.series[1].values[0], 101.5);
 }
 
-TEST(SeriesTable, EqualTimesAskForAGroup) {
+TEST(SeriesTable, EqualTimesRequireAGroup) {
   SchemaOptions options;
   options.order = "date";
   try {

@@ -133,7 +133,7 @@ TEST(Specify, target_predicted_once_cannot_be_read) {
 
 // ----------------------------------------------------------------------------------------------------- standardization
 
-TEST(Standardisation, standardization_uses_mean_and_deviation_of_present_values) {
+TEST(Standardization, standardization_uses_mean_and_deviation_of_present_values) {
   const DataSpecification data = specify(three_examples(), {.reads = {"wind"}}, "table");
   const FieldSpecification& wind = data.field("wind");
   const Numbers present = {1, 2, 3, 4, 6};
@@ -144,7 +144,7 @@ TEST(Standardisation, standardization_uses_mean_and_deviation_of_present_values)
   EXPECT_NEAR(wind.deviation[0], std::sqrt(square - mean * mean), 1e-14);
 }
 
-TEST(Standardisation, standardized_numbers_have_mean_0_and_deviation_1_and_can_be_restored) {
+TEST(Standardization, standardized_numbers_have_mean_0_and_deviation_1_and_can_be_restored) {
   Examples examples{.source = "data", .columns = {numbers("wind", {}, {}, 2)}, .ends = {50}};
   for (int i = 0; i < 50; ++i) {
     examples.columns[0].numbers.push_back(1e6 + 3 * i * i);  // far from 0
@@ -165,7 +165,7 @@ TEST(Standardisation, standardized_numbers_have_mean_0_and_deviation_1_and_can_b
   }
 }
 
-TEST(Standardisation, bits_and_unscaled_targets_are_not_standardized) {
+TEST(Standardization, bits_and_unscaled_targets_are_not_standardized) {
   const Examples examples{.source = "data",
                           .columns = {numbers("bits", {0, 1, 1, 0}, {}, 2), numbers("mixed", {0, 1, 1, 2}, {}, 2)},
                           .ends = {2}};
@@ -178,7 +178,7 @@ TEST(Standardisation, bits_and_unscaled_targets_are_not_standardized) {
 }
 
 /// Adding 0.1 thirty times does not give 3: sums of equal numbers would give a nonzero deviation due to rounding.
-TEST(Standardisation, standardization_of_a_constant_is_exact) {
+TEST(Standardization, standardization_of_a_constant_is_exact) {
   const Examples examples{.source = "data", .columns = {numbers("wind", Numbers(30, 0.1))}, .ends = {30}};
   const ExampleSet set = set_of(examples, {.reads = {"wind"}});
   EXPECT_EQ(set.data().fields[0].mean, Numbers{0.1});
@@ -186,7 +186,7 @@ TEST(Standardisation, standardization_of_a_constant_is_exact) {
   for (const float z : set.column("wind").values) EXPECT_EQ(z, 0);
 }
 
-TEST(Standardisation, other_data_use_the_standardization_of_training) {
+TEST(Standardization, other_data_use_the_standardization_of_training) {
   Examples other = three_examples();
   other.columns[3].numbers = {10, 20, 30, 40, 50, 60};
   other.columns[3].missing.clear();
@@ -197,7 +197,7 @@ TEST(Standardisation, other_data_use_the_standardization_of_training) {
   EXPECT_FLOAT_EQ(set.column("wind").values[1], static_cast<float>((20 - wind.mean[0]) / wind.deviation[0]));
 }
 
-TEST(Standardisation, too_large_numbers_are_rejected) {
+TEST(Standardization, too_large_numbers_are_rejected) {
   const FieldChoice choice{.reads = {"wind"}, .unstandardized = {}};
   Examples large = three_examples();
   large.columns[3].numbers[5] = 1e200;

@@ -65,7 +65,7 @@ void build(Circuit& c, const std::shared_ptr<const Operator>& op, Index n) {
 
 const Index kOperatorLengths[] = {3, 6, 1, 4};
 
-TEST(OperatorOfOnesOwn, user_operator_has_correct_derivatives) {
+TEST(UserDefinedOperator, user_operator_has_correct_derivatives) {
   Circuit c;
   build(c, std::make_shared<const Diagonal>(3), 3);
   const CheckReport report = check_derivatives(c, *gaussian_loss<double>(), Structure::chains(kOperatorLengths));
@@ -77,7 +77,7 @@ void expect_near(const std::vector<double>& x, const std::vector<double>& y) {
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-12) << i;
 }
 
-TEST(OperatorOfOnesOwn, user_operator_equals_the_sparse_term_with_the_same_weights) {
+TEST(UserDefinedOperator, user_operator_equals_the_sparse_term_with_the_same_weights) {
   Circuit own, sparse;
   build(own, std::make_shared<const Diagonal>(5), 5);
   std::vector<std::pair<std::int32_t, std::int32_t>> loops;
@@ -93,7 +93,7 @@ TEST(OperatorOfOnesOwn, user_operator_equals_the_sparse_term_with_the_same_weigh
   }
 }
 
-TEST(OperatorOfOnesOwn, operator_without_a_path_reading_is_rejected_by_name) {
+TEST(UserDefinedOperator, operator_without_a_path_reading_is_named_in_the_error) {
   Circuit c;
   const Signal x = c.input("x", 3);
   c.output(c.affine("z", 3, {{.parameter = "D", .source = x, .op = std::make_shared<const Diagonal>(3)}}));

@@ -255,7 +255,7 @@ std::string refusal_of(const std::function<void()>& act) {
   return "nothing";
 }
 
-TEST(Sources, unsupported_source_operations_are_rejected_by_name) {
+TEST(Sources, unsupported_source_operations_are_named_in_the_error) {
   Circuit c;
   build_additive(c, 3);
   const Index targets[] = {2}, sources[] = {3};

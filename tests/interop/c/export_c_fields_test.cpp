@@ -281,7 +281,7 @@ TEST_F(ExportCFields, names_cannot_escape_their_comments) {
   EXPECT_TRUE(is_clean("kind" + ends, "gru:5"));
 }
 
-TEST_F(ExportCFields, unsupported_exports_are_rejected_by_name) {
+TEST_F(ExportCFields, unsupported_exports_are_named_in_the_error) {
   const auto message = [&](const std::string& file) {
     return message_of<UsageError>([&] { export_c({.model = file}, [](std::string_view) {}); });
   };

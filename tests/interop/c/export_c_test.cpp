@@ -382,7 +382,7 @@ TEST_F(ExportC, functions_have_the_bits_of_the_library_for_numbers_of_all_sizes)
   EXPECT_GE(compared_, 2);
 }
 
-TEST_F(ExportC, every_registered_cell_is_exported_or_rejected_by_name) {
+TEST_F(ExportC, every_registered_cell_is_exported_or_named_in_the_error) {
   for (const std::string& cell : cells().names()) {
     std::optional<LanguageModel<float>> model;
     try {
@@ -409,7 +409,7 @@ TEST_F(ExportC, the_file_can_be_included_for_its_declarations_alone) {
                    " && gcc -std=c99 -Wall -Wextra -pedantic -Werror user.c m0.c -o user -lm && ./user"));
 }
 
-TEST_F(ExportC, unsupported_exports_are_rejected_by_name) {
+TEST_F(ExportC, unsupported_exports_are_named_in_the_error) {
   LanguageModel<float> model("gru:5", Alphabet::chars_of(kLetters));
   model.save(folder_.path("gru"));
   const auto message = [&](const std::string& file, const std::string& name) {

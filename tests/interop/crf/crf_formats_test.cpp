@@ -328,7 +328,7 @@ TEST(CrfWeights, import_errors_name_the_line) {
       << of_crfpp(crfpp);
 }
 
-TEST(CrfWeights, models_without_a_counterpart_are_rejected_by_name) {
+TEST(CrfWeights, models_without_a_counterpart_are_named_in_the_error) {
   const ScratchFolder folder;
   const std::string model = folder.path("model.safetensors");
   std::string dump = kDump;

@@ -342,7 +342,7 @@ TEST(Hybrid, long_chains_of_extreme_signals_do_not_overflow) {
   for (const double x : adjoint) ASSERT_TRUE(std::fabs(x) <= 1);
 }
 
-TEST(Hybrid, unsupported_hybrid_options_are_rejected_by_name) {
+TEST(Hybrid, unsupported_hybrid_options_are_named_in_the_error) {
   const HybridCase<double> c(kJoint[0]);
   std::vector<double> own(c.parameters.size());
   try {

@@ -172,7 +172,7 @@ TEST(StepCrf, extreme_signals_do_not_overflow) {
   for (const float x : adjoint) EXPECT_TRUE(std::fabs(x) <= 1);
 }
 
-TEST(StepCrf, unsupported_options_are_rejected_by_name) {
+TEST(StepCrf, unsupported_options_are_named_in_the_error) {
   const StepField<double> f(1, 0);
   try {
     f.sequences().neighbours(f.parameters, 3);

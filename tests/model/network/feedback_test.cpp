@@ -282,7 +282,7 @@ TEST(Feedback, training_is_byte_identical_for_any_threads_and_interruptions) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Feedback, feedback_without_gradient_flow_is_rejected_by_name) {
+TEST(Feedback, feedback_without_gradient_flow_is_named_in_the_error) {
   const auto refusal = [](const NetworkLayout& layout) {
     Circuit circuit;
     try {

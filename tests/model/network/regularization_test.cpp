@@ -36,7 +36,7 @@ std::string refusal(const char* spec) {
   return {};
 }
 
-TEST(Regularisation, weight_drop_applies_to_recurrent_matrices) {
+TEST(Regularization, weight_drop_applies_to_recurrent_matrices) {
   using Names = std::set<std::string>;
   EXPECT_EQ(dropped("lstm:4,layers=2,wdrop=0.5"), (Names{"layer1/z/U", "layer2/z/U"}));
   EXPECT_EQ(dropped("gru:4,embedding=3,wdrop=0.5,dropoute=0.1"),
@@ -45,7 +45,7 @@ TEST(Regularisation, weight_drop_applies_to_recurrent_matrices) {
   EXPECT_EQ(dropped("lstm:4"), Names{});
 }
 
-TEST(Regularisation, invalid_regularization_is_rejected_by_name) {
+TEST(Regularization, invalid_regularization_is_named_in_the_error) {
   for (const auto& [spec, part] : std::vector<std::pair<const char*, const char*>>{
            {"mingru:4,wdrop=0.5", "wdrop applies to recurrent matrices, but there are none"},
            {"lstm:4,dropoute=0.1", "add embedding=4"},
@@ -73,7 +73,7 @@ TEST(Clockwork, reduced_clockwork_keeps_one_unit_per_group) {
   EXPECT_EQ(cut("clockwork:8", 20), "clockwork:8");
 }
 
-TEST(Regularisation, persistent_masks_apply_to_all_layers) {
+TEST(Regularization, persistent_masks_apply_to_all_layers) {
   for (const bool lasting : {false, true}) {
     LanguageModel<float> model(std::string("lstm:4,embedding=3,layers=3,dropout=0.2,dropouti=0.3,dropouth=0.4") +
                                    (lasting ? ",variational=true" : ""),
@@ -90,7 +90,7 @@ TEST(Regularisation, persistent_masks_apply_to_all_layers) {
   EXPECT_TRUE(LanguageModel<float>("lstm:4,zoneout-cell=0.2", Alphabet::chars_of("ab")).network().dropout);
 }
 
-TEST(Regularisation, combined_regularization_trains_and_loads_with_the_same_bits) {
+TEST(Regularization, combined_regularization_trains_and_loads_with_the_same_bits) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += "abcdabdc";
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of("abcd"));
@@ -119,7 +119,7 @@ TEST(Regularisation, combined_regularization_trains_and_loads_with_the_same_bits
 }
 
 /// The few columns that a sample trains are those of the whole matrix, and also the rows of the embedding.
-TEST(Regularisation, tied_weights_stay_tied_with_sampled_softmax) {
+TEST(Regularization, tied_weights_stay_tied_with_sampled_softmax) {
   const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   std::string text;
   for (std::size_t i = 0; i < 3000; ++i) text += letters[i * 7 % letters.size()];
@@ -141,7 +141,7 @@ TEST(Regularisation, tied_weights_stay_tied_with_sampled_softmax) {
 }
 
 /// A penalty also applies to the layers of a task's network, and the saved model does not include it.
-TEST(Regularisation, activation_penalty_applies_to_task_models) {
+TEST(Regularization, activation_penalty_applies_to_task_models) {
   const auto train_with = [](double activity) {
     const auto task = adding({.length = 12});
     NetworkModel<float> model("gru:6", task_specification("adding:12", *task), task_layout());

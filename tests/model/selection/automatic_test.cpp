@@ -243,7 +243,7 @@ UnivariateSeries promoted_series(std::size_t n, std::size_t horizon, std::uint64
   return series;
 }
 
-TEST(CovariateEffect, IsEstimatedBesideTrendAndSeason) {
+TEST(CovariateEffect, IsEstimatedWithTrendAndSeason) {
   const UnivariateSeries series = promoted_series(2000, 0, 1);
   const CovariateEffect effect(series);
   EXPECT_NEAR(effect.coefficients()[0], 8, 0.2);

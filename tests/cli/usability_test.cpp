@@ -138,7 +138,7 @@ class FastaTest : public CommandTest {
   std::string genome_, reads_;
 };
 
-TEST_F(FastaTest, a_genome_is_read_as_its_letters_and_said_so) {
+TEST_F(FastaTest, a_genome_is_read_as_its_letters_with_a_note) {
   const Finished trained = train_on(genome_);
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_THAT(trained.err, HasSubstr("is read as fasta (FASTA headers followed by letters); --format text"));

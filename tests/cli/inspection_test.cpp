@@ -8,9 +8,9 @@
 namespace unfold::test {
 namespace {
 
-class Look : public CommandTest {};
+class InspectionTest : public CommandTest {};
 
-TEST_F(Look, explain_prints_two_tables_and_one_object) {
+TEST_F(InspectionTest, explain_prints_two_tables_and_one_object) {
   train();
   const Finished plain = unfold_command({"explain", run_, "abc abc", "--unknown", "skip", "--at", "4"});
   ASSERT_EQ(plain.code, 0) << plain.err;
@@ -23,14 +23,14 @@ TEST_F(Look, explain_prints_two_tables_and_one_object) {
   EXPECT_EQ(json.at("symbols").at(0).at("guesses").size(), 5u);
 }
 
-TEST_F(Look, explain_rejects_unsupported_models) {
+TEST_F(InspectionTest, explain_rejects_unsupported_models) {
   train();
   expect_failure({"explain", run_}, 2, "MODEL TEXT");
   expect_failure({"explain", run_, "a b", "--at", "99", "--unknown", "skip"}, 2, "--at 99");
   expect_failure({"explain", run_, "a", "--example", "2"}, 2, "--example");
 }
 
-TEST_F(Look, compare_finds_no_difference_between_identical_models) {
+TEST_F(InspectionTest, compare_finds_no_difference_between_identical_models) {
   train({"--split", "50/25/25"});
   const Finished found = unfold_command({"compare", run_, run_, "--block", "8"});
   ASSERT_EQ(found.code, 0) << found.err;
@@ -40,7 +40,7 @@ TEST_F(Look, compare_finds_no_difference_between_identical_models) {
   expect_failure({"compare", run_}, 2, "MODEL MODEL");
 }
 
-TEST_F(Look, named_data_must_exist) {
+TEST_F(InspectionTest, named_data_must_exist) {
   train();
   const std::string page = folder_ / "page.html", missing = folder_ / "missing.txt", empty = folder_ / "empty.txt";
   write_bytes(empty, "");
@@ -55,7 +55,7 @@ TEST_F(Look, named_data_must_exist) {
   EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;
 }
 
-TEST_F(Look, report_writes_one_page) {
+TEST_F(InspectionTest, report_writes_one_page) {
   train();
   const std::string page = folder_ / "page.html";
   const auto json = only_object(unfold_command({"report", run_, "-o", page, "--json"}).out);
