@@ -62,9 +62,9 @@ class ScalarGraph {
   double count_paths(std::span<const Index> ends) const;
   struct PathSums {
     double total = 0;           ///< sum over paths of the product of squared weights
-    std::vector<double> kappa;  ///< [parameters]: its derivative by each squared parameter
-    /// [parameters]: half its second derivative by each parameter, minus kappa: the contribution of paths that pass
-    /// through the parameter more than once
+    std::vector<double> kappa;  ///< [parameters]: its derivative with respect to each squared parameter
+    /// [parameters]: half its second derivative with respect to each parameter, minus kappa: the contribution of paths
+    /// that pass through the parameter more than once
     std::vector<double> kappa2;
   };
   PathSums sum_paths(std::span<const Index> ends) const;

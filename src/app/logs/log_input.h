@@ -35,7 +35,7 @@ struct LogInputPosition {
   std::uint64_t device = 0, inode = 0;  ///< of the log; 0: no regular file was read
   Index bytes = 0;                      ///< of the file, after decompression
   std::string recent = {};              ///< the last bytes before the position, at most kRecentBytes
-  std::string carry = {};               ///< the beginning of the next line, in the file before
+  std::string carry = {};               ///< the beginning of an incomplete line, read from the preceding file
   Index since = 0;                      ///< of an empty log: when it was modified, in nanoseconds
 
   /// The next line is the first one of this file.

@@ -173,7 +173,7 @@ void SessionModel::learn_prototype(SessionEvents events) {
   prototypes_.push_back(prototype_of(kind, std::move(counts), 1));
 }
 
-/// Derives what scores need from the counts.
+/// Derives the values that scores require from the counts.
 void SessionModel::refresh() {
   const auto n = static_cast<double>(std::max<Index>(sessions_, 1));
   for (EventCounts& here : counts_) {

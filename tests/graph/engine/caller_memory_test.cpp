@@ -77,7 +77,7 @@ struct PassResults {
   bool operator==(const PassResults&) const = default;
 };
 
-/// The numbers of one batch, the same for every way to compute.
+/// The numbers of one batch, the same for every way of computing it.
 template <class T>
 struct Given {
   Given(const TwoLayers& net, const Plan& plan, const Structure& structure, std::string_view name)
