@@ -6,7 +6,7 @@ namespace unfold {
 
 Background::~Background() {
   if (!thread_.joinable()) return;
-  pace_.is_cancelled = true;
+  pace_.is_canceled = true;
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;

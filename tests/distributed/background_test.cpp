@@ -49,7 +49,7 @@ TEST(Background, abandoned_background_work_is_canceled) {
   {
     Background background;
     background.give([&] {
-      while (!background.pace().is_cancelled) std::this_thread::yield();
+      while (!background.pace().is_canceled) std::this_thread::yield();
     });
     background.give([&] { more = true; });
   }

@@ -33,7 +33,7 @@ class SimulatedNetwork {
   void receive(int from, int to, std::span<std::byte> bytes, const Pace* pace = nullptr) {
     std::unique_lock lock(mutex_);
     auto& box = mail_[{from, to}];
-    const auto ended = [&] { return broken_ || !box.empty() || (pace != nullptr && pace->is_cancelled); };
+    const auto ended = [&] { return broken_ || !box.empty() || (pace != nullptr && pace->is_canceled); };
     while (!changed_.wait_for(lock, std::chrono::milliseconds(10), ended)) continue;
     if (box.empty()) throw std::runtime_error("another process has ended");
     if (box.front().size() != bytes.size())

@@ -36,7 +36,7 @@ struct Receiving {
 struct Pace {
   /// set when a thread waits for the exchange; until then, the exchange yields the CPU to other threads
   std::atomic<bool> awaited = false;
-  std::atomic<bool> is_cancelled = false;  ///< cancels the exchange, which then throws RuntimeFailure
+  std::atomic<bool> is_canceled = false;  ///< cancels the exchange, which then throws RuntimeFailure
 };
 
 class Processes {
