@@ -19,7 +19,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.,"
 FLAGS = ["-O3", "-march=native", "-DNDEBUG"]
-NORMALISER = "const {0}_real normaliser = {0}_log_sum_exp(logits);"
+NORMALIZER = "const {0}_real normalizer = {0}_log_sum_exp(logits);"
 
 
 def text():
@@ -44,11 +44,11 @@ def export(options, units, folder):
         run([options.unfold, "export", model, "--to", "c", "--name", name, "-o", path], check=True)
     with open(path, encoding="ascii") as file:
         source = file.read()
-    line = NORMALISER.format("logits")
+    line = NORMALIZER.format("logits")
     if line not in source:
         raise SystemExit("rtneural.py: the C file contains an unknown form of the softmax")
     with open(path, "w", encoding="ascii") as file:
-        file.write(source.replace(line, "const float normaliser = 0;"))
+        file.write(source.replace(line, "const float normalizer = 0;"))
 
 
 def measure(options, units):

@@ -133,7 +133,7 @@ TEST(Distributed, planner_works_for_a_network_that_is_not_loaded) {
   const TemporaryFolder folder;
   const Finished found = unfold_command(
       bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9", "--json", "--plot", folder / "plan.svg"});
-  EXPECT_THAT(read_bytes(folder / "plan.svg"), HasSubstr("of it waiting"));
+  EXPECT_THAT(read_bytes(folder / "plan.svg"), HasSubstr("weak: latency"));
   const nlohmann::json json = only_object(found.out);
   EXPECT_EQ(json["divided"].size(), 4u);
   EXPECT_EQ(json["growing"].size(), 11u);

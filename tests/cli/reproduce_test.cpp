@@ -108,7 +108,7 @@ TEST_F(CommandTest, reproduce_resolves_rows_that_start_from_others) {
   ASSERT_EQ(done.code, 0) << done.err;
   const nlohmann::json cells = only_object(done.out)["cells"];
   ASSERT_EQ(cells.size(), 2U);
-  EXPECT_EQ(cells[0]["method"], "the start, teacher forcing");
+  EXPECT_EQ(cells[0]["method"], "initial model, teacher forcing");
   EXPECT_EQ(cells[1]["runs"][0]["test"]["heads"]["target"]["sequence_error"], 0.125);
   EXPECT_THAT(read_bytes(out + "/search.md"), HasSubstr("| noisy copies | perceptron, early update | 18.75 |"));
   // Differences between the seeds: -12.5 and 0.

@@ -57,13 +57,13 @@ def picture(curve, lines, floor):
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
              f'font-family="sans-serif" font-size="13">{STYLE}<rect width="{WIDTH}" height="{HEIGHT}" rx="6" fill="white" class="paper"/>',
              text(LEFT, 24, "A network learns abc(0123[RANDOM]456789)def: samples after 10, 30, 60 and 2,000 steps", font_size=15),
-             text(LEFT, 44, "bits per symbol of text that it has not seen", kind="faint", fill="#555")]
+             text(LEFT, 44, "bits per symbol of unseen text", kind="faint", fill="#555")]
     for bits in (2, 3, 4, 5):
         parts += [f'<path d="M{LEFT} {y(bits):.1f}H{WIDTH - RIGHT}" stroke="#e4e4e4" class="grid"/>',
                   text(LEFT - 8, y(bits) + 4, str(bits), text_anchor="end")]
     for step in (10, 20, 50, 100, 200, 500, 1000, 2000):
         parts.append(text(x(step), HEIGHT - BOTTOM + 20, f"{step:,}", text_anchor="end" if step == LAST else "middle"))
-    parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "steps of training, logarithmic", text_anchor="middle"))
+    parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "training steps, logarithmic", text_anchor="middle"))
     parts += [f'<path d="M{LEFT} {y(floor):.1f}H{WIDTH - RIGHT}" stroke="#c0392b" stroke-width="1.6" stroke-dasharray="6 4" class="level"/>',
               text(LEFT + 6, y(floor) + 17, f"the best possible score: {floor:.2f} bits", kind="floor", fill="#c0392b")]
     points = " ".join(f"{x(step):.1f},{y(bits):.1f}" for step, bits in curve)

@@ -108,13 +108,14 @@ std::string to_text(const DistributedBench& bench, const DistributedResults& f) 
         f.processes, f.exchange_measured * 1e3, exchange_cost(f.link, f.cost.parameters, f.processes).seconds() * 1e3,
         shape.batch, f.step_measured * 1e3,
         (f.cost.seconds(each) + exchange_cost(f.link, f.cost.parameters, f.processes).seconds()) * 1e3);
-    text += fmt::format("                {:.3f} ms of it waiting for the exchange: {:.0f} % of an exchange is hidden\n",
-                        f.waited * 1e3, 100 * hidden_share(f));
+    text += fmt::format(
+        "                {:.3f} ms of the step waiting for the exchange: {:.0f} % of an exchange is hidden\n",
+        f.waited * 1e3, 100 * hidden_share(f));
   }
-  text += fmt::format("\nA batch of {} divided among K processes, by the model\n{}", shape.batch,
+  text += fmt::format("\nStrong scaling: a batch of {} divided among K processes, by the model\n{}", shape.batch,
                       prediction_rows(f.divided));
-  text +=
-      fmt::format("\nA batch of {} for each of K processes, by the model\n{}", shape.batch, prediction_rows(f.growing));
+  text += fmt::format("\nWeak scaling: a batch of {} for each of K processes, by the model\n{}", shape.batch,
+                      prediction_rows(f.growing));
   const int most = most_efficient(f.divided, kWanted);
   text += fmt::format("\nAdvice (efficiency {:.0f} % or more): for a batch of {}, use {} process{}", 100 * kWanted,
                       shape.batch, most, most == 1 ? "" : "es");
@@ -126,10 +127,10 @@ std::string to_text(const DistributedBench& bench, const DistributedResults& f) 
 
 std::string to_plot(const DistributedBench& bench, const DistributedResults& f) {
   std::vector<Curve> curves = {
-      curve_of("batch for each", f.growing, [](const StepPrediction& p) { return p.seconds(); }),
-      curve_of("batch divided", f.divided, [](const StepPrediction& p) { return p.seconds(); }),
-      curve_of("of it sending", f.growing, [](const StepPrediction& p) { return p.exchange.bytes; }),
-      curve_of("of it waiting", f.growing, [](const StepPrediction& p) { return p.exchange.messages; })};
+      curve_of("weak scaling", f.growing, [](const StepPrediction& p) { return p.seconds(); }),
+      curve_of("strong scaling", f.divided, [](const StepPrediction& p) { return p.seconds(); }),
+      curve_of("weak: transfer", f.growing, [](const StepPrediction& p) { return p.exchange.bytes; }),
+      curve_of("weak: latency", f.growing, [](const StepPrediction& p) { return p.exchange.messages; })};
   return line_plot(fmt::format("A step of {}, batch {}: {:.3g} us per message, {:.3g} GB/s", bench.shape.model,
                                bench.shape.batch, f.link.latency * 1e6, f.link.bytes_per_second / 1e9),
                    {.label = "processes", .logarithmic = true}, {.label = "ms", .logarithmic = true}, curves);

@@ -322,7 +322,7 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
   Buffer<float> nats(rows), gradient(parameters.size());
   const auto adam = adam_direction<float>(parameters.size(), {}, 0, false);
 
-  enum Row { kLosses = kStageCount, kOptimiser, kRest, kStep, kRows };
+  enum Row { kLosses = kStageCount, kOptimizer, kRest, kStep, kRows };
   using Sample = std::array<double, kRows>;  // seconds
   std::vector<Sample> steps;
   const auto step = [&] {
@@ -347,7 +347,7 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
     for (int s = 0; s < kStageCount; ++s) sample[static_cast<std::size_t>(s)] = account.seconds(static_cast<Stage>(s));
     const double passes = std::accumulate(sample.begin(), sample.begin() + kStageCount, 0.0);
     sample[kLosses] = read - forward;
-    sample[kOptimiser] = end - backward;
+    sample[kOptimizer] = end - backward;
     sample[kRest] = forward - start + backward - read - passes;
     sample[kStep] = end - start;
     steps.push_back(sample);
@@ -382,8 +382,8 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
        .attainable_seconds = 2 * rates.function(Map::exp, logits) +  // the normalizer, then the probabilities
                              rates.traffic(2 * kFloat * logits, kFloat * logits)},
       "losses", kLosses);
-  add({.operations = p, .bytes = 7 * kFloat * p, .attainable_seconds = rates.adam(parameters.size())}, "optimiser",
-      kOptimiser);
+  add({.operations = p, .bytes = 7 * kFloat * p, .attainable_seconds = rates.adam(parameters.size())}, "optimizer",
+      kOptimizer);
   add({}, "rest", kRest);
   profile.seconds_per_step = seconds_of(kStep);
   return profile;

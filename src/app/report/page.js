@@ -339,7 +339,7 @@
       ...(section.blocks ? [make("p", { className: "note" }, section.note), ...blocksOf(section)] : [make("p", { className: "missing" }, section.missing)])));
   }
   document.body.append(make("header", {}, make("h1", {}, page.title), make("p", {}, page.subtitle)), make("nav", {}, links), main,
-    make("footer", {}, "Made by unfold report. " + (window.Chart ? `Plots: Chart.js ${Chart.version}, © Chart.js Contributors, MIT licence.` : "")), tip);
+    make("footer", {}, "Made by unfold report. " + (window.Chart ? `Plots: Chart.js ${Chart.version}, © Chart.js Contributors, MIT license.` : "")), tip);
 
   // Charts are drawn lazily, when they come close to the viewport, so that a page opens quickly.
   function drawChart(one) {

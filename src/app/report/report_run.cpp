@@ -126,7 +126,7 @@ PageSection card_section(const ReportRequest& request) {
       {"format", info.format},
       {"split", settings.split.value_or("")},
       {"validated on", settings.valid.value_or("")},
-      {"optimiser", settings.data.empty() && !settings.task ? std::string() : settings.optimizer},
+      {"optimizer", settings.data.empty() && !settings.task ? std::string() : settings.optimizer},
       {"file", info.file},
       {"Unfold", UNFOLD_VERSION}};
   PageSection section{.id = "card", .title = "Data and model", .note = "Model, data and settings."};

@@ -154,13 +154,13 @@ void make_binary_digits(const std::string& data, const std::string& stem) {
   constexpr Index kTrain = 50'000;
   constexpr double kWhite = 255;
   Random random(1, "binarised mnist");
-  const auto binarised = [&](const char* file) {
+  const auto binarized = [&](const char* file) {
     const Idx images = Idx::open(data + "/mnist/" + file);
     std::string bits;
     for (const std::uint8_t grey : images.bytes()) bits += static_cast<char>(kWhite * random.uniform() < grey);
     return bits;
   };
-  const std::string training = binarised("train-images-idx3-ubyte.gz"), test = binarised("t10k-images-idx3-ubyte.gz");
+  const std::string training = binarized("train-images-idx3-ubyte.gz"), test = binarized("t10k-images-idx3-ubyte.gz");
   constexpr Index kPixels = 28 * 28;
   const auto write = [&](const char* part, const std::string& bits) {
     const auto rows = static_cast<Index>(bits.size()) / kPixels;
@@ -249,7 +249,7 @@ Reproduction tables_of_numbers() {
 }
 
 Reproduction binary_digits() {
-  const Variant column{.label = "binarised MNIST",
+  const Variant column{.label = "binarized MNIST",
                        .arguments = "{made}.train.npy --valid {made}.valid.npy --test {made}.test.npy --format npy",
                        .prepare = make_binary_digits,
                        .success = 88.9};

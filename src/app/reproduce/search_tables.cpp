@@ -16,12 +16,12 @@ std::vector<Variant> objectives_of_sequences() {
   const auto row = [](const std::string& label, const std::string& how) {
     return Variant{label, "--start-from {start} " + how};
   };
-  return {{"the start, teacher forcing", ""},
+  return {{"initial model, teacher forcing", ""},
           row("teacher forcing", ""),
           row("scheduled sampling", "--teacher-forcing 1..0.5"),
           row("perceptron, early update", "--objective perceptron:beam=4"),
           row("max-margin", "--objective margin:beam=4"),
-          row("beam-search optimisation", "--objective bso:beam=4"),
+          row("beam-search optimization", "--objective bso:beam=4"),
           row("minimum risk", "--objective risk:beam=4"),
           row("minimum risk, samples", "--objective risk:samples=4")};
 }

@@ -188,11 +188,11 @@ KERNEL(softmax_rows) {
     T sum = T(0);
     for (i64 c = lane; c < cols; c += 32) sum += exp_of(o[c] - most);
     for (int m = 16; m > 0; m /= 2) sum += shuffle_xor(sum, m);
-    const T normaliser = most + log_of(sum);
-    if (lane == 0) nats[r] = target < 0 ? T(0) : normaliser - o[target];
+    const T normalizer = most + log_of(sum);
+    if (lane == 0) nats[r] = target < 0 ? T(0) : normalizer - o[target];
     if (!adjoint) continue;
     for (i64 c = lane; c < cols; c += 32) {
-      const T p = exp_of(o[c] - normaliser);
+      const T p = exp_of(o[c] - normalizer);
       adjoint[r * adjoint_ld + c] = target < 0 ? T(0) : scale * (c == target ? p - T(1) : p);
     }
   }

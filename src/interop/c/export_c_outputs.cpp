@@ -70,8 +70,8 @@ std::string COutputs::text(const std::string& statements, const std::string& at)
   if (given_ == FieldOutput::labels)
     return fmt::format(R"(  if (log_probabilities != NULL) {{
   {}    const @real *logits = {};
-    const @real normaliser = @log_sum_exp(logits);
-    for (i = 0; i < @@_SYMBOLS; ++i) log_probabilities[i] = logits[i] - normaliser;
+    const @real normalizer = @log_sum_exp(logits);
+    for (i = 0; i < @@_SYMBOLS; ++i) log_probabilities[i] = logits[i] - normalizer;
   }}
 )",
                        statements, at);

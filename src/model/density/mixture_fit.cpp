@@ -100,7 +100,7 @@ std::string MixtureFit::remark() const {
 }
 
 nlohmann::json MixtureFit::history() const {
-  return {{"fitted", "expectation-maximisation"},
+  return {{"fitted", "expectation-maximization"},
           {"log_likelihood", log_likelihood},
           {"iterations", iterations},
           {"rows", rows}};

@@ -130,7 +130,7 @@ nlohmann::json HmmFit::history() const {
                      {"parameters", fit.hmm.shape.parameters()},
                      {"iterations", fit.iterations},
                      {"bic", fit.bic}});
-  return {{"fitted", "expectation-maximisation"}, {"states", std::move(tried)}};
+  return {{"fitted", "expectation-maximization"}, {"states", std::move(tried)}};
 }
 
 HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64_t seed, const std::atomic<bool>* stop,
