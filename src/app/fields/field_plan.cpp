@@ -135,7 +135,7 @@ void add_decoder(FieldPlan& plan, Problem problem) {
   const auto is_target = [](const HeadSpecification& head) { return !head.field.ends_with(kStopSuffix); };
   const auto found = std::ranges::find_if(plan.layout.heads, is_target);
   if (found == plan.layout.heads.end())
-    throw UsageError("--predict names stop units, but no field that they end; add target");
+    throw UsageError("--predict names stop units, but no field whose end they predict; add target");
   const std::string target = found->field;
   const std::string previous = FieldRead{target, 1}.name();
   if (std::ranges::find(plan.layout.reads, previous) != plan.layout.reads.end()) return;
@@ -148,7 +148,7 @@ void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan)
   if (has_source(examples))
     throw UsageError("--ends: targets of pairs already have ends; use --predict target,target.stop for a stop unit");
   if (plan.layout.heads.size() > 1 || !plan.choice.once.empty())
-    throw UsageError("--ends is for one field that is predicted at every position");
+    throw UsageError("--ends requires a single field that is predicted at every position");
   if (s.ahead.value_or(0) > 1)
     throw UsageError("--ends predicts each symbol from the preceding ones; leave out --ahead");
   const SequenceEndOptions whole = whole_sequences(*s.ends, {}, plan.choice.predicts);
@@ -156,7 +156,7 @@ void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan)
     plan.layout.reads.push_back(FieldRead{field, back}.name());
     plan.choice.reads.push_back(field);
   };
-  // Other fields with one entry per position are unknown before the sequence is.
+  // Other fields with one entry per position are unknown until the sequence is known.
   for (const std::string& name : plan.choice.reads)
     if (const ExampleColumn& column = examples.column(name); !column.once && name != whole.field)
       throw UsageError(fmt::format(

@@ -13,7 +13,7 @@
 
 namespace unfold {
 
-/// Reads and concatenates files of one format. Throws DataError, also if their columns differ.
+/// Reads and concatenates files of one format. Throws DataError, including for files with different columns.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options);
 /// Same as above, but copies data in memory, which read_fields moves out.
 Examples peek_fields(const std::vector<std::string>& files, const ReaderOptions& options);

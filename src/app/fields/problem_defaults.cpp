@@ -41,7 +41,7 @@ constexpr Index kWholeSet = 2048;
 /// Positions that an optimizer that compares losses reads at once: about a gigabyte for every 10^6 with 20 units.
 constexpr Index kMostWholePositions = 2'000'000;
 
-/// Steps after which an optimizer that detects its convergence is stopped.
+/// Maximum number of steps of optimizers that detect convergence.
 constexpr double kUntilConverged = 1000;
 
 /// Returns whether the network reads fields that are derived in this way (data/examples/derived.h).
@@ -127,7 +127,7 @@ std::string default_tree_model(const Examples& examples, bool open_vocabulary) {
                      most > 2 && most <= kToldApart ? fmt::format(",children={}", most) : "");
 }
 
-/// Labels at all nodes give much information from few trees; dropout limits memorization.
+/// With labels at all nodes, few trees provide much information; dropout limits memorization.
 void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
   constexpr double kTrees = 70'000, kFewest = 8, kMost = 40;
   const auto settle = [&](auto member, auto value) {
@@ -184,7 +184,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
     case Problem::forecasting:
       if (of_bits) {
         settle(&TrainSettings::model, "lstm:256,dropout=0.5,embedding=128");
-        // Small corpora are memorized: regularization and the number of steps decide.
+        // Small corpora are memorized, so regularization and the number of steps determine the result.
         settle(&TrainSettings::optimizer, "adamw:rate=0.003,clip=1,decay=0.4,schedule=cosine,warmup=100");
         settle(&TrainSettings::batch, Index{8});
         if (!budget) s.epochs = 60;
@@ -198,7 +198,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
       settle(&TrainSettings::model, "bilstm:256,dropout=0.2,embedding=64,attention=additive,condition=start");
       settle(&TrainSettings::optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
       settle(&TrainSettings::batch, Index{64});
-      // Nats increase again long before the error rate of targets stops improving.
+      // The nats increase again long before the error rate of targets stops improving.
       if (finds_by_symbols(plan) && is_likelihood(s.objective.value_or("likelihood")) && validates(s))
         settle(&TrainSettings::best_by, "sequences");
       if (!budget) s.epochs = 20;
@@ -219,7 +219,8 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
   else if (!settled || compares)
     settle(&TrainSettings::batch, compares ? kWholeSet : Index{16});
   if (!budget && !everything && !compares) settle_small_set(plan, examples, given, s);
-  const bool affordable = compares && examples.positions() <= kMostWholePositions;  // otherwise memory does not suffice
+  const bool affordable =
+      compares && examples.positions() <= kMostWholePositions;  // otherwise there is not enough memory
   const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions && !affordable;
   if (!given.contains(&TrainSettings::whole_sequences) && !given.contains(&TrainSettings::window))
     s.whole_sequences = !cut;
