@@ -28,8 +28,8 @@ struct FieldPlan {
   Problem problem = Problem::tagging;
 };
 
-/// Returns the field that is predicted if none was named: the label of labeled data, the only column of numbers. Empty
-/// if no field stands out.
+/// Returns the field that is predicted if none was named: the label of labeled data, the only numeric column. Empty
+/// if there is no such field.
 std::string obvious_target(const Examples& examples);
 
 /// Fills in `read`, `predict` and `ahead` where they are not set, and returns the plan. Throws UsageError, DataError.
