@@ -62,7 +62,7 @@ void measure(const Shape& shape, Team& team, double seconds) {
   c.output(o);
   const Network<float> network = text_network<float>(std::make_shared<const Plan>(c), x, o);
   Parameters<float> parameters(c);
-  parameters.initialise(1);
+  parameters.initialize(1);
   const Batch batch = random_batch(shape, kSymbols);
   const State<float> fresh(*network.plan, shape.sequences);
   State<float> state = fresh;

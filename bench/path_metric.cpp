@@ -28,7 +28,7 @@ class Step final : public Objective<float> {
     logits_ = circuit_.affine("output", kSymbols, {{"V", h}});
     circuit_.output(logits_);
     parameters_ = Parameters<float>(circuit_);
-    parameters_.initialise(1);
+    parameters_.initialize(1);
     unfolding_ = std::make_unique<Unfolding<float>>(std::make_shared<const Plan>(circuit_), team_);
     unfolding_->lay(Structure::chains(batch, length));
     Random random(1, "symbols");

@@ -57,7 +57,7 @@ class Problem final : public Objective<T> {
     }
     batch_.predicted = shape.length;
     parameters_ = Parameters<T>(circuit_);
-    parameters_.initialise(1);
+    parameters_.initialize(1);
     initialize_from_frequencies<T>(circuit_, logits, counts, counts, 1, parameters_);
     start_ = left_ = State<T>(*network_.plan, 1);
     start_.reset_all();

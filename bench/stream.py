@@ -23,13 +23,13 @@ LEAST_SHARE = 0.95
 WORDS = "the cat sat on the mat and saw a dog run over the hill to a far town".split()
 
 
-def lines(count, labelled):
+def lines(count, labeled):
     """Lines of a log, the same in each call. With labels in the first column, one line in a hundred is an alert."""
     state = 1
     for number in range(count):
         state = (state * 1103515245 + 12345) % 2**31
         words = [WORDS[(state >> (3 * i)) % len(WORDS)] for i in range(4 + state % 5)]
-        label = ("ALERT " if state % 100 == 0 else "- ") if labelled else ""
+        label = ("ALERT " if state % 100 == 0 else "- ") if labeled else ""
         yield f"{label}{number % 86400:05d} {' '.join(words)}\n"
 
 
@@ -40,9 +40,9 @@ class Bench:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def write(self, name, count, labelled):
+    def write(self, name, count, labeled):
         with open(self.path(name), "w", encoding="ascii") as file:
-            file.writelines(lines(count, labelled))
+            file.writelines(lines(count, labeled))
         return self.path(name)
 
     def train(self, name, data, *more):
@@ -51,7 +51,7 @@ class Bench:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return run
 
-    def latencies(self, run, labelled, fifo, count, pause):
+    def latencies(self, run, labeled, fifo, count, pause):
         """Seconds from each line to its output row."""
         source = "-"
         if fifo:
@@ -63,7 +63,7 @@ class Bench:
         writer = open(source, "wb", buffering=0) if fifo else process.stdin
         process.stdout.readline()  # the header precedes all lines
         took = []
-        for line in lines(count, labelled):
+        for line in lines(count, labeled):
             writer.write(line.encode())
             if not fifo:
                 writer.flush()
@@ -100,17 +100,17 @@ def latency_table(bench, seconds, pause):
     count = max(3, int(seconds / max(pause, 0.01)))
     print("| model | input | lines | median | slowest |\n| --- | --- | --- | --- | --- |")
     punctual = True
-    for labelled in (False, True):
-        data = bench.write("few.log", 2000, labelled)
-        more = ["--label-column"] if labelled else []
+    for labeled in (False, True):
+        data = bench.write("few.log", 2000, labeled)
+        more = ["--label-column"] if labeled else []
         models = [("`ngram:3`", ["--model", "ngram:3"]),
                   ("`lstm:64`", ["--model", "lstm:64", "--steps", "3", "--threads", "1"])]
         for name, model in models:
             run = bench.train("run", data, *model, *more)
             for fifo in (False, True):
-                took = bench.latencies(run, labelled, fifo, count, pause)
+                took = bench.latencies(run, labeled, fifo, count, pause)
                 punctual = punctual and max(took) <= LIMIT_SECONDS
-                print(f"| {name}{', labels' if labelled else ''} | {'FIFO' if fifo else '`-`'} | {len(took)} "
+                print(f"| {name}{', labels' if labeled else ''} | {'FIFO' if fifo else '`-`'} | {len(took)} "
                       f"| {1e3 * statistics.median(took):.1f} ms | {1e3 * max(took):.1f} ms |", flush=True)
     return punctual
 
@@ -119,10 +119,10 @@ def speed_table(bench, count, pairs):
     print("\n| model | lines | from a file | through a pipe | share of the speed, processor time | clock |\n"
           "| --- | --- | --- | --- | --- | --- |")
     fast = True
-    for labelled in (False, True):
-        data = bench.write("many.log", count, labelled)
-        few = bench.write("few.log", 2000, labelled)
-        run = bench.train("run", few, "--model", "ngram:3", *(["--label-column"] if labelled else []))
+    for labeled in (False, True):
+        data = bench.write("many.log", count, labeled)
+        few = bench.write("few.log", 2000, labeled)
+        run = bench.train("run", few, "--model", "ngram:3", *(["--label-column"] if labeled else []))
         of_file, of_pipe = [], []
         for _ in range(pairs):
             of_file.append(bench.once(run, data, False))
@@ -130,7 +130,7 @@ def speed_table(bench, count, pairs):
         shares = [statistics.median(f[k] / p[k] for f, p in zip(of_file, of_pipe)) for k in (1, 0)]
         fast = fast and shares[0] >= LEAST_SHARE
         seconds = [statistics.median(t[1] for t in runs) for runs in (of_file, of_pipe)]
-        print(f"| `ngram:3`{', labels' if labelled else ''} | {count} | {seconds[0]:.2f} s | {seconds[1]:.2f} s "
+        print(f"| `ngram:3`{', labels' if labeled else ''} | {count} | {seconds[0]:.2f} s | {seconds[1]:.2f} s "
               f"| {100 * shares[0]:.1f} % | {100 * shares[1]:.1f} % |", flush=True)
     return fast
 

@@ -79,7 +79,7 @@ Complete::Complete()
                 .common = true,
                 .kinds = Kind::text});
   options_.add({.name = "normalisation",
-                .target = &request_.beam.normalisation,
+                .target = &request_.beam.normalization,
                 .placeholder = "A",
                 .help = "rank by the score log p / length^A: 0 by probability, 1 by probability per symbol",
                 .least = 0,
@@ -184,7 +184,7 @@ void Complete::check_matching() const {
         "--stop applies only to searches among all continuations; with --match, put it at the end of the expression");
   if (match_.wants_probability)
     options_.refuse("applies only to the search for the best continuations, but --probability sums over all matches",
-                    request_.beam.beam, request_.beam.count, request_.beam.normalisation, match_.search.prove,
+                    request_.beam.beam, request_.beam.count, request_.beam.normalization, match_.search.prove,
                     match_.search.groups, match_.search.diversity);
   if (options_.is_given(match_.search.diversity) && !options_.is_given(match_.search.groups))
     throw UsageError("--diversity requires --diverse N");

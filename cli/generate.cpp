@@ -81,7 +81,7 @@ Generate::Generate()
 }
 
 std::string text_of(const GenerateOutcome& made) {
-  if (made.is_labelled())
+  if (made.is_labeled())
     return fmt::format("{} {}s of {} {}, {} with a label; a perfect model makes no errors\n", made.units, made.unit,
                        made.symbols, made.unit == "tree" ? "nodes" : "positions", made.predicted);
   if (made.is_pairs())

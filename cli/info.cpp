@@ -71,7 +71,7 @@ std::string parameters_text(const ModelInfo& info) {
   return text;
 }
 
-/// "load  1 number, predicted with normal, standardised by mean 0.1 and deviation 0.7".
+/// "load  1 number, predicted with normal, standardized by mean 0.1 and deviation 0.7".
 std::string field_text(const FieldInfo& field) {
   std::string text =
       fmt::format("  {:<24} {}{}", escape_value(field.name), size_text(field), field.once ? " once per example" : "");

@@ -37,7 +37,7 @@ class Score final : public Verb {
   void by_symbol(const ScoredText& text) const;
   void by_state(const ScoredText& text) const;
   void by_line(Console& console, const ScoredText& text) const;
-  Json judgement(Console& console, const std::vector<ScoredLine>& lines, const std::vector<std::string>& labels) const;
+  Json judgment(Console& console, const std::vector<ScoredLine>& lines, const std::vector<std::string>& labels) const;
 
   std::vector<std::string> inputs_;
   std::string by_ = "symbol", unknown_ = "error", normal_ = "-";
@@ -260,8 +260,8 @@ void Score::by_state(const ScoredText& text) const {
 }
 
 /// Returns the ROC results for both scores of the lines.
-Json Score::judgement(Console& console, const std::vector<ScoredLine>& lines,
-                      const std::vector<std::string>& labels) const {
+Json Score::judgment(Console& console, const std::vector<ScoredLine>& lines,
+                     const std::vector<std::string>& labels) const {
   const RocResults found = judge(lines, labels, normal_);
   const Roc &by_mean = found.by_bits_per_symbol, &by_total = found.by_bits;
   if (roc_) {
@@ -316,7 +316,7 @@ void Score::by_line(Console& console, const ScoredText& text) const {
   }
   Json result = {{"by", "line"}};
   if (!summary_) result["scores"] = std::move(scores);
-  if (!labels.empty()) result["roc"] = judgement(console, lines, labels);
+  if (!labels.empty()) result["roc"] = judgment(console, lines, labels);
   if (json_)
     print_result(one_line(result));
   else if (summary_)

@@ -37,7 +37,7 @@ class LogRows final : public LogStream {
   std::string metrics() const override { return prometheus_text(scorer_.alarms()); }
   void see(const LogAnomaly& scored);
   void print_rate(const LogAnomaly& scored, const LogRateAlarm& alarm) const;
-  std::string heading(bool labelled) const;
+  std::string heading(bool labeled) const;
   std::string row(const LogAnomaly& scored, const std::string* label) const;
   std::string json_row(const LogAnomaly& scored, const std::string* label) const;
   void add_alarm(const LogAnomaly& scored, LogJson& json) const;
@@ -56,8 +56,8 @@ void LogRows::finish() {
 void LogRows::see(const LogAnomaly& scored) {
   const ScoredLogLine& words = scored.words;
   if (words.number == 1) {
-    const bool labelled = words.label || rows_.has_label_file();
-    rows_.begin(labelled, heading(labelled));
+    const bool labeled = words.label || rows_.has_label_file();
+    rows_.begin(labeled, heading(labeled));
   }
   if (only_alarms())
     for (const LogRateAlarm& rate : scored.rates) print_rate(scored, rate);
@@ -131,11 +131,11 @@ void LogRows::add_alarm(const LogAnomaly& scored, LogJson& json) const {
   json["last_seen"] = scored.alarm->last_time;
 }
 
-std::string LogRows::heading(bool labelled) const {
+std::string LogRows::heading(bool labeled) const {
   return fmt::format(
       "line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits\tp_value\tsource\twords\torder\tvalues"
       "{}{}{}\n",
-      labelled ? "\tlabel" : "", options().masked ? "\tmasked" : "", options().rows.text ? "\ttext" : "");
+      labeled ? "\tlabel" : "", options().masked ? "\tmasked" : "", options().rows.text ? "\ttext" : "");
 }
 
 std::string LogRows::masked() const {

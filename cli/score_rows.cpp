@@ -18,12 +18,12 @@ ScoreRows::ScoreRows(Console& console, const ScoreRowOptions& options, std::stri
   if (options.labels) labels_ = read_labels(Input::open(*options.labels));
 }
 
-void ScoreRows::begin(bool labelled, const std::string& heading) {
-  if (!labelled && (options_.summary || options_.roc))
+void ScoreRows::begin(bool labeled, const std::string& heading) {
+  if (!labeled && (options_.summary || options_.roc))
     throw UsageError(
         "--summary and --roc need labels: --labels FILE, or lines that begin with them as in training "
         "(--label-column)");
-  if (!labelled && options_.normal != ScoreRowOptions().normal)
+  if (!labeled && options_.normal != ScoreRowOptions().normal)
     throw UsageError("--normal requires labels, and these lines have none; add --labels FILE, or leave it out");
   if (options_.json || options_.summary) return;
   print_result(heading);

@@ -36,7 +36,7 @@ class ScoreRows {
   bool has_label_file() const { return options_.labels.has_value(); }
   /// Call before the first row, with the column names. Throws UsageError if --roc or --summary is set and there are no
   /// labels.
-  void begin(bool labelled, const std::string& heading);
+  void begin(bool labeled, const std::string& heading);
   /// Adds the next line. If its row is to be printed, calls `row` with its label or nullptr.
   void see(const RowScore& scored, const std::function<std::string(const std::string* label)>& row);
   /// Call at the end of the text. Prints the --top rows, evaluates the labels and writes the plot. Returns the

@@ -53,9 +53,9 @@ class SessionRows final : public LogStream {
 
 void SessionRows::begin() {
   if (scorer_.line().number() != 1) return;
-  const bool labelled = scorer_.line().labelled().value_or(false) || rows_.has_label_file();
-  rows_.begin(labelled, fmt::format("line\tsession\tfirst_line\tevents\tsurprise\tp_value\tsource{}\tend\treason\n",
-                                    labelled ? "\tlabel" : ""));
+  const bool labeled = scorer_.line().labeled().value_or(false) || rows_.has_label_file();
+  rows_.begin(labeled, fmt::format("line\tsession\tfirst_line\tevents\tsurprise\tp_value\tsource{}\tend\treason\n",
+                                   labeled ? "\tlabel" : ""));
 }
 
 const LogAlarm* SessionRows::decide(const ScoredSession& scored) {

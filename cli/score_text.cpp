@@ -52,7 +52,7 @@ class TextRows {
   void run();
 
  private:
-  std::string heading(bool labelled) const;
+  std::string heading(bool labeled) const;
   void score(std::span<const TextLine> lines);
   void see(const ScoredTextLine& scored);
   std::string row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const;
@@ -68,8 +68,8 @@ class TextRows {
 };
 
 void TextRows::run() {
-  const bool labelled = rows_.has_label_file() || scorer_.has_labels();
-  rows_.begin(labelled, heading(labelled));
+  const bool labeled = rows_.has_label_file() || scorer_.has_labels();
+  rows_.begin(labeled, heading(labeled));
   std::optional<CapturedResults> captured;
   if (options_.rows.json) captured.emplace();
   std::vector<TextLine> lines;
@@ -101,8 +101,8 @@ void TextRows::score(std::span<const TextLine> lines) {
   }
 }
 
-std::string TextRows::heading(bool labelled) const {
-  return fmt::format("line\tsymbols\tbits\tbits_per_symbol{}{}\n", labelled ? "\tlabel" : "",
+std::string TextRows::heading(bool labeled) const {
+  return fmt::format("line\tsymbols\tbits\tbits_per_symbol{}{}\n", labeled ? "\tlabel" : "",
                      options_.rows.text ? "\ttext" : "");
 }
 

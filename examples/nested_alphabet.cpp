@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     const auto parts = unfold::split_corpus(corpus, unfold::parse_split("90/10"));
 
     unfold::LanguageModel<float> model("gru:64", corpus.alphabet());
-    model.initialise(1);
+    model.initialize(1);
     unfold::Team team(unfold::available_threads());
     const auto result = unfold::train(model, {corpus, parts[0], &parts[1]},
                                       {.trainer = {.optimizer = "adam:rate=0.005,clip=1", .steps = steps}}, team);

@@ -28,7 +28,7 @@ void train_and_save(const std::string& text, const std::string& file) {
   LanguageModel<float> model("gated:32,layers=2", corpus.alphabet());
   if (!check_derivatives(model.circuit(), *softmax_loss<double>(), Structure::chains({4, 1, 3})).passed())
     throw ModelError("the derivatives of the cell are wrong");
-  model.initialise(1);
+  model.initialize(1);
   Team team(available_threads());
   const TrainingResult result = train(model, {corpus, parts[0], &parts[1]},
                                       {.trainer = {.optimizer = "adam:rate=0.01,clip=1", .steps = 200}}, team);

@@ -64,7 +64,7 @@ int main() try {
 
   const Network<float> network = network_on<float>(c);
   Parameters<float> parameters(c);
-  parameters.initialise(/*seed=*/1);
+  parameters.initialize(/*seed=*/1);
   Team team(available_threads());
   Trainer<float>(network, parameters, example_sources<float>(all, all.subset({}), batches, 1),
                  {.optimizer = "adam:rate=0.02,clip=1,schedule=cosine", .epochs = 60}, team)

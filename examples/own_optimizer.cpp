@@ -33,7 +33,7 @@ struct Net {
 class Word final : public Objective<float> {
  public:
   Word() {
-    parameters_.initialise(/*seed=*/1);
+    parameters_.initialize(/*seed=*/1);
     u_.lay(Structure::chains(1, 10));
   }
   Parameters<float>& parameters() override { return parameters_; }

@@ -53,7 +53,7 @@ int main(int argc, char** argv) try {
 
   // Bidirectional: the tag of "walk" depends on its neighbors.
   NetworkModel<float> model("bilstm:16", *data, {.reads = choice.reads, .heads = {{.field = "tag"}}});
-  model.initialise(/*seed=*/1);
+  model.initialize(/*seed=*/1);
   Team team(available_threads());
   train(model, example_sources<float>(training, training.subset({}), batches, 1),
         {.optimizer = "adam:rate=0.01,clip=1", .epochs = 60}, /*model_file=*/"", team);

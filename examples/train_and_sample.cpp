@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     // A model is created from a SPEC, as on the command line, and an alphabet. Equal seeds give equal models on every
     // machine.
     LanguageModel<float> model("gru:64", corpus.alphabet());
-    model.initialise(/*seed=*/1);
+    model.initialize(/*seed=*/1);
 
     // The number of threads affects only the running time, not the result.
     Team team(available_threads());

@@ -46,7 +46,7 @@ int main() try {
   const Corpus corpus = Corpus::load(text, build_alphabet(text, {.kind = SymbolKind::chars}));
   const Split all = whole_corpus(corpus, "history");
   LanguageModel<float> model("gru:24", corpus.alphabet());
-  model.initialise(/*seed=*/1);
+  model.initialize(/*seed=*/1);
   Team team(1);  // a program that also does other work may use only one thread
   train(model, {corpus, all},
         {.trainer = {.optimizer = "adam:rate=0.02,clip=1", .batches = {.window = 32, .batch = 4}, .steps = 400}}, team);

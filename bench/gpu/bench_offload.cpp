@@ -83,7 +83,7 @@ struct Bench {
         plan, team, Precision::exact,
         make_offload(device, {.precision = of.precision, .times = times, .loops = how.loops}));
     parameters = Parameters<float>(c);
-    parameters.initialise(1);
+    parameters.initialize(1);
     u->lay(Structure::chains(of.batch, kSteps));
     u->set_parameters(parameters);
     Random random(1, "symbols");

@@ -164,7 +164,7 @@ def cell_and_gates(gates, c):
     return torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g), torch.sigmoid(o)
 
 
-class NormalisedLstm(Loop):
+class NormalizedLstm(Loop):
     """gates of LN(x W) + LN(h U) + b, h = o tanh(LN(c)), where each LN has separate gains"""
 
     def __init__(self, hidden):
@@ -364,7 +364,7 @@ class Lru(nn.Module):
 LIBRARY_CELLS = {"lstm": nn.LSTM, "gru": nn.GRU}
 OWN_CELLS = {
     "gru-reset-before": ResetBeforeGru,
-    "lstm-norm": NormalisedLstm,
+    "lstm-norm": NormalizedLstm,
     "mlstm": MultiplicativeLstm,
     "mingru": MinGru,
     "lru": Lru,
@@ -437,14 +437,14 @@ class Model(nn.Module):
 
 def training_step(case):
     model = Model(case).to(DEVICE, storage_type(case.precision))
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True, capturable=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True, capturable=True)
     symbols = torch.randint(SYMBOLS, (STEPS, case.batch), device=DEVICE)
     targets = torch.randint(SYMBOLS, (STEPS * case.batch,), device=DEVICE)
 
     def work():
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         F.cross_entropy(model(symbols).float(), targets).backward()
-        optimiser.step()
+        optimizer.step()
 
     return work
 

@@ -96,11 +96,11 @@ def picture(points):
             taken.append((at - 1, height - 1, at + 1, height + 1))
     for program, (s, b) in sorted(points.items(), key=lambda item: item[1]):
         ours = program.startswith("unfold")
-        colour, label = ("#c0392b", program.removeprefix("unfold compress ")) if ours else ("#2c3e50", program)
-        out.append(f'<circle cx="{x(s):.1f}" cy="{y(b):.1f}" r="4" fill="{colour}"/>')
+        color, label = ("#c0392b", program.removeprefix("unfold compress ")) if ours else ("#2c3e50", program)
+        out.append(f'<circle cx="{x(s):.1f}" cy="{y(b):.1f}" r="4" fill="{color}"/>')
         at, height, anchor, box = free_place(x(s), y(b), 6.5 * len(label), taken)
         taken.append(box)
-        out.append(f'<text x="{at:.1f}" y="{height:.1f}" text-anchor="{anchor}" fill="{colour}" stroke="white" '
+        out.append(f'<text x="{at:.1f}" y="{height:.1f}" text-anchor="{anchor}" fill="{color}" stroke="white" '
                    f'stroke-width="3" paint-order="stroke">{html.escape(label)}</text>')
     return "\n".join(out + ["</svg>"]) + "\n"
 

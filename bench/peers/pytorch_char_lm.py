@@ -56,17 +56,17 @@ class Measurement:
     def __init__(self, cell, units, batch, window, symbols):
         torch.manual_seed(1)
         self.model = CharacterModel(cell, units, symbols)
-        self.optimiser = fastest_adam(self.model.parameters())
+        self.optimizer = fastest_adam(self.model.parameters())
         self.inputs = torch.randint(symbols, (window, batch))
         self.targets = torch.randint(symbols, (window * batch,))
         self.step_symbols = window * batch
         self.step()  # the first step allocates memory and selects kernels
 
     def step(self):
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         loss = nn.functional.cross_entropy(self.model(self.inputs), self.targets)
         loss.backward()
-        self.optimiser.step()
+        self.optimizer.step()
 
     def sample(self, seconds):
         """Thousand symbols per second over steps that last about `seconds`."""

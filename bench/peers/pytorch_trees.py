@@ -85,7 +85,7 @@ class PyTorchTraining:
         self.numbers = {word: i for i, word in enumerate(words)}
         labels = 1 + max(label for tree in trees for label, _, _ in tree)
         self.model = TreeLstm(len(words), units, labels)
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=1e-3, fused=True)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3, fused=True)
 
     def rates(self, seconds):
         """Nodes per second, batch by batch."""
@@ -93,9 +93,9 @@ class PyTorchTraining:
         for batch in self.batches:
             start = time.perf_counter()
             wanted = torch.tensor([label for tree in batch for label, _, _ in tree])
-            self.optimiser.zero_grad(set_to_none=True)
+            self.optimizer.zero_grad(set_to_none=True)
             nn.functional.cross_entropy(self.model(batch, self.numbers), wanted).backward()
-            self.optimiser.step()
+            self.optimizer.step()
             found.append(len(wanted) / (time.perf_counter() - start))
             if time.perf_counter() - begin > seconds:
                 break

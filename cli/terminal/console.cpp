@@ -159,7 +159,7 @@ void continue_results(const ResultPosition& position) {
 Console::Console(bool quiet) : quiet_(quiet), next_(std::chrono::steady_clock::now()) {
   const char* term = std::getenv("TERM");
   terminal_ = isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
-  colours_ = terminal_ && !set_in_environment("NO_COLOR");
+  colors_ = terminal_ && !set_in_environment("NO_COLOR");
   if (!terminal_) next_ += kPlainPause;
 }
 
@@ -201,8 +201,8 @@ void Console::warn(std::string_view text) { line(bounded_message(text)); }
 void Console::error(std::string_view message) {
   const std::lock_guard lock(mutex_);
   clear_line();
-  write(fmt::format("{}unfold:{} {}\n", colours_ ? "\x1b[1;31m" : "", colours_ ? "\x1b[0m" : "",
-                    bounded_message(message)));
+  write(
+      fmt::format("{}unfold:{} {}\n", colors_ ? "\x1b[1;31m" : "", colors_ ? "\x1b[0m" : "", bounded_message(message)));
 }
 
 bool Console::is_due() const { return !quiet_ && std::chrono::steady_clock::now() >= next_; }

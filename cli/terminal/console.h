@@ -71,7 +71,7 @@ class Console {
 
   mutable std::mutex mutex_;
   bool quiet_;
-  bool terminal_, colours_;
+  bool terminal_, colors_;
   bool line_open_ = false;
   std::chrono::steady_clock::time_point next_;
 };

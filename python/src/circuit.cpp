@@ -261,7 +261,7 @@ void add_init(nb::module_& module) {
                   "`scale` on the diagonal.")
       .def_static("sparse", &Init::sparse, nb::arg("count") = 15, nb::arg("scale") = 1.0, nb::arg("blocks") = 1,
                   "`count` normal weights for each output; the others are 0.")
-      .def_static("normalized", &Init::normalised, nb::arg("blocks") = 1, nb::arg("scale") = 1.0,
+      .def_static("normalized", &Init::normalized, nb::arg("blocks") = 1, nb::arg("scale") = 1.0,
                   "Positive definite with largest eigenvalue `scale`.")
       .def_static("chrono", &Init::chrono, nb::arg("signs"), nb::arg("longest"), "Gate biases from time scales.")
       .def("__repr__", [](const Init& self) { return "<Init " + init_to_json(self).dump() + ">"; });

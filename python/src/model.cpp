@@ -209,12 +209,12 @@ nb::object sample(const PythonModel& self, Index length, nb::handle prime, std::
 }
 
 nb::list complete(const PythonModel& self, nb::handle prime, Index beam, Index length, Index count,
-                  double normalisation, nb::handle stop) {
+                  double normalization, nb::handle stop) {
   const SymbolModel& model = self.symbols("complete");
   BeamOptions options{.length = length,
                       .beam = beam,
                       .count = count,
-                      .normalisation = normalisation,
+                      .normalization = normalization,
                       .stop = text_of(stop),
                       .prime = model.alphabet().encode(text_of(prime))};
   validate(options);

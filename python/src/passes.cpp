@@ -84,7 +84,7 @@ class ArrayPasses {
   Index parameter_count() const { return parameters_.size(); }
   nb::ndarray<nb::numpy, T, nb::ndim<1>> initial(std::uint64_t seed) const {
     Parameters<T> drawn(*circuit_);
-    drawn.initialise(seed);
+    drawn.initialize(seed);
     auto numbers = std::make_unique<T[]>(at(drawn.size()));
     std::ranges::copy(std::as_const(drawn).flat(), numbers.get());
     return new_vector(std::move(numbers), drawn.size());

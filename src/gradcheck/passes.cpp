@@ -30,7 +30,7 @@ Passes::Passes(const Circuit& circuit, const Structure& structure, std::uint64_t
 
 void Passes::draw(std::uint64_t seed) {
   constexpr double kNoise = 0.2;
-  parameters_.initialise(seed);
+  parameters_.initialize(seed);
   Random noise(seed, "check/noise");
   for (double& p : parameters_.flat()) p += kNoise * noise.normal();
   for (std::size_t i = 0; i < circuit_.nodes().size(); ++i) {

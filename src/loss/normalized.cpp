@@ -11,7 +11,7 @@ namespace {
 
 /// With S = sum_y o_y and p = o / S: nats = log S - log o_x; the score of outcome x is e_x / o_x - 1 / S.
 template <class T>
-class NormalisedLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T> {
+class NormalizedLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T> {
  public:
   std::string_view name() const override { return "normalised"; }
 
@@ -114,18 +114,18 @@ class NormalisedLoss final : public RowLoss<T>, public RowCurvature<T>, public L
 }  // namespace
 
 template <class T>
-std::unique_ptr<Loss<T>> normalised_loss() {
-  return std::make_unique<NormalisedLoss<T>>();
+std::unique_ptr<Loss<T>> normalized_loss() {
+  return std::make_unique<NormalizedLoss<T>>();
 }
-template std::unique_ptr<Loss<float>> normalised_loss<float>();
-template std::unique_ptr<Loss<double>> normalised_loss<double>();
+template std::unique_ptr<Loss<float>> normalized_loss<float>();
+template std::unique_ptr<Loss<double>> normalized_loss<double>();
 
-LossEntry normalised_entry() {
+LossEntry normalized_entry() {
   return {.name = "normalised",
           .help = "symbols: p(x) = o_x / sum_y o_y, for positive signals",
           .of_symbols = true,
-          .make_float = normalised_loss<float>,
-          .make_double = normalised_loss<double>};
+          .make_float = normalized_loss<float>,
+          .make_double = normalized_loss<double>};
 }
 
 }  // namespace unfold

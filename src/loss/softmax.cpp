@@ -32,9 +32,9 @@ class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
         set_row(out, n, T{0});
         continue;
       }
-      const T normaliser = log_sum_exp(signal.row(r), n);
-      nats[r] = normaliser - signal(r, target);  // must precede writing `out`, which may be the signal
-      probabilities(signal.row(r), n, normaliser, out);
+      const T normalizer = log_sum_exp(signal.row(r), n);
+      nats[r] = normalizer - signal(r, target);  // must precede writing `out`, which may be the signal
+      probabilities(signal.row(r), n, normalizer, out);
       const T rest = out[target] - 1;
       for (Index i = 0; i < n; ++i) out[i] *= scale;
       out[target] = scale * rest;
@@ -121,8 +121,8 @@ class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
   }
 
   // exp(log p), so that probabilities and nats use the same normalizer.
-  static void probabilities(const T* x, Index n, T normaliser, T* p) {
-    for (Index i = 0; i < n; ++i) p[i] = x[i] - normaliser;
+  static void probabilities(const T* x, Index n, T normalizer, T* p) {
+    for (Index i = 0; i < n; ++i) p[i] = x[i] - normalizer;
     vector_exp(p, p, n);
   }
   static void probabilities(const T* x, Index n, T* p) { probabilities(x, n, log_sum_exp(x, n), p); }

@@ -18,13 +18,13 @@
 #include "numerics/fma-inl.h"
 #include "numerics/loops-inl.h"
 
-#ifndef UNFOLD_NUMERICS_NORMALISE_ONCE
-#define UNFOLD_NUMERICS_NORMALISE_ONCE
+#ifndef UNFOLD_NUMERICS_NORMALIZE_ONCE
+#define UNFOLD_NUMERICS_NORMALIZE_ONCE
 namespace unfold {
 
 template <class T>
-struct NormaliseOperations {
-  T (*normalise)(const T* x, Index n, T* z);
+struct NormalizeOperations {
+  T (*normalize)(const T* x, Index n, T* z);
   void (*add)(Matrix<const T> x, const T* gain, Matrix<T> y, T* z);
   void (*adjoint)(Matrix<const T> x, const T* gain, Matrix<const T> dy, Matrix<T> dx, bool sets, T* scratch);
   void (*add_gradient)(Matrix<const T> x, Matrix<const T> dy, T* dg, T* z);
@@ -56,7 +56,7 @@ HWY_INLINE hn::Vec<D> as_doubles(D d, hn::Vec<Beside<float, D>> v) {
 /// Sum in lanes, chunk by chunk as in vector.h, of body.value(d, i, place), which is of type T. The body may also store
 /// the value.
 template <class T, class Body>
-struct NormaliseSumOf {
+struct NormalizeSumOf {
   const Body& body;
   Index begin;
   template <class D, class V = hn::Vec<D>>
@@ -74,12 +74,12 @@ template <class T, class Body>
 HWY_INLINE double sum_of(Index n, const Body& body) {
   double total = 0;
   for (Index i = 0; i < n; i += kSumChunk)
-    total += sum_in_lanes<double>(n - i < kSumChunk ? n - i : kSumChunk, NormaliseSumOf<T, Body>{body, i});
+    total += sum_in_lanes<double>(n - i < kSumChunk ? n - i : kSumChunk, NormalizeSumOf<T, Body>{body, i});
   return total;
 }
 
 template <class T>
-struct NormaliseSum {
+struct NormalizeSum {
   const T* x;
   template <class D, class Place>
   HWY_INLINE hn::Vec<D> value(D d, Index i, Place place) const {
@@ -93,15 +93,15 @@ struct NormaliseSum {
 
 /// Stores d = x - mean and sums its squares.
 template <class T>
-struct CentredSquares {
+struct CenteredSquares {
   const T* x;
   T mean;
   T* to;
   template <class D, class Place>
   HWY_INLINE hn::Vec<D> value(D d, Index i, Place place) const {
-    const auto centred = hn::Sub(place.load(d, x + i), hn::Set(d, mean));
-    place.store(centred, d, to + i);
-    return centred;
+    const auto centered = hn::Sub(place.load(d, x + i), hn::Set(d, mean));
+    place.store(centered, d, to + i);
+    return centered;
   }
   template <class D, class V, class U>
   HWY_INLINE V add(D d, V sum, U value) const {
@@ -128,7 +128,7 @@ struct WeighedSum {
 };
 
 template <class T>
-struct NormaliseBody {
+struct NormalizeBody {
   T factor;
   T* x;
   template <class D, class Place>
@@ -139,7 +139,7 @@ struct NormaliseBody {
 
 /// y += g (s d)
 template <class T>
-struct AddNormalisedBody {
+struct AddNormalizedBody {
   const T *d_row, *gain;
   T s;
   T* y;
@@ -157,8 +157,8 @@ struct WithoutMoments {
   T mean, along;
   template <class D, class Place>
   HWY_INLINE hn::Vec<D> value(D d, Index i, Place place) const {
-    const auto centred = hn::Sub(place.load(d, e + i), hn::Set(d, mean));
-    return hn::Sub(centred, hn::Mul(place.load(d, z + i), hn::Set(d, along)));
+    const auto centered = hn::Sub(place.load(d, e + i), hn::Set(d, mean));
+    return hn::Sub(centered, hn::Mul(place.load(d, z + i), hn::Set(d, along)));
   }
 };
 template <class T>
@@ -171,7 +171,7 @@ struct StoreWithoutMoments {
   }
 };
 template <class T, bool kSets>
-struct NormaliseAdjointBody {
+struct NormalizeAdjointBody {
   WithoutMoments<T> of;
   T s;
   T* dx;
@@ -185,16 +185,16 @@ struct NormaliseAdjointBody {
 
 /// Stores x - mean in `d_row`; returns s.
 template <class T>
-HWY_INLINE T centre(const T* x, Index n, T* d_row) {
-  const T share = 1 / static_cast<T>(n), mean = static_cast<T>(sum_of<T>(n, NormaliseSum<T>{x})) * share;
-  const T variance = static_cast<T>(sum_of<T>(n, CentredSquares<T>{x, mean, d_row})) * share;
+HWY_INLINE T center(const T* x, Index n, T* d_row) {
+  const T share = 1 / static_cast<T>(n), mean = static_cast<T>(sum_of<T>(n, NormalizeSum<T>{x})) * share;
+  const T variance = static_cast<T>(sum_of<T>(n, CenteredSquares<T>{x, mean, d_row})) * share;
   return 1 / std::sqrt(variance + static_cast<T>(kLeastVariance));
 }
 
 template <class T>
-T normalise_row(const T* x, Index n, T* z) {
-  const T s = centre(x, n, z);
-  for_each_vector<T>(n, NormaliseBody<T>{s, z});
+T normalize_row(const T* x, Index n, T* z) {
+  const T s = center(x, n, z);
+  for_each_vector<T>(n, NormalizeBody<T>{s, z});
   return s;
 }
 
@@ -215,14 +215,14 @@ HWY_INLINE WithoutMoments<T> without_moments(const T* z, const T* e, Index n, do
 
 template <class T>
 void take_out(const T* z, Index n, T* e) {
-  for_each_vector<T>(n, StoreWithoutMoments<T>{without_moments(z, e, n, sum_of<T>(n, NormaliseSum<T>{e})), e});
+  for_each_vector<T>(n, StoreWithoutMoments<T>{without_moments(z, e, n, sum_of<T>(n, NormalizeSum<T>{e})), e});
 }
 
 template <class T>
-void add_normalised_rows(Matrix<const T> x, const T* gain, Matrix<T> y, T* z) {
+void add_normalized_rows(Matrix<const T> x, const T* gain, Matrix<T> y, T* z) {
   for (Index r = 0; r < x.rows; ++r) {
-    const T s = centre(x.row(r), x.cols, z);
-    for_each_vector<T>(x.cols, AddNormalisedBody<T>{z, gain, s, y.row(r)});
+    const T s = center(x.row(r), x.cols, z);
+    for_each_vector<T>(x.cols, AddNormalizedBody<T>{z, gain, s, y.row(r)});
   }
 }
 
@@ -230,29 +230,29 @@ template <class T>
 void adjoint_rows(Matrix<const T> x, const T* gain, Matrix<const T> dy, Matrix<T> dx, bool sets, T* scratch) {
   T *z = scratch, *e = scratch + x.cols;
   for (Index r = 0; r < x.rows; ++r) {
-    const T s = normalise_row(x.row(r), x.cols, z);
+    const T s = normalize_row(x.row(r), x.cols, z);
     const double sum = sum_of<T>(x.cols, WeighedSum<T>{gain, dy.row(r), e});
     const WithoutMoments<T> change = without_moments(z, e, x.cols, sum);
     if (sets)
-      for_each_vector<T>(x.cols, NormaliseAdjointBody<T, true>{change, s, dx.row(r)});
+      for_each_vector<T>(x.cols, NormalizeAdjointBody<T, true>{change, s, dx.row(r)});
     else
-      for_each_vector<T>(x.cols, NormaliseAdjointBody<T, false>{change, s, dx.row(r)});
+      for_each_vector<T>(x.cols, NormalizeAdjointBody<T, false>{change, s, dx.row(r)});
   }
 }
 
 template <class T>
 void add_gradient_rows(Matrix<const T> x, Matrix<const T> dy, T* dg, T* z) {
   for (Index r = x.rows; r-- > 0;) {
-    const T s = centre(x.row(r), x.cols, z);
+    const T s = center(x.row(r), x.cols, z);
     // The product of z and dy has the same bits in either order.
-    for_each_vector<T>(x.cols, AddNormalisedBody<T>{z, dy.row(r), s, dg});
+    for_each_vector<T>(x.cols, AddNormalizedBody<T>{z, dy.row(r), s, dg});
   }
 }
 
 template <class T>
-constexpr NormaliseOperations<T> kNormaliseOperations = {normalise_row<T>, add_normalised_rows<T>, adjoint_rows<T>,
+constexpr NormalizeOperations<T> kNormalizeOperations = {normalize_row<T>, add_normalized_rows<T>, adjoint_rows<T>,
                                                          add_gradient_rows<T>, take_out<T>};
-UNFOLD_TARGET_TABLE(NormaliseOperations, kNormaliseOperations);
+UNFOLD_TARGET_TABLE(NormalizeOperations, kNormalizeOperations);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold
@@ -262,13 +262,13 @@ HWY_AFTER_NAMESPACE();
 namespace unfold {
 namespace {
 
-UNFOLD_CHOOSE_TABLE(NormaliseOperations, operations);
+UNFOLD_CHOOSE_TABLE(NormalizeOperations, operations);
 
 }  // namespace
 
 template <class T>
-T normalise(const T* x, Index n, T* z) {
-  return operations<T>().normalise(x, n, z);
+T normalize(const T* x, Index n, T* z) {
+  return operations<T>().normalize(x, n, z);
 }
 
 template <class T>
@@ -292,7 +292,7 @@ void project_out_moments(const T* z, Index n, T* e) {
 }
 
 #define UNFOLD_INSTANTIATE(T)                                                                        \
-  template T normalise(const T*, Index, T*);                                                         \
+  template T normalize(const T*, Index, T*);                                                         \
   template void add_normalized(Matrix<const T>, const T*, Matrix<T>, T*);                            \
   template void normalized_adjoint(Matrix<const T>, const T*, Matrix<const T>, Matrix<T>, bool, T*); \
   template void add_normalized_gradient(Matrix<const T>, Matrix<const T>, T*, T*);                   \

@@ -15,7 +15,7 @@ namespace unfold {
 
 /// Computes z of a row of n elements; returns s.
 template <class T>
-T normalise(const T* x, Index n, T* z);
+T normalize(const T* x, Index n, T* z);
 
 /// y += g z for every row of x. `z` is scratch memory of one row, here and below.
 template <class T>

@@ -22,10 +22,10 @@ double horner(const double (&c)[kSize], double x) {
 }
 
 // Coefficients of PPND16: numerators and denominators for the center, the intermediate range and the far tails.
-constexpr double kCentreTop[] = {3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3,
+constexpr double kCenterTop[] = {3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3,
                                  1.3731693765509461125e+4, 4.5921953931549871457e+4, 6.7265770927008700853e+4,
                                  3.3430575583588128105e+4, 2.5090809287301226727e+3};
-constexpr double kCentreBottom[] = {1.0,
+constexpr double kCenterBottom[] = {1.0,
                                     4.2313330701600911252e+1,
                                     6.8718700749205790830e+2,
                                     5.3941960214247511077e+3,
@@ -114,7 +114,7 @@ double normal_quantile(double p) {
   const double q = p - 0.5;
   if (std::fabs(q) <= 0.425) {
     const double r = std::fma(-q, q, 0.180625);
-    return q * horner(kCentreTop, r) / horner(kCentreBottom, r);
+    return q * horner(kCenterTop, r) / horner(kCenterBottom, r);
   }
   double logarithm = q < 0 ? p : 1 - p;
   vector_log(&logarithm, &logarithm, 1);

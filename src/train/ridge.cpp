@@ -21,7 +21,7 @@ constexpr Index kEnough = 2, kFolds = 5;
 }  // namespace
 
 /// Centered sums: X'X [n x n], X'Y [m x n] (one row per output), the diagonal of Y'Y.
-struct RidgeSums::Centred {
+struct RidgeSums::Centered {
   Index rows, n, m;
   Vector xx, yx, yy, mean;
   double unit;  ///< rows * mean square of a state: lambda = 1
@@ -99,17 +99,17 @@ void RidgeSums::add(Matrix<const double> x, Matrix<const double> y) {
   }
 }
 
-RidgeSums::Centred RidgeSums::centred(const Sums& sums) const {
+RidgeSums::Centered RidgeSums::centered(const Sums& sums) const {
   const Index n = inputs_, m = outputs_, width = n + m;
   const auto rows = static_cast<double>(sums.rows);
-  Centred c{.rows = sums.rows,
-            .n = n,
-            .m = m,
-            .xx = Vector(at(n * n)),
-            .yx = Vector(at(m * n)),
-            .yy = Vector(at(m)),
-            .mean = sums.first,
-            .unit = 0};
+  Centered c{.rows = sums.rows,
+             .n = n,
+             .m = m,
+             .xx = Vector(at(n * n)),
+             .yx = Vector(at(m * n)),
+             .yy = Vector(at(m)),
+             .mean = sums.first,
+             .unit = 0};
   for (double& mean : c.mean) mean /= rows;
   const auto about_mean = [&](Index i, Index j) {  // i <= j: the upper triangle
     return sums.second[at(i * width + j)] - rows * c.mean[at(i)] * c.mean[at(j)];
@@ -138,7 +138,7 @@ std::vector<RidgeSums::Sums> RidgeSums::folds() const {
 }
 
 /// Returns an estimate of the mean square of held-out residuals of each output; empty if lambda allows no fit.
-std::vector<double> RidgeSums::cross_validation(const Centred& all, double lambda) const {
+std::vector<double> RidgeSums::cross_validation(const Centered& all, double lambda) const {
   const auto solution = all.solve(lambda);
   if (!solution) return {};
   // trace of X (X'X + l I)^-1 X' = n - l trace of the inverse, plus one for the mean
@@ -160,10 +160,10 @@ std::vector<double> RidgeSums::left_out(const std::vector<Sums>& folds, double l
     for (std::size_t i = 0; i < rest.first.size(); ++i) rest.first[i] -= block.first[i];
     for (std::size_t i = 0; i < rest.second.size(); ++i) rest.second[i] -= block.second[i];
     if (rest.rows < 2) return {};
-    const Centred others = centred(rest);
+    const Centered others = centered(rest);
     const auto solution = others.solve(lambda);
     if (!solution) return {};
-    const Centred mine = centred(block);
+    const Centered mine = centered(block);
     for (Index k = 0; k < mine.m; ++k) {  // contribution of the difference of the means
       double off = mine.mean[at(mine.n + k)] - others.mean[at(mine.n + k)];
       for (Index i = 0; i < mine.n; ++i)
@@ -178,7 +178,7 @@ std::vector<double> RidgeSums::left_out(const std::vector<Sums>& folds, double l
 RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
   if (total_.rows < 2)
     throw DataError("ridge: fewer than two positions for fitting the readout; use more data or a shorter washout");
-  const Centred all = centred(total_);
+  const Centered all = centered(total_);
   if (!(all.unit > 0) || !std::isfinite(all.unit))
     throw DataError("ridge: the states are constant or not finite, so no readout can be fitted");
   RidgeFit fit{.weights = {}, .bias = {}, .squares = {}, .lambda = options.lambda, .mean_square = 0};

@@ -53,12 +53,12 @@ class RidgeSums {
     Index rows = 0;
     std::vector<double> first, second;
   };
-  struct Centred;
+  struct Centered;
   void add_to(Sums& sums, Matrix<const double> z) const;
-  Centred centred(const Sums& sums) const;
+  Centered centered(const Sums& sums) const;
   std::vector<Sums> folds() const;
   std::vector<double> left_out(const std::vector<Sums>& folds, double lambda) const;
-  std::vector<double> cross_validation(const Centred& all, double lambda) const;
+  std::vector<double> cross_validation(const Centered& all, double lambda) const;
 
   Index inputs_, outputs_;
   Sums total_;

@@ -42,7 +42,7 @@ class Listener final : public Reporter {
 
 TEST(TextScorer, double_models_are_scored_in_double) {
   LanguageModel<double> model("rnn:5", Alphabet::chars_of("ab\n"));
-  model.initialise(3);
+  model.initialize(3);
   const std::unique_ptr<Predictor> predictor = model.predictor();
   TextScorer scorer(model, "model");
   for (const std::string text : {"abba", "bab", "a"}) {

@@ -40,7 +40,7 @@ class ForecastTest : public ::testing::Test {
                                              .deviation = {kDeviation}}}};
     NetworkModel<T> model(
         spec, data, {.reads = {FieldRead{"value", back}.name()}, .heads = {{.field = "value", .loss = "normal"}}});
-    model.initialise(7);
+    model.initialize(7);
     return model;
   }
   template <class T>
@@ -141,13 +141,13 @@ TEST_F(ForecastTest, linear_gaussian_forecasts_match_closed_form_means_and_bands
   for (std::size_t k = 0; k < at(kAhead); ++k) {
     mean *= kSlope;
     variance = kSlope * kSlope * variance + deviation(kSignal) * deviation(kSignal);
-    const double spread = kDeviation * std::sqrt(variance), centre = kMean + kDeviation * mean;
+    const double spread = kDeviation * std::sqrt(variance), center = kMean + kDeviation * mean;
     // Five standard errors: d / sqrt(N) for a mean, sqrt(p (1 - p) / N) / density for a quantile.
     const double density = std::exp(-kQuantile * kQuantile / 2) / std::sqrt(2 * std::acos(-1.0)) / spread;
     const double of_mean = 5 * spread / std::sqrt(kSamples), of_quantile = 5 * std::sqrt(0.09 / kSamples) / density;
-    EXPECT_NEAR(ahead["value.mean"][k], centre, of_mean) << k;
-    EXPECT_NEAR(ahead["value.q10"][k], centre - kQuantile * spread, of_quantile) << k;
-    EXPECT_NEAR(ahead["value.q90"][k], centre + kQuantile * spread, of_quantile) << k;
+    EXPECT_NEAR(ahead["value.mean"][k], center, of_mean) << k;
+    EXPECT_NEAR(ahead["value.q10"][k], center - kQuantile * spread, of_quantile) << k;
+    EXPECT_NEAR(ahead["value.q90"][k], center + kQuantile * spread, of_quantile) << k;
   }
 }
 

@@ -73,8 +73,8 @@ TEST_F(LogTest, first_column_labels_are_detected_and_only_normal_lines_are_train
   EXPECT_EQ(scorer.score("KERNEL 12 all is lost").label, "KERNEL");
   EXPECT_EQ(scorer.line().text(), "12 all is lost");
   EXPECT_TRUE(contains(message_of<DataError>([&] { scorer.score(" 12"); }), "line 2"));
-  LogScorer unlabelled(*model);
-  EXPECT_EQ(unlabelled.score("12 all is well").label, std::nullopt) << "new logs need no labels";
+  LogScorer unlabeled(*model);
+  EXPECT_EQ(unlabeled.score("12 all is well").label, std::nullopt) << "new logs need no labels";
 }
 
 TEST_F(LogTest, byte_order_mark_does_not_hide_a_label) {

@@ -26,7 +26,7 @@ using testing_support::ScratchFolder;
 using testing_support::train_small;
 
 /// Sentences whose labels depend on the words and on each other.
-std::string labelled_sentences(int count) {
+std::string labeled_sentences(int count) {
   std::string text;
   for (int s = 0; s < count; ++s)
     text += s % 3 == 0   ? "the B-NP\nbig I-NP\ncat I-NP\nsat O\n\n"
@@ -53,7 +53,7 @@ class ObjectiveTest : public testing::Test {
   }
 
   ScratchFolder folder_;
-  std::string data_ = folder_.write("data.conll", labelled_sentences(30));
+  std::string data_ = folder_.write("data.conll", labeled_sentences(30));
 };
 
 TEST_F(ObjectiveTest, every_objective_trains_the_labels) {

@@ -19,7 +19,7 @@ inline std::string chunk_columns(int sentences) {
   return text;
 }
 
-inline std::string labelled_lines(int lines) {
+inline std::string labeled_lines(int lines) {
   const std::vector<std::string> kinds = {"pos\tgood fun film\n", "neg\tdull bad film\n", "pos\tgood good\n"};
   std::string text;
   for (int i = 0; i < lines; ++i) text += kinds[static_cast<std::size_t>(i) % 3];

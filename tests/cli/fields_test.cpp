@@ -41,7 +41,7 @@ std::vector<FieldFormat> formats() {
   return {
       {"columns", chunk_columns(40), {"--model", "bigru:4"}, "1\t2\t3\t3.best\t3.probability", "3", chunks, 180},
       {"labelled",
-       labelled_lines(40),
+       labeled_lines(40),
        {"--model", "bigru:4"},
        "text\tlabel\tlabel.best\tlabel.probability",
        "label",
@@ -153,7 +153,7 @@ TEST_F(FieldsTest, several_heads_predict_at_positions_and_at_the_end) {
 }
 
 TEST_F(FieldsTest, the_most_surprising_rows_come_first) {
-  const std::string file = data("lines", labelled_lines(40)), odd = data("odd", "pos\tgood good\nneg\tgood good\n");
+  const std::string file = data("lines", labeled_lines(40)), odd = data("odd", "pos\tgood good\nneg\tgood good\n");
   train_on(file, {"--model", "bigru:4", "--steps", "100"});
   const std::string top = output_of({"score", run_, odd, "--top", "1"});
   EXPECT_THAT(top, StartsWith("example\tlabel\tlabel.bits\n2\tneg\t"));
@@ -224,7 +224,7 @@ TEST_F(FieldsTest, RefusesToPredictOrReadTheColumnThatSeparatesSequences) {
 }
 
 TEST_F(FieldsTest, validation_file_and_named_parts_are_used) {
-  const std::string file = data("lines", labelled_lines(40)), other = data("other", labelled_lines(7));
+  const std::string file = data("lines", labeled_lines(40)), other = data("other", labeled_lines(7));
   const nlohmann::json trained = train_on(file, {"--model", "bigru:4", "--valid", other});
   EXPECT_EQ(trained["valid"]["examples"], 7);
   EXPECT_EQ(metrics_of({"eval", run_, other, "--json"}), trained["valid"]);
@@ -282,7 +282,7 @@ TEST_F(FieldsTest, no_predictions_give_no_metrics) {
   for (int i = 0; i < 100; ++i) rows += std::to_string(i % 7) + "," + std::to_string(i % 5) + "\n";
   train_on(data("load.csv", rows), {"--predict", "load", "--model", "gru:4"});
   expect_failure({"eval", run_, data("none.csv", "t,load\n1,\n2,\n")}, 3, "nothing to evaluate:");
-  train_on(data("lines", labelled_lines(30)), {"--format", "labelled", "--model", "gru:4", "--overwrite"});
+  train_on(data("lines", labeled_lines(30)), {"--format", "labelled", "--model", "gru:4", "--overwrite"});
   EXPECT_THAT(output_of({"eval", run_, data("new", "odd\tabc abc\n"), "--unknown", "skip"}),
               HasSubstr("accuracy               0\n"));
   expect_failure(few_steps(data("one.csv", "t,load\n1,2\n"), folder_ / "new", {"--predict", "load"}), 3,
@@ -297,7 +297,7 @@ TEST_F(FieldsTest, non_text_data_is_not_called_text) {
 
 TEST_F(FieldsTest, reader_notes_are_printed_once_per_file) {
   const std::string latin = "pos\tcaf\xE9 bon\nneg\tcaf\xE9 mal\n";
-  const std::string file = data("latin", latin + labelled_lines(30)), other = data("other", latin);
+  const std::string file = data("latin", latin + labeled_lines(30)), other = data("other", latin);
   const std::string said = " is not valid UTF-8 (line 1) and is read as ISO-8859-1";
   const Finished trained =
       unfold_command(few_steps(file, run_, {"--model", "gru:4", "--format", "labelled", "--valid", other}));
@@ -413,7 +413,7 @@ TEST_F(BadFields, tables_are_refused_with_file_and_line) {
 }
 
 TEST_F(BadFields, bad_labeled_lines_and_json_name_file_and_line) {
-  expect_refused(labelled_lines(40), {"--model", "gru:4", "--format", "labelled"},
+  expect_refused(labeled_lines(40), {"--model", "gru:4", "--format", "labelled"},
                  {{"no-text", "pos\tgood\nneg\t\n", "eval", "no-text: line 2: no label and text"},
                   {"json", json_lines(2), "predict", "json: line 1: no label and text"},
                   {"unseen", "pos\tgood\nodd\tgood\n", "eval", "unseen, line 2: field label is \"odd\""}});

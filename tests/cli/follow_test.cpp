@@ -32,7 +32,7 @@ TEST_F(FollowTest, followed_column_blocks_equal_file_results) {
 
 TEST_F(FollowTest, followed_lines_equal_file_results) {
   for (const auto& [format, bytes, options] :
-       {std::tuple{"labelled", labelled_lines(30), Arguments()},
+       {std::tuple{"labelled", labeled_lines(30), Arguments()},
         std::tuple{"jsonl", json_lines(30), Arguments{"--read", "word", "--predict", "tag,mood"}},
         std::tuple{"rolls", roll_lines(10), Arguments()}}) {
     SCOPED_TRACE(format);
@@ -52,7 +52,7 @@ TEST_F(FollowTest, followed_sources_and_whole_sequences_equal_file_results) {
   expect_equal_answers(words, {"--beam", "3", "--best", "2"});
   expect_equal_answers(words, {"--attention", "--format", "jsonl"});
   expect_failure({"predict", run_, words, "--follow", "--sample"}, 2, "--sample is not supported with --follow");
-  const std::string lines = data("lines", labelled_lines(30));
+  const std::string lines = data("lines", labeled_lines(30));
   for (const char* ends : {"symbol", "stop", "poisson"}) {
     SCOPED_TRACE(ends);
     train_on(lines, {"--model", "gru:4", "--format", "labelled", "--read", "label", "--predict", "text", "--ends", ends,
@@ -196,13 +196,13 @@ TEST_F(FollowTest, endless_formats_and_options_that_need_an_end_are_rejected) {
 }
 
 TEST_F(FollowTest, bad_line_is_named_by_its_number_in_the_stream) {
-  const std::string file = data("lines", labelled_lines(30));
+  const std::string file = data("lines", labeled_lines(30));
   train_on(file, {"--model", "gru:4", "--format", "labelled"});
-  const Finished bad = unfold_command({"predict", run_, "-", "--follow"}, {.input = labelled_lines(5) + "no label\n"});
+  const Finished bad = unfold_command({"predict", run_, "-", "--follow"}, {.input = labeled_lines(5) + "no label\n"});
   EXPECT_EQ(bad.code, 3);
   EXPECT_THAT(bad.err, HasSubstr("standard input: line 6: no label and text"));
   EXPECT_EQ(count_lines(bad.out), 6);  // earlier output is not lost
-  const Finished odd = unfold_command({"score", run_, "-", "--follow"}, {.input = labelled_lines(2) + "odd\tx\n"});
+  const Finished odd = unfold_command({"score", run_, "-", "--follow"}, {.input = labeled_lines(2) + "odd\tx\n"});
   EXPECT_EQ(odd.code, 3);
   EXPECT_THAT(odd.err, HasSubstr("standard input, line 3: field label is \"odd\""));
   const std::string table = data("wave.csv", wave(100, true));

@@ -90,7 +90,7 @@ TEST_F(OwnConfigurationTest, RepeatsRunsOnText) {
     log += "Nov  1 10:00:0" + std::to_string(i % 10) + " host sshd[" + std::to_string(i) + "]: failed for root port " +
            std::to_string(4000 + i) + "\n";
   }
-  const std::string labelled = data("lines.txt", lines), messages = data("messages.log", log);
+  const std::string labeled = data("lines.txt", lines), messages = data("messages.log", log);
   const Arguments tiny = kFew + Arguments{"--model", "rnn:4", "--window", "16"};
   const std::vector<RunKind> kinds = {
       {"defaults", Arguments{text, "--steps", "2", "--model", "rnn:4"}},
@@ -100,7 +100,7 @@ TEST_F(OwnConfigurationTest, RepeatsRunsOnText) {
       {"valid", Arguments{text, "--valid", text} + tiny},
       {"table-as-text", Arguments{numbers, "--format", "text"} + tiny},
       {"symbols-of-a-table", Arguments{numbers, "--symbols", "bytes", "--format", "text"} + tiny},
-      {"labels", Arguments{labelled, "--label-column", "--only-label", "-"} + tiny},
+      {"labels", Arguments{labeled, "--label-column", "--only-label", "-"} + tiny},
       {"fasta", Arguments{genome} + tiny},
       {"log", Arguments{messages, "--format", "log"}, false},
       {"log-by-network", Arguments{messages, "--format", "log", "--split", "80/20"} + tiny},
@@ -122,7 +122,7 @@ TEST_F(OwnConfigurationTest, RepeatsRunsOnText) {
 TEST_F(OwnConfigurationTest, RepeatsRunsOnFields) {
   const std::string columns = data("chunks.txt", "# columns: word pos chunk\n" + chunk_columns(30));
   const std::string plain = data("plain.txt", chunk_columns(30)), table = data("table.csv", wave(90, true));
-  const std::string lines = data("reviews.txt", labelled_lines(30)), json = data("lines.jsonl", json_lines(30));
+  const std::string lines = data("reviews.txt", labeled_lines(30)), json = data("lines.jsonl", json_lines(30));
   const std::string rolls = data("rolls.txt", roll_lines(12)), trees = data("some.trees", tree_lines(20));
   const std::string grids = data("some.grids", grid_blocks(12)), steps = data("template", "U:%x[0,0]\nB\n");
   std::string bits = "a,b,c\n", sequences = "part,x\n", pairs, crowd;

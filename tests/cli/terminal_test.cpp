@@ -63,11 +63,11 @@ const std::string kHostile =
 class TerminalTest : public FieldsTest {
  protected:
   /// The output of the command in a pipe and on a terminal.
-  static std::pair<std::string, std::string> both(const Arguments& arguments, bool colours = false) {
+  static std::pair<std::string, std::string> both(const Arguments& arguments, bool colors = false) {
     Terminal terminal;
     const std::string piped = output_of(arguments);
     const Finished finished = unfold_command(
-        arguments, {.environment = {{"TERM", "xterm"}, {"NO_COLOR", colours ? "" : "1"}}, .output = terminal.name()});
+        arguments, {.environment = {{"TERM", "xterm"}, {"NO_COLOR", colors ? "" : "1"}}, .output = terminal.name()});
     EXPECT_EQ(finished.code, 0) << finished.err;
     EXPECT_FALSE(has_controls(finished.err)) << finished.err;
     return {piped, terminal.text()};

@@ -56,7 +56,7 @@ TEST_F(UnusedOptions, eval_of_tasks_rejects_search_options) {
 }
 
 TEST_F(UnusedOptions, eval_rejects_search_options_for_labels_and_beams_for_targets) {
-  const std::string lines = data("lines", labelled_lines(40));
+  const std::string lines = data("lines", labeled_lines(40));
   train_on(lines, {"--model", "gru:4", "--format", "labelled"});
   expect_failure({"eval", run_, lines, "--beam", "5"}, 2, "is evaluated without beam search; leave it out");
   const std::string words = pairs();
@@ -196,7 +196,7 @@ TEST_F(UnusedOptions, complete_reports_which_output_an_option_applies_to) {
 TEST_F(UnusedOptions, explain_rejects_models_without_gradients) {
   expect_failure({"explain", fitted("ngram:3"), "abc", "--unknown", "skip", "--reach", "5"}, 2,
                  "there are no gradients");
-  const std::string lines = data("lines", labelled_lines(40));
+  const std::string lines = data("lines", labeled_lines(40));
   train_on(lines, {"--model", "gru:4", "--format", "labelled"});
   expect_refused({"explain", run_, lines}, {{{"--guesses", "2"}, "--guesses applies to text"},
                                             {{"--reach", "2"}, "--reach applies to text"},
@@ -229,7 +229,7 @@ TEST_F(UnusedOptions, train_names_options_that_no_device_supports) {
   for (const char* model : {"esn:10", "gaussian-hmm:2"})
     expect_failure({"train", load, "--out", run_, "--predict", "load", "--model", model, "--device", "cuda"}, 2,
                    "--device applies to models trained by gradient");
-  const std::string lines = data("lines", labelled_lines(40));
+  const std::string lines = data("lines", labeled_lines(40));
   expect_failure({"train", lines, "--out", run_, "--trees", "found", "--model", "tree-lstm:4", "--device", "cuda"}, 2,
                  "--trees found does not support devices");
   EXPECT_FALSE(std::ifstream(run_ + "/config.toml").good());

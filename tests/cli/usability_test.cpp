@@ -90,7 +90,7 @@ TEST_F(CommandTest, PathNamesUnsupportedData) {
                     lines = folder_ / "lines";
   write_bytes(trees, tree_lines(20));
   write_bytes(grids, grid_blocks(20));
-  write_bytes(lines, labelled_lines(40));
+  write_bytes(lines, labeled_lines(40));
   std::string words;
   for (int i = 0; i < 20; ++i) words += i % 2 == 0 ? "ab\tba\n" : "aab\tbaa\n";
   write_bytes(pairs, words);
@@ -105,11 +105,11 @@ TEST_F(CommandTest, PathNamesUnsupportedData) {
     refused(grids, {"--format", "grids", "--model", model}, one + std::string(spec_name(model)) + " runs over grids");
   refused(pairs, {"--format", "pairs", "--model", "rnn:5,activation=relu"},
           one + "a source and a target are two sequences");
-  const Arguments labelled{"--format", "labelled", "--model"};
-  refused(lines, labelled + Arguments{"rnn:5,activation=relu"},
+  const Arguments labeled{"--format", "labelled", "--model"};
+  refused(lines, labeled + Arguments{"rnn:5,activation=relu"},
           "needs ReLU units and pool=last; this model pools all positions; try --model "
           "rnn:5,activation=relu,init=identity,pool=last");
-  refused(lines, labelled + Arguments{"lstm:5"},
+  refused(lines, labeled + Arguments{"lstm:5"},
           "lstm uses tanh, sigmoid; try --model "
           "rnn:5,activation=relu,init=identity,pool=last");
   const Finished works =

@@ -35,7 +35,7 @@ std::shared_ptr<SymbolModel> trained(const std::string& spec, const std::string&
   const Corpus corpus = Corpus::from_text(text, Alphabet::all_bytes());
   if (!is_fitted_model(spec)) {
     auto network = std::make_shared<LanguageModel<float>>(spec, corpus.alphabet());
-    network->initialise(1);
+    network->initialize(1);
     return network;
   }
   std::shared_ptr<FittedModel> model = make_fitted_model(spec, corpus.alphabet());

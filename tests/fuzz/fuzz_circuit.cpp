@@ -22,7 +22,7 @@ void run(const Circuit& c) {
   if (numbers > kSmall || c.outputs().empty()) return;
   Team team(1);
   Parameters<float> parameters(c);
-  parameters.initialise(1);
+  parameters.initialize(1);
   const auto plan = std::make_shared<const Plan>(c);
   Unfolding<float> unfolding(plan, team);
   unfolding.lay(Structure::chains({3, 1}));

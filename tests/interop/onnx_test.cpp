@@ -71,7 +71,7 @@ TEST_F(ExportOnnx, every_registered_cell_is_exported_or_named_in_the_error) {
 
 TEST_F(ExportOnnx, equal_models_give_equal_files) {
   LanguageModel<float> model("lstm:8", Alphabet::chars_of("abc"));
-  model.initialise(2);
+  model.initialize(2);
   EXPECT_EQ(write(model), write(model));
 }
 

@@ -232,7 +232,7 @@ TEST_F(Exchange, exported_models_equal_pytorch_and_round_trip_exactly) {
 
 TEST_F(Exchange, double_weights_stay_double) {
   LanguageModel<double> model("lstm:5,embedding=3", Alphabet::chars_of(kLetters));
-  model.initialise(3);
+  model.initialize(3);
   const std::string bytes = exported(model);
   EXPECT_EQ(SafetensorsFile::from_bytes(bytes, "x").tensor("linear.bias").dtype, Dtype::f64);
   EXPECT_LE(import_network({.file = folder_.write("travelled", bytes), .out = folder_.path("back")}).difference, 1e-13);
@@ -251,7 +251,7 @@ DataSpecification tags() {
 TEST_F(Exchange, bidirectional_layers_are_exchanged) {
   for (const char* spec : {"bilstm:5,layers=2,embedding=4", "bigru:4,reset=after,biases=2", "birnn:6,layers=3"}) {
     NetworkModel<float> model(spec, tags(), {.reads = {"word"}, .heads = {{.field = "tag"}}});
-    model.initialise(4);
+    model.initialize(4);
     Random random(5, spec);
     for (float& p : model.parameters().flat()) p = static_cast<float>(random.uniform(-0.7, 0.7));
     const std::string bytes = exported(model);
@@ -284,7 +284,7 @@ TEST_F(Exchange, values_use_the_units_of_the_data) {
           {.name = "x", .type = FieldSpecification::Type::values, .size = 2, .mean = {3, -1}, .deviation = {2, 5}},
           {.name = "y", .type = FieldSpecification::Type::values, .size = 1, .mean = {7}, .deviation = {0.5}}}};
   NetworkModel<float> model("gru:5,reset=after,biases=2", data, {.reads = {"x"}, .heads = {{.field = "y"}}});
-  model.initialise(4);
+  model.initialize(4);
   const std::string bytes = exported(model);
   const StateDict dict = read(bytes);
   const std::vector<Vec> x = {{3, 4}, {1, -6}, {5, 0}, {2, 2}};
@@ -372,7 +372,7 @@ TEST_F(Exchange, keras_gru_with_reset_before_equals_the_plain_gru) {
 
 TEST_F(Exchange, card_can_be_copied_from_a_model_of_the_same_data) {
   NetworkModel<float> model("bigru:4,reset=after,biases=2", tags(), {.reads = {"word"}, .heads = {{.field = "tag"}}});
-  model.initialise(4);
+  model.initialize(4);
   const std::string bytes = exported(model);
   std::map<std::string, std::string> metadata;
   const std::string bare = write(read(bytes, &metadata));
@@ -397,7 +397,7 @@ TEST_F(Exchange, gru_without_a_second_bias_rejects_one) {
 
 TEST_F(Exchange, bundled_expected_outputs_are_compared) {
   LanguageModel<float> model("lstm:6", Alphabet::chars_of(kLetters));
-  model.initialise(4);
+  model.initialize(4);
   std::map<std::string, std::string> metadata;
   const StateDict dict = read(exported(model), &metadata);
   nlohmann::json pair = nlohmann::json::parse(metadata.at("pair"));
@@ -487,7 +487,7 @@ TEST_F(Exchange, weights_with_a_different_size_from_the_reference_are_rejected) 
       .fields = {{.name = "x", .type = FieldSpecification::Type::values, .size = 1, .mean = {3}, .deviation = {2}},
                  {.name = "y", .type = FieldSpecification::Type::values, .size = 1, .mean = {7}, .deviation = {0.5}}}};
   NetworkModel<float> model("gru:5,reset=after,biases=2", data, {.reads = {"x"}, .heads = {{.field = "y"}}});
-  model.initialise(4);
+  model.initialize(4);
   model.save(folder_.path("like"));
   for (const auto& [inputs, outputs] : {std::pair{40'000, 1}, std::pair{1, 40'000}}) {
     const std::string file = write(random_dict(3, inputs, 5, 1, false, outputs, 0));
@@ -515,7 +515,7 @@ TEST_F(Exchange, models_unsupported_by_the_target_are_named_in_the_error) {
 
 TEST_F(Exchange, rtneural_uses_the_weights_of_keras) {
   LanguageModel<float> model("lstm:5,layers=2,embedding=3", Alphabet::chars_of(kLetters));
-  model.initialise(7);
+  model.initialize(7);
   const StateDict torch = read(exported(model));
   std::string text;
   export_rtneural(folder_.path("ours"), [&](std::string_view piece) { text += piece; });

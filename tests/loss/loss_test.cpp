@@ -345,10 +345,10 @@ TEST(Poisson, negative_counts_are_rejected) {
                UsageError);
 }
 
-TEST(Normalised, normalized_loss_has_the_gradient_and_fisher_matrix_of_its_nats) {
+TEST(Normalized, normalized_loss_has_the_gradient_and_fisher_matrix_of_its_nats) {
   const Index n = 4;
   const Vector o = {0.2, 1.5, 0.01, 3}, w = {1, -2, 0.5, 3};
-  const auto loss = normalised_loss<double>();
+  const auto loss = normalized_loss<double>();
   const auto row = [](auto& x) {
     return Matrix<std::remove_reference_t<decltype(x[0])>>{x.data(), Index{1}, Index{4}, Index{4}};
   };
@@ -395,11 +395,11 @@ TEST(Normalised, normalized_loss_has_the_gradient_and_fisher_matrix_of_its_nats)
   EXPECT_NEAR(seen, through, 1e-12 * through);
 }
 
-TEST(Normalised, normalized_loss_skips_unpredicted_rows_and_is_nan_for_negative_signals) {
+TEST(Normalized, normalized_loss_skips_unpredicted_rows_and_is_nan_for_negative_signals) {
   const Vector o = {1, 2, 1, -2};
   const std::vector<Symbol> symbols = {kNoSymbol, 1};
   Vector nats(2), slope(4);
-  by_row(*normalised_loss<double>())
+  by_row(*normalized_loss<double>())
       .gradient({o.data(), 2, 2, 2}, {.symbols = symbols.data(), .values = {}, .predicted = nullptr}, 1, nats.data(),
                 {slope.data(), 2, 2, 2});
   EXPECT_EQ(nats[0], 0);

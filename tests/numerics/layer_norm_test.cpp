@@ -29,7 +29,7 @@ struct Rows {
 
 /// The equations of the header, step by step.
 template <class T>
-T normalised_plainly(std::span<const T> x, std::vector<T>& z) {
+T normalized_plainly(std::span<const T> x, std::vector<T>& z) {
   const T share = 1 / static_cast<T>(x.size()), mean = static_cast<T>(sum(x)) * share;
   z.assign(x.begin(), x.end());
   for (T& v : z) v -= mean;
@@ -61,12 +61,12 @@ void on_every_set(const Check& check) {
   simd_limit(simd_available().front());
 }
 
-TEST(Normalise, normalize_has_the_bits_of_its_separate_steps) {
+TEST(Normalize, normalize_has_the_bits_of_its_separate_steps) {
   on_every_set([]<class T>(Index n, T) {
     const Rows<T> x(n, "x");
     std::vector<T> z(at(n)), expected;
-    const T s = normalise(x.matrix.row(1), n, z.data());
-    EXPECT_EQ(s, normalised_plainly(x.row(1), expected));
+    const T s = normalize(x.matrix.row(1), n, z.data());
+    EXPECT_EQ(s, normalized_plainly(x.row(1), expected));
     EXPECT_EQ(z, expected);
     std::vector<T> e(x.row(2).begin(), x.row(2).end()), e_expected = e;
     project_out_moments(z.data(), n, e.data());
@@ -75,13 +75,13 @@ TEST(Normalise, normalize_has_the_bits_of_its_separate_steps) {
   });
 }
 
-TEST(Normalise, normalized_rows_are_added_with_their_gains) {
+TEST(Normalize, normalized_rows_are_added_with_their_gains) {
   on_every_set([]<class T>(Index n, T) {
     const Rows<T> x(n, "x"), gain(n, "gain");
     Rows<T> y(n, "y"), expected(n, "y");
     std::vector<T> z(at(n));
     for (Index r = 0; r < kRows; ++r) {
-      normalised_plainly(x.row(r), z);
+      normalized_plainly(x.row(r), z);
       for (Index i = 0; i < n; ++i) {
         const T product = gain.matrix(0, i) * z[at(i)];
         expected.matrix(r, i) += product;
@@ -92,14 +92,14 @@ TEST(Normalise, normalized_rows_are_added_with_their_gains) {
   });
 }
 
-TEST(Normalise, adjoint_is_set_or_added) {
+TEST(Normalize, adjoint_is_set_or_added) {
   on_every_set([]<class T>(Index n, T) {
     const Rows<T> x(n, "x"), gain(n, "gain"), dy(n, "dy");
     for (const bool sets : {false, true}) {
       Rows<T> dx(n, "dx"), expected(n, "dx");
       std::vector<T> z, e(at(n)), scratch(at(2 * n));
       for (Index r = 0; r < kRows; ++r) {
-        const T s = normalised_plainly(x.row(r), z);
+        const T s = normalized_plainly(x.row(r), z);
         for (Index i = 0; i < n; ++i) e[at(i)] = gain.matrix(0, i) * dy.matrix(r, i);
         moments_taken_out_plainly(z, e);
         for (Index i = 0; i < n; ++i) {
@@ -113,13 +113,13 @@ TEST(Normalise, adjoint_is_set_or_added) {
   });
 }
 
-TEST(Normalise, gradient_is_summed_from_the_last_row) {
+TEST(Normalize, gradient_is_summed_from_the_last_row) {
   on_every_set([]<class T>(Index n, T) {
     const Rows<T> x(n, "x"), dy(n, "dy");
     Rows<T> dg(n, "dg"), expected(n, "dg");
     std::vector<T> z(at(n));
     for (Index r = kRows; r-- > 0;) {
-      normalised_plainly(x.row(r), z);
+      normalized_plainly(x.row(r), z);
       for (Index i = 0; i < n; ++i) {
         const T product = z[at(i)] * dy.matrix(r, i);
         expected.matrix(0, i) += product;

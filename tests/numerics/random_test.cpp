@@ -61,13 +61,13 @@ TEST(Random, streams_of_different_names_and_seeds_differ) {
 
 TEST(Random, stream_names_are_stable) {
   // FNV-1a of "" and "a" are published; the finalizer is that of SplitMix64.
-  const auto finalise = [](std::uint64_t x) {
+  const auto finalize = [](std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
   };
-  EXPECT_EQ(stream_of(""), finalise(0xcbf29ce484222325u));
-  EXPECT_EQ(stream_of("a"), finalise(0xaf63dc4c8601ec8cu));
+  EXPECT_EQ(stream_of(""), finalize(0xcbf29ce484222325u));
+  EXPECT_EQ(stream_of("a"), finalize(0xaf63dc4c8601ec8cu));
 }
 
 /// Returns the chi-square statistic of counts with equal expectation, as standard deviations from its mean.

@@ -56,7 +56,7 @@ struct HeadTask final : Objective<double> {
 
   void draw_parameters() {
     values = Parameters<double>(c);
-    values.initialise(3);
+    values.initialize(3);
     Random noise(8, "noise");
     for (double& p : values.flat()) p += 0.3 * noise.normal();
     for (std::size_t i = 0; i < wiring.size(); ++i)  // probabilities must be positive

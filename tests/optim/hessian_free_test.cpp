@@ -21,7 +21,7 @@ class Bowl final : public Objective<double> {
     const Signal x = circuit_.symbols("x", 4);
     circuit_.output(circuit_.affine("z", 2, {{"W", x}}));
     parameters_ = Parameters<double>(circuit_);
-    parameters_.initialise(5);
+    parameters_.initialize(5);
     for (Index i = 0; i < parameters_.size(); ++i) {
       a.push_back(0.5 + static_cast<double>(i));
       goal.push_back(std::sin(static_cast<double>(i)));

@@ -20,7 +20,7 @@ class MisusedBowl final : public Objective<float> {
   explicit MisusedBowl(Index size) {
     circuit_.output(circuit_.affine("y", size, {{"W", circuit_.input("x", 1)}}, Init::zero(), false));
     parameters_ = Parameters<float>(circuit_);
-    parameters_.initialise(1);
+    parameters_.initialize(1);
   }
   Parameters<float>& parameters() override { return parameters_; }
   Team& team() override { return team_; }
@@ -114,7 +114,7 @@ TEST(BatchPassMisuse, MismatchedBatchesAreRefused) {
   BatchPass<float> pass(of.network, team);
   State<float> state(*of.network.plan, 2), none;
   Parameters<float> parameters(of.c);
-  parameters.initialise(1);
+  parameters.initialize(1);
   std::vector<float> gradient(static_cast<std::size_t>(parameters.size())), longer(gradient.size() + 1);
   EXPECT_USAGE_ERROR(pass.forward(of.batch, state), "call set_parameters first");
   pass.set_parameters(parameters);

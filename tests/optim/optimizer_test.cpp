@@ -23,7 +23,7 @@ class GivenGradients final : public Objective<T> {
     const Signal x = circuit_.symbols("x", 50);
     circuit_.output(circuit_.affine("z", kEntries, {{"W", x}}));
     parameters_ = Parameters<T>(circuit_);
-    parameters_.initialise(5);
+    parameters_.initialize(5);
   }
   Parameters<T>& parameters() override { return parameters_; }
   Team& team() override { return team_; }

@@ -31,7 +31,7 @@ struct ReluNetwork {
     circuit.output(logits);
     network = text_network<T>(std::make_shared<const Plan>(circuit), symbols, logits);
     parameters = Parameters<T>(circuit);
-    parameters.initialise(3);
+    parameters.initialize(3);
     Random noise(4, "biases");
     for (T& p : parameters.flat()) p += static_cast<T>(0.05 * noise.normal());
   }
@@ -315,7 +315,7 @@ TEST(PathDirection, resumed_run_between_refreshes_is_byte_identical) {
         train();
         options.steps = 30;
         options.resume = true;
-        net.parameters.initialise(99);
+        net.parameters.initialize(99);
       }
       train();
       ends.emplace_back(net.parameters.flat().begin(), net.parameters.flat().end());

@@ -32,7 +32,7 @@ struct WindowProblem final : Objective<double> {
     circuit.output(logits);
     net = text_network<double>(std::make_shared<const Plan>(circuit), x, logits);
     values = Parameters<double>(circuit);
-    values.initialise(3);
+    values.initialize(3);
     Random noise(8, "noise");
     for (double& p : values.flat()) p = linear ? 0.1 + std::fabs(p + 0.4 * noise.normal()) : p + 0.4 * noise.normal();
     window.structure = Structure::chains(lengths);

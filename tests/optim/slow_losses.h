@@ -64,13 +64,13 @@ inline SlowLoss softmax_by_definition() {
       [](const Numbers& o) { return covariance(probabilities(o)); }};
 }
 /// The Fisher matrix as the mean over outcomes of the squared score.
-inline SlowLoss normalised_by_definition() {
+inline SlowLoss normalized_by_definition() {
   const auto total = [](const Numbers& o) {
     double sum = 0;
     for (const double x : o) sum += x;
     return sum;
   };
-  return {"normalised", normalised_loss<double>(), kClasses,
+  return {"normalised", normalized_loss<double>(), kClasses,
           [=](const Numbers& o, const Numbers& y) { return -std::log(o[static_cast<std::size_t>(y[0])] / total(o)); },
           [=](const Numbers& o) {
             Dense m = on_diagonal(Numbers(o.size(), 0));
@@ -164,7 +164,7 @@ inline SlowLoss mixture_by_definition() {
           }};
 }
 inline std::vector<SlowLoss> every_loss() {
-  return {softmax_by_definition(), normalised_by_definition(), gaussian_by_definition(), bernoulli_by_definition(),
+  return {softmax_by_definition(), normalized_by_definition(), gaussian_by_definition(), bernoulli_by_definition(),
           poisson_by_definition(), normal_by_definition(),     mixture_by_definition()};
 }
 

@@ -63,7 +63,7 @@ struct SmallNetwork {
     circuit.output(logits);
     network = text_network<T>(std::make_shared<const Plan>(circuit), x, logits, dropout > 0);
     parameters = Parameters<T>(circuit);
-    parameters.initialise(3);
+    parameters.initialize(3);
   }
   Circuit circuit;
   Network<T> network;

@@ -109,11 +109,11 @@ std::string faults_of(const std::string& svg) {
     if (std::set(frame.series.begin(), frame.series.end()).size() < frame.series.size())
       faults += "two lines look alike\n";
     if (frame.series.size() > kMostCurves) faults += "more lines than eight\n";
-    for (const auto& [colour, end] : frame.ends) {
-      const auto beside = [&name = colour, at = end](const auto& label) {
+    for (const auto& [color, end] : frame.ends) {
+      const auto beside = [&name = color, at = end](const auto& label) {
         return label.first == name && label.second > at;
       };
-      if (std::ranges::none_of(frame.labels, beside)) faults += "a line of " + colour + " has no label at its end\n";
+      if (std::ranges::none_of(frame.labels, beside)) faults += "a line of " + color + " has no label at its end\n";
     }
   }
   return faults;

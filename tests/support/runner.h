@@ -25,7 +25,7 @@ inline Random numbers(std::string_view what, const std::string& node, Index sequ
 template <class T>
 Parameters<T> some_parameters(const Circuit& circuit, std::uint64_t seed = 3) {
   Parameters<T> parameters(circuit);
-  parameters.initialise(seed);
+  parameters.initialize(seed);
   Random noise(seed, "parameters");
   for (T& p : parameters.flat()) p += static_cast<T>(0.2 * noise.normal());
   return parameters;

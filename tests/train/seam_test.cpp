@@ -65,7 +65,7 @@ Losses train(const Network<double>& network, const std::string& optimizer, int s
   Sentences sentences;
   Team team(2);
   Parameters<double> parameters(network.circuit());
-  parameters.initialise(3);
+  parameters.initialize(3);
   const auto made = make_optimizer<double>(optimizer, parameters.size());
   BatchObjective<double> objective(network, parameters, sentences,
                                    {.optimizer = made->spec(), .batches = made->batches()}, team,

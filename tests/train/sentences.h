@@ -70,7 +70,7 @@ struct SentenceNetwork {
     network.plan = std::make_shared<const Plan>(c);
     network.validate();
     parameters = Parameters<T>(c);
-    parameters.initialise(3);
+    parameters.initialize(3);
   }
 
   void add_head(const FieldSpecification& field, const std::vector<Signal>& layer) {

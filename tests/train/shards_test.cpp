@@ -31,7 +31,7 @@ struct ShardedText {
     circuit.output(logits);
     network = text_network<float>(std::make_shared<const Plan>(circuit), x, logits, true);
     parameters = Parameters<float>(circuit);
-    parameters.initialise(3);
+    parameters.initialize(3);
   }
   TrainingData data() const { return {corpus, parts[0], &parts[1], nullptr}; }
 

@@ -258,7 +258,7 @@ TEST_F(TrainerTest, resume_works_for_whole_sequences_ragged_windows_and_a_curric
         EXPECT_THROW(trainer.run(), InterruptedError);
         options.stop = nullptr;
         options.resume = true;
-        small.parameters.initialise(99);
+        small.parameters.initialize(99);
       }
       Trainer<float> trainer(small.network, small.parameters, data, options, team);
       trainer.run();

@@ -51,7 +51,7 @@ def data_files(random):
     """{name: (bytes, options of train)} for every reader."""
     numbers = [random.gauss(0, 1) for _ in range(60)]
     table = "hour,load\n" + "".join(f"{i},{x:.4f}\n" for i, x in enumerate(numbers))
-    labelled = "".join(f"{random.choice(['pos', 'neg'])}\t{' '.join(random.choices(WORDS, k=4))}\n" for _ in range(30))
+    labeled = "".join(f"{random.choice(['pos', 'neg'])}\t{' '.join(random.choices(WORDS, k=4))}\n" for _ in range(30))
     jsonl = "".join(json.dumps({"text": random.choices(WORDS, k=3), "label": random.choice("ab")}) + "\n" for _ in range(30))
     rolls = "".join(json.dumps([[random.randrange(21, 108) for _ in range(random.randrange(3))] for _ in range(8)]) + "\n"
                     for _ in range(12))
@@ -62,7 +62,7 @@ def data_files(random):
             "words.txt": (text, ["--format", "text", "--symbols", "words", "--vocabulary", 20]),
             "label.txt": (b"".join(b"n " + line + b"\n" for line in text.split(b"\n") if line), ["--format", "text", "--label-column"]),
             "columns.conll": (columns_of(random, 30), ["--format", "columns"]), "table.csv": (table.encode(), ["--format", "table"]),
-            "labelled.tsv": (labelled.encode(), ["--format", "labelled"]), "lines.jsonl": (jsonl.encode(), ["--format", "jsonl"]),
+            "labelled.tsv": (labeled.encode(), ["--format", "labelled"]), "lines.jsonl": (jsonl.encode(), ["--format", "jsonl"]),
             "array.npy": (npy(numbers), ["--format", "npy"]), "rolls.jsonl": (rolls.encode(), ["--format", "rolls"]),
             "lines.log": (log.encode(), ["--format", "log"]), "packed.txt.gz": (gzip.compress(text, mtime=0), ["--format", "text"]),
             "packed.txt.xz": (lzma.compress(text), ["--format", "text"])}

@@ -194,7 +194,7 @@ std::unique_ptr<Loss<T>> poisson_loss();
 /// p(x) = o_x / sum_y o_y for a positive signal, such as the linear output of a hidden Markov model; NaN if the signal
 /// is not positive. The loss is not convex in o; its curvature is the Fisher matrix.
 template <class T>
-std::unique_ptr<Loss<T>> normalised_loss();
+std::unique_ptr<Loss<T>> normalized_loss();
 
 /// Sampling from the distributions. Softmax: by inversion in symbol order.
 template <class T>

@@ -130,7 +130,7 @@ double measure_product(const ProductShape& shape, Team& team, double seconds) {
 
 LanguageModel<float> random_model(const TrainingShape& shape) {
   LanguageModel<float> model(shape.model, numbered_alphabet(shape.symbols));
-  model.initialise(1);
+  model.initialize(1);
   return model;
 }
 
@@ -184,7 +184,7 @@ std::vector<double> times_one_by_one(const Call& call, double seconds) {
 
 StepperSpeed measure_stepper(const std::string& spec, Index symbols, Team& team, double seconds) {
   LanguageModel<float> model(spec, numbered_alphabet(symbols));
-  model.initialise(1);
+  model.initialize(1);
   Stepper<float> stepper(model.plan(), model.parameters(), team);
   Symbol next = 0;
   const auto step = [&] {

@@ -24,7 +24,7 @@ Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPoli
   const std::optional<LogCard> log = log_card(model);
   inputs = log               ? log_shapes(*log, inputs, only)
            : is_fasta(model) ? fasta_inputs(inputs, by_lines)
-                             : unlabelled(std::move(inputs), has_label_column(model), only);
+                             : unlabeled(std::move(inputs), has_label_column(model), only);
   return Corpus::load(std::move(inputs), model.alphabet(), {.unknown = unknown, .lines = by_lines});
 }
 

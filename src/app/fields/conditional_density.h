@@ -188,7 +188,7 @@ class VectorModel {
   }
   double in_data_units(std::size_t place, double z) const { return restored(field_, static_cast<Index>(place), z); }
   double unit(std::size_t place) const { return field_.deviation.empty() ? 1 : field_.deviation[place]; }
-  T standardised(std::size_t place, double x) const {
+  T standardized(std::size_t place, double x) const {
     return static_cast<T>(field_.mean.empty() ? x : (x - field_.mean[place]) / field_.deviation[place]);
   }
 

@@ -17,7 +17,7 @@ namespace unfold {
 namespace {
 
 constexpr std::size_t kMostRemarks = 8, kMostEnded = 100'000;
-constexpr std::string_view kNamesOfColumns = "# columns:", kNamesOfLabelled = "label\ttext";
+constexpr std::string_view kNamesOfColumns = "# columns:", kNamesOfLabeled = "label\ttext";
 
 bool is_empty_line(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
@@ -330,7 +330,7 @@ bool FieldStream::next(Examples& examples) {
   } else {
     do {
       if (!next_line(text)) return false;
-    } while (is_empty_line(text) || (line_ == 1 && text == kNamesOfLabelled));
+    } while (is_empty_line(text) || (line_ == 1 && text == kNamesOfLabeled));
     examples = read(header_, text + "\n", line_);
     if (options_.format == "pairs" && started_ && examples.columns.size() != columns_.size())
       throw_data_error(source_.name(), line_, pair_mismatch(columns_.size() > 1));

@@ -14,7 +14,7 @@ namespace unfold {
 namespace {
 
 struct RowDensity {
-  double log_density = 0, standardised = 0;
+  double log_density = 0, standardized = 0;
 };
 
 /// Returns the log probability of each example, summed over all heads and predicted positions.
@@ -30,7 +30,7 @@ std::vector<RowDensity> densities_of(const NetworkModel<T>& model, const Example
         const double nats = head.nats[at(entry)];
         if (std::isnan(nats)) continue;
         rows[at(e)].log_density -= nats;
-        rows[at(e)].standardised -= nats - scale;
+        rows[at(e)].standardized -= nats - scale;
       }
     }
   }
@@ -38,14 +38,14 @@ std::vector<RowDensity> densities_of(const NetworkModel<T>& model, const Example
 }
 
 template <class T>
-bool standardises(const NetworkModel<T>& model) {
+bool standardizes(const NetworkModel<T>& model) {
   return std::ranges::any_of(model.network().heads,
                              [&](const Head<T>& head) { return !model.data().field(head.field).deviation.empty(); });
 }
 
-nlohmann::ordered_json density_json(const RowDensity& row, bool standardised) {
+nlohmann::ordered_json density_json(const RowDensity& row, bool standardized) {
   nlohmann::ordered_json json = {{"log_density", row.log_density}};
-  if (standardised) json["standardised"] = row.standardised;
+  if (standardized) json["standardised"] = row.standardized;
   return json;
 }
 
@@ -58,23 +58,23 @@ void row_densities(const DensityRequest& request, const std::function<void(std::
                          predicted_fields(model.layout()));
     Team team(thread_count(request.threads));
     const std::vector<RowDensity> rows = densities_of(model, set, team);
-    const bool standardised = standardises(model);
+    const bool standardized = standardizes(model);
     if (request.json) {
       nlohmann::ordered_json list = nlohmann::ordered_json::array();
       RowDensity mean;
       for (const RowDensity& row : rows) {
-        list.push_back(density_json(row, standardised));
+        list.push_back(density_json(row, standardized));
         mean.log_density += row.log_density / static_cast<double>(rows.size());
-        mean.standardised += row.standardised / static_cast<double>(rows.size());
+        mean.standardized += row.standardized / static_cast<double>(rows.size());
       }
       return write(
-          nlohmann::ordered_json({{"rows", std::move(list)}, {"mean", density_json(mean, standardised)}}).dump() +
+          nlohmann::ordered_json({{"rows", std::move(list)}, {"mean", density_json(mean, standardized)}}).dump() +
           "\n");
     }
-    write(standardised ? "row\tlog_density\tstandardised\n" : "row\tlog_density\n");
+    write(standardized ? "row\tlog_density\tstandardised\n" : "row\tlog_density\n");
     for (std::size_t r = 0; r < rows.size(); ++r)
       write(fmt::format("{}\t{}{}\n", r + 1, decimals(rows[r].log_density),
-                        standardised ? '\t' + decimals(rows[r].standardised) : ""));
+                        standardized ? '\t' + decimals(rows[r].standardized) : ""));
   });
 }
 

@@ -22,7 +22,7 @@ struct DensityRequest {
 
 /// Writes a table in pieces with the columns `row` (from 1) and `log_density`, the natural logarithm of the probability
 /// of everything the model predicts in that row; numbers with a density are in units of the data. If the model
-/// standardizes numbers, the column `standardised` has the value for standardized data. JSON is one object {"rows",
+/// standardizes numbers, the column `standardized` has the value for standardized data. JSON is one object {"rows",
 /// "mean"}. Throws UsageError, DataError, ModelError.
 void row_densities(const DensityRequest& request, const std::function<void(std::string_view)>& write);
 

@@ -169,10 +169,10 @@ std::string logged_unit(const std::string& run) {
   const RunFolder folder(run);
   if (!folder.has_config() || read_config(folder.config()).find(name_of(&TrainSettings::predict)) == nullptr)
     return "bits per symbol";
-  const auto standardised = [](const FieldInfo& field) { return !field.loss.empty() && !field.mean.empty(); };
+  const auto standardized = [](const FieldInfo& field) { return !field.loss.empty() && !field.mean.empty(); };
   std::error_code none;
   const bool has_model = std::filesystem::exists(folder.model(), none);  // a run that has just started has none
-  return has_model && std::ranges::any_of(describe_model(run).fields, standardised)
+  return has_model && std::ranges::any_of(describe_model(run).fields, standardized)
              ? "bits per prediction, numbers standardized"
              : "bits per prediction";
 }

@@ -60,13 +60,13 @@ void LogLineReader::read(std::string_view line) {
     line = strip_bom(line);
   }
   const bool empty = line.find_first_of(" \t\r") == 0 || line.empty();
-  if (label_column_ && empty && unlabelled_ == 0) unlabelled_ = lines_;
-  if (label_column_ && !labelled_ && !empty) labelled_ = begins_with_label(line);
-  if (labelled_.value_or(false)) {
-    if (unlabelled_ > 0)
+  if (label_column_ && empty && unlabeled_ == 0) unlabeled_ = lines_;
+  if (label_column_ && !labeled_ && !empty) labeled_ = begins_with_label(line);
+  if (labeled_.value_or(false)) {
+    if (unlabeled_ > 0)
       throw DataError(
           fmt::format("{}: line {} does not begin with a label, but other lines do; add a label or remove the line",
-                      name_, unlabelled_));
+                      name_, unlabeled_));
     label_ = take_label(line);
   }
   text_ = line;
@@ -195,16 +195,16 @@ nlohmann::json LogScorer::state() const {
     seen.push_back(count);
   }
   return {{"lines", reader_.number()},
-          {"labelled", reader_.labelled() ? nlohmann::json(*reader_.labelled()) : nlohmann::json()},
+          {"labelled", reader_.labeled() ? nlohmann::json(*reader_.labeled()) : nlohmann::json()},
           {"shapes", std::move(shapes)},
           {"seen", std::move(seen)},
           {"shapes-seen", shapes_seen_}};
 }
 
 void LogScorer::restore(const nlohmann::json& json) {
-  const nlohmann::json& labelled = log_part(json, "labelled");
+  const nlohmann::json& labeled = log_part(json, "labelled");
   reader_.continue_after(log_count(json, "lines"),
-                         labelled.is_boolean() ? std::optional(labelled.get<bool>()) : std::nullopt);
+                         labeled.is_boolean() ? std::optional(labeled.get<bool>()) : std::nullopt);
   const nlohmann::json& shapes = log_list(json, "shapes");
   const std::vector<Index> seen = log_counts(json, "seen");
   if (seen.size() != shapes.size() || seen.size() > kMostShapes) refuse_log_model("inconsistent shapes");

@@ -65,11 +65,11 @@ class LogLineReader {
   void read(std::string_view line);
   Index number() const { return lines_; }  ///< from 1
   /// Continues after a line of an earlier run.
-  void continue_after(Index lines, std::optional<bool> labelled) {
+  void continue_after(Index lines, std::optional<bool> labeled) {
     lines_ = lines;
-    labelled_ = labelled;
+    labeled_ = labeled;
   }
-  const std::optional<bool>& labelled() const { return labelled_; }
+  const std::optional<bool>& labeled() const { return labeled_; }
   const std::optional<std::string>& label() const { return label_; }
   std::string_view text() const { return text_; }  ///< without the label
   const LogLine& parts() const { return parts_; }
@@ -78,8 +78,8 @@ class LogLineReader {
   std::string name_;
   bool label_column_;
   LogShaper shaper_;
-  std::optional<bool> labelled_ = {};
-  Index lines_ = 0, unlabelled_ = 0;  // unlabelled_: number of the first line without a label word; 0: none so far
+  std::optional<bool> labeled_ = {};
+  Index lines_ = 0, unlabeled_ = 0;  // unlabeled_: number of the first line without a label word; 0: none so far
   std::optional<std::string> label_ = {};
   std::string_view text_;
   LogLine parts_;

@@ -295,7 +295,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
                                 count_labels(labels), *s.only_label));
   }
   card_.label_column = s.label_column;
-  inputs = unlabelled(std::move(inputs), s.label_column, s.only_label);
+  inputs = unlabeled(std::move(inputs), s.label_column, s.only_label);
   card_.session_lines = find_session_lines(inputs, s.sequences);
   std::optional<std::string> group = s.sequences;
   if (card_.session_lines) group.reset();
@@ -335,12 +335,12 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
 }
 
 std::vector<Input> LogTraining::read_more(const std::vector<Input>& inputs, const TrainSettings& s) const {
-  return shapes_of_inputs(card_, unlabelled(inputs, s.label_column, s.only_label));
+  return shapes_of_inputs(card_, unlabeled(inputs, s.label_column, s.only_label));
 }
 
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
                               const std::optional<std::string>& only) {
-  return shapes_of_inputs(card, unlabelled(inputs, card.label_column, only));
+  return shapes_of_inputs(card, unlabeled(inputs, card.label_column, only));
 }
 
 }  // namespace unfold

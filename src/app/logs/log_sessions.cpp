@@ -501,7 +501,7 @@ const std::vector<ScoredSession>& LogSessionScorer::finish() {
 
 nlohmann::json LogSessionScorer::state() const {
   return {{"lines", reader_.number()},
-          {"labelled", reader_.labelled() ? nlohmann::json(*reader_.labelled()) : nlohmann::json()},
+          {"labelled", reader_.labeled() ? nlohmann::json(*reader_.labeled()) : nlohmann::json()},
           {"scorer", sessions_.scorer.to_json(true)},
           {"names", new_names_.to_json()},
           {"open", open_.to_json()},
@@ -509,9 +509,9 @@ nlohmann::json LogSessionScorer::state() const {
 }
 
 void LogSessionScorer::restore(const nlohmann::json& json) {
-  const nlohmann::json& labelled = log_part(json, "labelled");
+  const nlohmann::json& labeled = log_part(json, "labelled");
   reader_.continue_after(log_count(json, "lines"),
-                         labelled.is_boolean() ? std::optional(labelled.get<bool>()) : std::nullopt);
+                         labeled.is_boolean() ? std::optional(labeled.get<bool>()) : std::nullopt);
   sessions_.scorer = SessionScorer::from_json(log_part(json, "scorer"));
   new_names_.restore(log_part(json, "names"));
   open_.restore(log_part(json, "open"));

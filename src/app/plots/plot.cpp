@@ -20,9 +20,8 @@ constexpr double kTitleLetter = 9.5;  // the same for the title
 constexpr double kToLabel = 24;       // from the frame to the labels of lines
 constexpr double kLabelStep = 16;     // between labels
 /// Colors that are distinguishable; kStyle has lighter shades of the dark ones for a dark background.
-constexpr std::array kColours = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
-                                 "#e07b00", "#0f9fb4", "#b0705f", "#808080"};
-static_assert(kColours.size() == kMostCurves);
+constexpr std::array kColors = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#e07b00", "#0f9fb4", "#b0705f", "#808080"};
+static_assert(kColors.size() == kMostCurves);
 
 /// Attributes are used by viewers without support for styles.
 constexpr const char* kStyle =
@@ -51,10 +50,10 @@ std::size_t letters_of(const std::string& text) {
 }
 
 /// Width of the longest label.
-template <class Labelled>
-double room_for(const std::vector<Labelled>& all) {
+template <class Labeled>
+double room_for(const std::vector<Labeled>& all) {
   std::size_t letters = 0;
-  for (const Labelled& one : all) letters = std::max(letters, letters_of(one.label));
+  for (const Labeled& one : all) letters = std::max(letters, letters_of(one.label));
   return std::ceil(kLetter * static_cast<double>(letters));
 }
 
@@ -229,21 +228,21 @@ std::string panel(const std::string& title, const Axis& x, const Axis& y, const 
     last.push_back(curve.line.empty() ? std::pair(kRight, kHeight - kBottom) : curve.line.back());
     ends.push_back(last.back().second);
     if (curve.line.empty()) continue;
-    svg += fmt::format("<path d=\"{}Z\" fill=\"{}\" fill-opacity=\"0.15\"/>\n", path_of(curve.band), kColours[i]);
+    svg += fmt::format("<path d=\"{}Z\" fill=\"{}\" fill-opacity=\"0.15\"/>\n", path_of(curve.band), kColors[i]);
     svg += fmt::format(
         "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" "
         "class=\"series\"/>\n",
-        path_of(curve.line), kColours[i]);
+        path_of(curve.line), kColors[i]);
     if (curve.line.size() == 1)  // a path with a single point is invisible
       svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", last[i].first, last[i].second,
-                         kColours[i]);
+                         kColors[i]);
   }
   const std::vector<double> heights = spread(ends);
   for (std::size_t i = 0; i < curves.size(); ++i) {
     svg += fmt::format(
         "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" stroke=\"{}\" stroke-opacity=\"0.5\" stroke-dasharray=\"1 2\"/>\n",
-        last[i].first, last[i].second, kRight + kToLabel - 4, heights[i], kColours[i]);
-    svg += label(kRight + kToLabel, heights[i] + 4, "start", curves[i].label, fmt::format(" fill=\"{}\"", kColours[i]));
+        last[i].first, last[i].second, kRight + kToLabel - 4, heights[i], kColors[i]);
+    svg += label(kRight + kToLabel, heights[i] + 4, "start", curves[i].label, fmt::format(" fill=\"{}\"", kColors[i]));
   }
   return svg + "</svg>\n";
 }
@@ -320,10 +319,10 @@ std::string bar_ticks(const Scale& across, double bottom) {
 std::string bar_mark(const Quartiles& v, const Scale& across, double from, double y, bool dot) {
   const double at = across(v.median);
   const std::string mark =
-      dot ? fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"{}\"/>\n", at, y + 10.5, kColours[0])
+      dot ? fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"{}\"/>\n", at, y + 10.5, kColors[0])
           : fmt::format(
                 "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" fill-opacity=\"0.7\"/>\n",
-                from, y + 3, std::max(0.5, at - from), kColours[0]);
+                from, y + 3, std::max(0.5, at - from), kColors[0]);
   const std::string line = fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"black\" class=\"axis\"/>\n",
                                        across(v.lower), y + 10.5, across(v.upper));
   return dot ? line + mark : mark + line;

@@ -85,8 +85,8 @@ struct ChainOfLabels {
 };
 
 template <class T>
-ChainScores neighbours_of(const Head<T>& head, std::span<const T> parameters, Index n) {
-  if (const auto* labels = head.loss->template as<LabelSequences<T>>()) return labels->neighbours(parameters, n);
+ChainScores neighbors_of(const Head<T>& head, std::span<const T> parameters, Index n) {
+  if (const auto* labels = head.loss->template as<LabelSequences<T>>()) return labels->neighbors(parameters, n);
   return {.labels = n,
           .transitions = std::vector<double>(at(n * n)),
           .start = std::vector<double>(at(n)),
@@ -165,7 +165,7 @@ void for_each_allowed(const NetworkModel<T>& model, const ExampleSet& examples, 
   const auto see = [&](const Batch& batch, std::span<const Matrix<const T>> outputs) {
     const Matrix<const T> signal = outputs[constraint.head];
     answers.assign(at(batch.structure.sequences()), {});
-    const ChainScores scores = neighbours_of(head, parameters, signal.cols);
+    const ChainScores scores = neighbors_of(head, parameters, signal.cols);
     team.run([&](Member& me) {
       const Range mine = me.share(batch.structure.sequences(), 1);
       for (Index c = mine.begin; c < mine.end; ++c)

@@ -59,7 +59,7 @@ PartialVector<T> parse_part(const std::vector<std::string>& given, const VectorM
     if (part.known[place] != 0) throw UsageError(fmt::format("--given sets {} twice", names[place]));
     part.known[place] = 1;
     part.values[place] = model.is_class(place) ? static_cast<T>(model.class_place(place, text.substr(equals + 1)))
-                                               : model.standardised(place, number_given(text, equals + 1));
+                                               : model.standardized(place, number_given(text, equals + 1));
     if (!std::isfinite(part.values[place]))
       throw UsageError(
           fmt::format("--given {}: not a finite number of the model's precision; leave out unknown numbers", text));

@@ -27,7 +27,7 @@ PartialVector<T> known_part(const VectorModel<T>& model, const double* row, cons
       throw DataError(
           fmt::format("{}: {} is {}, but the model supports only bits, 0 or 1", where, model.names()[d], row[d]));
     part.known[d] = 1;
-    part.values[d] = model.standardised(d, row[d]);
+    part.values[d] = model.standardized(d, row[d]);
   }
   return part;
 }

@@ -2,7 +2,7 @@
 (() => {
   const page = JSON.parse(document.getElementById("data").textContent);
   const isDark = matchMedia("(prefers-color-scheme: dark)");
-  const colourOf = i => (isDark.matches ? ["#5aa9e6", "#ff7b72", "#56d364", "#bc9cf0", "#f0a040", "#39c5d5", "#d99a88", "#a8b0b8"]
+  const colorOf = i => (isDark.matches ? ["#5aa9e6", "#ff7b72", "#56d364", "#bc9cf0", "#f0a040", "#39c5d5", "#d99a88", "#a8b0b8"]
                                         : ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#e07b00", "#0f9fb4", "#b0705f", "#808080"])[i % 8];
 
   // Creates an element from tag, attributes and children (elements or strings).
@@ -47,7 +47,7 @@
         const points = chart.getDatasetMeta(i).data;
         if (!points.length) return;
         const last = points[points.length - 1];
-        labels.push({ text: set.shown, colour: set.borderColor, x: last.x, y: last.y });
+        labels.push({ text: set.shown, color: set.borderColor, x: last.x, y: last.y });
       });
       labels.sort((a, b) => a.y - b.y);
       const area = chart.chartArea, step = 14;
@@ -60,7 +60,7 @@
       pen.font = "600 11px system-ui, sans-serif";
       pen.textBaseline = "middle";
       for (const label of labels) {
-        pen.strokeStyle = pen.fillStyle = label.colour;
+        pen.strokeStyle = pen.fillStyle = label.color;
         pen.globalAlpha = 0.45;
         pen.setLineDash([1, 2]);
         pen.beginPath(); pen.moveTo(Math.min(label.x, area.right), label.y); pen.lineTo(area.right + 6, label.at); pen.stroke();
@@ -84,9 +84,9 @@
 
   function seriesSets(series, most) {
     const sets = [];
-    let colour = 0;
+    let color = 0;
     series.forEach(one => {
-      const dash = one.style === "dash", own = dash ? css("--soft") : colourOf(colour++);
+      const dash = one.style === "dash", own = dash ? css("--soft") : colorOf(color++);
       const points = one.points.map(p => ({ x: p[0], y: p[1] }));
       if (one.points.some(p => p.length > 2)) {
         const edge = { pointRadius: 0, borderWidth: 0, showLine: true, backgroundColor: own + "2b", borderColor: own };
@@ -175,7 +175,7 @@
     };
     drawn.push({ box, draw: () => new Chart(canvas, {
       type: "bar",
-      data: { labels: block.bars.map(b => b.label), datasets: [{ data: block.bars.map(b => b.value), backgroundColor: colourOf(0) + "b0", maxBarThickness: 20 }] },
+      data: { labels: block.bars.map(b => b.label), datasets: [{ data: block.bars.map(b => b.value), backgroundColor: colorOf(0) + "b0", maxBarThickness: 20 }] },
       plugins: [whiskers],
       options: { indexAxis: "y", animation: false, maintainAspectRatio: false, layout: { padding: { right: 56 } },
         scales: { x: { ...axis({ label: block.unit, log: false }), beginAtZero: true }, y: { grid: { display: false }, ticks: { color: css("--ink") } } },
@@ -228,16 +228,16 @@
     const tops = make("div", { className: "tops" }), facts = make("p", { className: "hint" });
     const elements = spell(box, block, block.symbols);
     let chosen = 0;
-    const colour = value => value < 0 ? alpha("--down", -value / 127 * 0.85) : alpha("--up", value / 127 * 0.85);
+    const color = value => value < 0 ? alpha("--down", -value / 127 * 0.85) : alpha("--up", value / 127 * 0.85);
     const context = (values, i) => {
       const span = block.words ? 6 : 24;
       const text = (from, to) => block.symbols.slice(Math.max(0, from), to).map(s => block.texts[s] === "\n" ? "⏎" : block.texts[s]).join(block.words ? " " : "");
       return make("p", {}, text(i - span, i).padStart(block.words ? 0 : span) + (block.words ? " " : ""),
-                  make("b", { style: `background:${colour(values[i])}` }, text(i, i + 1)), (block.words ? " " : "") + text(i + 1, i + 12));
+                  make("b", { style: `background:${color(values[i])}` }, text(i, i + 1)), (block.words ? " " : "") + text(i + 1, i + 12));
     };
     const paint = () => {
       const values = decoded[chosen], unit = block.units[chosen];
-      elements.forEach((element, i) => { element.style.background = colour(values[i]); });
+      elements.forEach((element, i) => { element.style.background = color(values[i]); });
       const order = [...values.keys()].sort((a, b) => values[b] - values[a]);
       const apart = (list, most) => {
         const found = [];

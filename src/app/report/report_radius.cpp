@@ -70,7 +70,7 @@ PageSection section_of(const std::string& run, const Circuit& circuit, const Mod
   const bool known_start = !settings.data.empty() && settings.restarts <= 1;
   if (known_start) {
     Parameters<T> start = parameters;
-    start.initialise(static_cast<std::uint64_t>(settings.seed));
+    start.initialize(static_cast<std::uint64_t>(settings.seed));
     found[0] = radii(blocks, start);
   }
   const Index best = best_step(run);

@@ -19,7 +19,7 @@ struct Ratios {
                          {.activation = Map::relu, .recurrent = start, .input = start});
     circuit.output(circuit.affine("output", kSymbols, {{"V", h, start}}));
     parameters = Parameters<double>(circuit);
-    parameters.initialise(1);
+    parameters.initialize(1);
     pass = std::make_unique<PathPass<double>>(circuit, team);
     first.resize(parameters.flat().size());
     both = first;

@@ -41,7 +41,7 @@ class Echo {
     circuit_.output(h_);
     plan_ = std::make_shared<const Plan>(circuit_);
     Parameters<double> parameters(circuit_);
-    parameters.initialise(seed);
+    parameters.initialize(seed);
     return parameters;
   }
 

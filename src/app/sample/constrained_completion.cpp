@@ -78,7 +78,7 @@ std::vector<CompletedText> complete(const MatchRequest& request, const Warn& war
   options.length = request.beam.length;
   options.beam = std::max(request.beam.beam, options.groups);
   options.count = request.beam.count;
-  options.normalisation = request.beam.normalisation;
+  options.normalization = request.beam.normalization;
   if (request.expansions) options.expansions = *request.expansions;
   options.prime = matching.prime;
   if (const auto* hmm = matching.model->as<HmmModel>()) options.symbol_bounds = symbol_bounds(hmm->parameters());

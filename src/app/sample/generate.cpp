@@ -90,7 +90,7 @@ GenerateOutcome generate(const GenerateRequest& request) {
 }
 
 nlohmann::ordered_json to_json(const GenerateOutcome& outcome) {
-  if (outcome.is_labelled() || outcome.is_pairs())
+  if (outcome.is_labeled() || outcome.is_pairs())
     return {{"task", outcome.name},
             {"symbols", outcome.symbols},
             {"predicted_symbols", outcome.predicted},

@@ -28,9 +28,9 @@ struct GenerateOutcome {
   /// The bits per symbol (of a text) and per predicted symbol that a perfect model needs on average, and the score of
   /// the source itself on this text.
   double entropy = 0, entropy_of_predicted = 0, source_bits_per_symbol = 0;
-  bool is_labelled() const { return unit == "tree" || unit == "grid"; }  ///< trees or grids
+  bool is_labeled() const { return unit == "tree" || unit == "grid"; }  ///< trees or grids
   bool is_pairs() const { return unit == "pair"; }
-  bool is_text() const { return steps == 0 && !is_labelled() && !is_pairs(); }
+  bool is_text() const { return steps == 0 && !is_labeled() && !is_pairs(); }
 };
 /// Throws UsageError for an unknown task (suggesting the nearest name) and for settings that do not apply to the task.
 GenerateOutcome generate(const GenerateRequest& request);

@@ -45,7 +45,7 @@ TextScorer::TextScorer(const SymbolModel& model, std::string name, UnknownScore 
       name_(std::move(name)),
       policy_(unknown),
       by_lines_(model.reads_lines()),
-      labelled_(has_label_column(model)),
+      labeled_(has_label_column(model)),
       after_(predict_after(model)),
       team_(threads) {
   if (model.alphabet().line_end() == kNoSymbol)
@@ -70,7 +70,7 @@ void TextScorer::count_unknown(const Alphabet::Token& token, Line& line, const s
 TextScorer::Line TextScorer::read(const TextLine& from, const std::string& source) {
   Line line{.scored = {.number = ++lines_, .text = from.text}};
   std::string_view& text = line.scored.text;
-  if (labelled_) {
+  if (labeled_) {
     if (lines_ == 1) text = strip_bom(text);  // as split_labels does
     const std::size_t length = std::min(text.find_first_of(" \t\r"), text.size());
     if (length == 0) throw DataError(fmt::format("{}: line {} does not begin with a label", source, lines_));

@@ -58,7 +58,7 @@ class TextScorer {
   void score(std::span<const TextLine> lines, const std::string& source,
              const std::function<void(const ScoredTextLine&)>& use);
 
-  bool has_labels() const { return labelled_; }
+  bool has_labels() const { return labeled_; }
   Index unknown() const { return unknown_seen_; }  ///< symbols so far that are not in the alphabet
 
  private:
@@ -75,7 +75,7 @@ class TextScorer {
   const SymbolModel& model_;
   std::string name_;
   UnknownScore policy_;
-  bool by_lines_, labelled_;
+  bool by_lines_, labeled_;
   Symbol after_, previous_ = kNoSymbol;
   Team team_;
   std::unique_ptr<Predictor> predictor_ = nullptr;  // null: lines are evaluated as a batch

@@ -204,7 +204,7 @@ void FieldsTraining<T>::check(const NetworkModel<T>& model) const {
 template <class T>
 std::string FieldsTraining<T>::initialize(NetworkModel<T>& model, const ExampleSet& training) {
   const TrainSettings& s = settings();
-  model.initialise(seed());
+  model.initialize(seed());
   initialize_from_counts(model, training, seed());
   initialize_from_means(model, training);
   if (context_.begins()) initialize_from_gaussians(model, training, team_);

@@ -59,7 +59,7 @@ TrainOutcome TaskJob::train() {
   Team team(context_.threads());
   NetworkModel<T> model(s.model, task_specification(*s.task, *task, parse_model_spec(s.model)), task_layout());
   check(model);
-  model.initialise(options.trainer.seed);
+  model.initialize(options.trainer.seed);
   model.configuration() = context_.card_configuration();
   reporter.remark(fmt::format("{} on {}: {} parameters; {}, {} steps each", s.model, *s.task, model.parameters().size(),
                               describe_shape(task->shape()), task->length()));

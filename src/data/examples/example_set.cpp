@@ -243,7 +243,7 @@ std::pair<double, double> mean_and_deviation(const std::vector<double>& numbers)
 }
 
 /// Leaves mean and deviation empty if all numbers are 0 or 1, or are kept unchanged.
-void standardise(const ExampleColumn& column, std::span<const Index> entries, std::span<const char> kept,
+void standardize(const ExampleColumn& column, std::span<const Index> entries, std::span<const char> kept,
                  FieldSpecification& field) {
   bool bits = true;
   for (Index i = 0; i < column.width; ++i) {
@@ -273,7 +273,7 @@ FieldSpecification specify_values(const ExampleColumn& column, std::span<const I
     throw DataError(fmt::format("field {} is empty: every entry is missing", name));
   const auto kept = choice.kept.find(name);
   if (!choice.unstandardized.contains(name))
-    standardise(column, entries, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
+    standardize(column, entries, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
   return field;
 }
 

@@ -40,7 +40,7 @@ Json field_to_json(const FieldSpecification& field) {
   throw ModelError(fmt::format("the field \"{}\" in the card {}", field, what));
 }
 
-void check_standardisation(const FieldSpecification& field) {
+void check_standardization(const FieldSpecification& field) {
   const auto size = static_cast<std::size_t>(field.size);
   if (field.mean.size() != field.deviation.size() || (!field.mean.empty() && field.mean.size() != size))
     fail(field.name, "has a standardization of the wrong size");
@@ -75,7 +75,7 @@ FieldSpecification field_from_json(const Json& json, bool named) {
   field.spelt = json.value("spelt", false);
   field.mean = json.value("mean", std::vector<double>());
   field.deviation = json.value("deviation", std::vector<double>());
-  check_standardisation(field);
+  check_standardization(field);
   check_kind(field, named);
   return field;
 }

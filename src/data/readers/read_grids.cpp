@@ -41,7 +41,7 @@ class GridText {
     }
     end_grid();
     examples_.columns.push_back(std::move(texts_));
-    if (labelled_) examples_.columns.push_back(std::move(labels_));
+    if (labeled_) examples_.columns.push_back(std::move(labels_));
     return std::move(examples_);
   }
 
@@ -57,15 +57,14 @@ class GridText {
     split_at(line, '\t', cells);
     if (cells.size() > 2)
       refuse("more than one tab; a line is a row of a grid, optionally followed by a tab and its labels");
-    const bool labelled = cells.size() == 2;
-    if (begun_ && labelled != labelled_)
+    const bool labeled = cells.size() == 2;
+    if (begun_ && labeled != labeled_)
       refuse(fmt::format("a row {} labels, but previous rows {}; write all labels, with {} for unknown ones",
-                         labelled ? "with" : "without", labelled_ ? "have them" : "have none", kNone));
-    begun_ = true, labelled_ = labelled;
-    Row row{.texts = characters_of(cells[0]),
-            .labels = labelled ? characters_of(cells[1]) : std::vector<std::string>()};
+                         labeled ? "with" : "without", labeled_ ? "have them" : "have none", kNone));
+    begun_ = true, labeled_ = labeled;
+    Row row{.texts = characters_of(cells[0]), .labels = labeled ? characters_of(cells[1]) : std::vector<std::string>()};
     if (row.texts.empty()) refuse("a row without characters; grids are separated by empty lines");
-    if (labelled && row.labels.size() != row.texts.size())
+    if (labeled && row.labels.size() != row.texts.size())
       refuse(fmt::format("{} characters and {} labels in a row; the numbers must be equal", row.texts.size(),
                          row.labels.size()));
     if (static_cast<Index>(row.texts.size()) > kMostSide || static_cast<Index>(rows_.size()) >= kMostSide)
@@ -86,7 +85,7 @@ class GridText {
         const Row& row = rows_[at(i)];
         const bool there = j < static_cast<Index>(row.texts.size());
         append(there ? row.texts[at(j)] : std::string(), there, texts_);
-        if (labelled_)
+        if (labeled_)
           append(there ? row.labels[at(j)] : std::string(kNone), there && row.labels[at(j)] != kNone, labels_);
         examples_.lines.push_back(first_line_ + i);
       }
@@ -107,7 +106,7 @@ class GridText {
   ExampleColumn texts_{.name = "text"}, labels_{.name = "label"};
   std::vector<Row> rows_;
   Index line_ = 0, first_line_ = 0, width_ = 0;
-  bool begun_ = false, labelled_ = false;
+  bool begun_ = false, labeled_ = false;
 };
 
 Examples read_grids(const Input& input, const ReaderOptions& options) {

@@ -13,9 +13,9 @@ namespace {
 
 enum class LabelStyle { tab, coarse_and_fine, prefix };
 constexpr std::string_view kLabelPrefix = "__label__";
-constexpr std::string_view kLabelledHeader = "label\ttext";
+constexpr std::string_view kLabeledHeader = "label\ttext";
 
-struct LabelledLine {
+struct LabeledLine {
   std::string_view label, text;
 };
 
@@ -34,7 +34,7 @@ bool is_coarse_and_fine(std::string_view label) {
          is_word_of(label.substr(colon + 1), true);
 }
 
-LabelledLine split_label(std::string_view line, LabelStyle style) {
+LabeledLine split_label(std::string_view line, LabelStyle style) {
   const std::size_t end = line.find_first_of(style == LabelStyle::tab ? "\t" : " \t");
   if (end == std::string_view::npos) return {line, {}};
   return {without_blanks(line.substr(0, end)), without_blanks(line.substr(end + 1))};
@@ -54,7 +54,7 @@ constexpr const char* as_wanted(LabelStyle style) {
   }
 }
 
-bool fits(const LabelledLine& line, LabelStyle style) {
+bool fits(const LabeledLine& line, LabelStyle style) {
   if (line.label.empty() || line.text.empty()) return false;
   if (style == LabelStyle::prefix)
     return line.label.starts_with(kLabelPrefix) && line.label.size() > kLabelPrefix.size();
@@ -62,17 +62,17 @@ bool fits(const LabelledLine& line, LabelStyle style) {
 }
 
 /// The labels and texts of the lines of an input.
-struct LabelledLines {
+struct LabeledLines {
   LabelStyle style = LabelStyle::tab;
   std::vector<std::string_view> labels = {}, texts = {};
   std::vector<Index> numbers = {};
 };
 
-LabelledLines labelled_lines(const ReaderText& text) {
-  LabelledLines result;
+LabeledLines labeled_lines(const ReaderText& text) {
+  LabeledLines result;
   Index empty = 0;
   for (ReaderLines lines(text.text()); lines.next();) {
-    if (lines.number() == 1 && lines.line() == kLabelledHeader) continue;
+    if (lines.number() == 1 && lines.line() == kLabeledHeader) continue;
     if (without_blanks(lines.line()).empty()) {
       if (empty == 0) empty = lines.number();
       continue;
@@ -80,7 +80,7 @@ LabelledLines labelled_lines(const ReaderText& text) {
     // Empty lines are allowed at the end of the file, not between examples.
     if (empty > 0) throw_data_error(text.source(), empty, "an empty line instead of a label and a text; remove it");
     if (result.numbers.empty()) result.style = label_style(lines.line());
-    const LabelledLine line = split_label(lines.line(), result.style);
+    const LabeledLine line = split_label(lines.line(), result.style);
     if (!fits(line, result.style)) {
       throw_data_error(
           text.source(), lines.number(),
@@ -98,7 +98,7 @@ ExampleColumn once_column(std::string name, const std::vector<std::string_view>&
   return {.name = std::move(name), .once = true, .texts = {entries.begin(), entries.end()}};
 }
 
-void add_labels(Examples& examples, const LabelledLines& lines) {
+void add_labels(Examples& examples, const LabeledLines& lines) {
   if (lines.style == LabelStyle::tab) {
     examples.columns.push_back(once_column("label", lines.labels));
     return;
@@ -113,9 +113,9 @@ void add_labels(Examples& examples, const LabelledLines& lines) {
   if (lines.style == LabelStyle::coarse_and_fine) examples.columns.push_back(once_column("fine", lines.labels));
 }
 
-Examples read_labelled(const Input& input, const ReaderOptions& options) {
+Examples read_labeled(const Input& input, const ReaderOptions& options) {
   const ReaderText text(input);
-  const LabelledLines lines = labelled_lines(text);
+  const LabeledLines lines = labeled_lines(text);
   Examples examples = text.no_examples();
   const TextPositions positions(lines.texts, options);
   ExampleColumn column{.name = "text", .characters = positions.characters()};
@@ -131,10 +131,10 @@ Examples read_labelled(const Input& input, const ReaderOptions& options) {
 }
 
 /// There are few labels, none contains a blank, and the text after the only tab of a line is not a number.
-bool looks_tab_labelled(const std::vector<LabelledLine>& lines) {
+bool looks_tab_labeled(const std::vector<LabeledLine>& lines) {
   std::set<std::string_view> labels;
   bool numbers = true, several_words = true;
-  for (const LabelledLine& line : lines) {
+  for (const LabeledLine& line : lines) {
     if (line.label.find(' ') != std::string_view::npos || line.text.find('\t') != std::string_view::npos) return false;
     labels.insert(line.label);
     numbers &= number_of(line.text).kind != NumberText::Kind::none;
@@ -143,30 +143,30 @@ bool looks_tab_labelled(const std::vector<LabelledLine>& lines) {
   return !numbers && (2 * labels.size() <= lines.size() || (lines.size() < 4 && several_words));
 }
 
-std::string guess_labelled(const DataSample& sample) {
+std::string guess_labeled(const DataSample& sample) {
   std::vector<std::string_view> shown = sample.lines;
-  const bool header = !shown.empty() && shown[0] == kLabelledHeader;
+  const bool header = !shown.empty() && shown[0] == kLabeledHeader;
   if (header) shown.erase(shown.begin());
   while (!shown.empty() && without_blanks(shown.back()).empty()) shown.pop_back();
   if (shown.empty()) return {};
   const LabelStyle style = label_style(shown[0]);
-  std::vector<LabelledLine> lines;
+  std::vector<LabeledLine> lines;
   lines.reserve(shown.size());
   for (const std::string_view line : shown) {
     lines.push_back(split_label(line, style));
     if (!fits(lines.back(), style)) return {};
   }
-  if (style == LabelStyle::tab && !header && !looks_tab_labelled(lines)) return {};
+  if (style == LabelStyle::tab && !header && !looks_tab_labeled(lines)) return {};
   return fmt::format("a label and a text in each line ({})", as_wanted(style));
 }
 
 }  // namespace
 
-ReaderEntry labelled_reader() {
+ReaderEntry labeled_reader() {
   return {.name = "labelled",
           .help = "one example per line: LABEL<TAB>TEXT, COARSE:fine TEXT or __label__LABEL TEXT",
-          .guess = guess_labelled,
-          .read = read_labelled,
+          .guess = guess_labeled,
+          .read = read_labeled,
           .has_texts = true};
 }
 

@@ -75,10 +75,10 @@ class Arithmetic {
 
   /// Puts brackets and the label around the text written since `begin`.
   void close(std::size_t begin, Index value, bool root, const std::string& word, GeneratedTrees& out) {
-    const bool labelled = root || !options_.roots;
+    const bool labeled = root || !options_.roots;
     ++out.nodes;
-    out.labels += labelled ? 1 : 0;
-    out.text.insert(begin, labelled ? fmt::format("({} ", value) : std::string("(_ "));
+    out.labels += labeled ? 1 : 0;
+    out.text.insert(begin, labeled ? fmt::format("({} ", value) : std::string("(_ "));
     out.text += word + ")";
   }
 

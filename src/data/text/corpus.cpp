@@ -65,12 +65,12 @@ struct Corpus::Source {
   Index length = 0, bytes = 0, unknown = 0;
 
   const std::string& name() const { return blocks ? blocks->name() : input->name(); }
-  void tokenise(const Alphabet& alphabet, UnknownPolicy policy, Index memory_limit);
+  void tokenize(const Alphabet& alphabet, UnknownPolicy policy, Index memory_limit);
   void read(const Alphabet& alphabet, Index begin, std::span<Symbol> out) const;
   Index bytes_before(const Alphabet& alphabet, Index symbol) const;
 };
 
-void Corpus::Source::tokenise(const Alphabet& alphabet, UnknownPolicy policy, Index memory_limit) {
+void Corpus::Source::tokenize(const Alphabet& alphabet, UnknownPolicy policy, Index memory_limit) {
   const std::string_view text = input->bytes();
   store = std::make_unique<SymbolStore>(alphabet.size(), memory_limit);
   bool open_line = false;
@@ -140,7 +140,7 @@ Corpus Corpus::load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOp
       source->length = source->bytes = static_cast<Index>(text.size());
     } else {
       if (corpus.alphabet_.kind() != SymbolKind::bytes) require_utf8(*source->input);
-      source->tokenise(corpus.alphabet_, options.unknown, memory_left);
+      source->tokenize(corpus.alphabet_, options.unknown, memory_left);
       memory_left -= source->store->memory();
     }
     source->input->require_whole();

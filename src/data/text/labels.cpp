@@ -48,7 +48,7 @@ LabeledText split_labels(const Input& input, const std::optional<std::string>& o
   return {Input::from_bytes(input.name(), std::move(text)), std::move(labels)};
 }
 
-std::vector<Input> unlabelled(std::vector<Input> inputs, bool column, const std::optional<std::string>& only) {
+std::vector<Input> unlabeled(std::vector<Input> inputs, bool column, const std::optional<std::string>& only) {
   if (!column) return inputs;
   for (Input& input : inputs) input = split_labels(input, only).text;
   return inputs;

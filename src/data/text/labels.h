@@ -19,7 +19,7 @@ struct LabeledText {
 LabeledText split_labels(const Input& input, const std::optional<std::string>& only = {});
 
 /// Removes the labels from the inputs if `column` is set; otherwise returns the inputs unchanged.
-std::vector<Input> unlabelled(std::vector<Input> inputs, bool column, const std::optional<std::string>& only = {});
+std::vector<Input> unlabeled(std::vector<Input> inputs, bool column, const std::optional<std::string>& only = {});
 
 /// Reads a file with one label per line; surrounding blanks are removed. Throws DataError.
 std::vector<std::string> read_labels(const Input& input);

@@ -99,7 +99,7 @@ Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, 
 }
 
 /// Returns (u - mean) / deviation under the frequencies, u uniform on [0, 1); zero if the deviation is zero.
-std::vector<double> standardised(Random& random, std::span<const double> frequencies) {
+std::vector<double> standardized(Random& random, std::span<const double> frequencies) {
   std::vector<double> u(frequencies.size());
   for (double& x : u) x = random.uniform();
   double total = 0, mean = 0, variance = 0;
@@ -135,7 +135,7 @@ void start_recurrence(const Circuit& circuit, const Node& affine, const Node::Af
                          op.form().leaky);
     if (e >= 0)
       for (Index x = 0; x < tau.rows; ++x) tau(x, e) = static_cast<T>(start.loop);
-    const std::vector<double> u = standardised(random, frequencies);
+    const std::vector<double> u = standardized(random, frequencies);
     for (Index x = 0; x < rho.rows; ++x) rho(x, i) = static_cast<T>(start.deviation * u[at(x)] + start.offset);
   }
 }

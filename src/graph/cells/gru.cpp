@@ -32,7 +32,7 @@ Signal gru_reset_before(Circuit& c, Signal x, Signal h, Signal s, Index n, const
 }
 
 /// LN(x) with gains, and with a bias if `biased`.
-Signal normalised(Circuit& c, const char* name, Signal x, bool biased = false) {
+Signal normalized(Circuit& c, const char* name, Signal x, bool biased = false) {
   return c.affine(name, x.size(),
                   {{.parameter = "gain", .source = x, .init = Init::constant(1), .op = layer_norm(x.size())}},
                   Init::zero(), biased);
@@ -40,15 +40,15 @@ Signal normalised(Circuit& c, const char* name, Signal x, bool biased = false) {
 
 /// Like reset after, with LN(x_t W) for x_t W and LN(s U) for s U; z and r are normalized together, the candidate
 /// separately. The biases are added after the normalization. Ba et al. 2016
-Signal gru_normalised(Circuit& c, Signal x, Signal h, Signal s, Index n, const GruOptions& o) {
+Signal gru_normalized(Circuit& c, Signal x, Signal h, Signal s, Index n, const GruOptions& o) {
   const bool hard = o.hard_gates;
   const auto part = [&](const char* name, Signal source, const char* parameter, const Init& init, Index blocks) {
     return c.affine(name, blocks * n, {{parameter, source, init}}, Init::zero(), false);
   };
-  auto w = normalised(c, "norm-w", part("w", x, "W", input_init(o, 2), 2), true);
-  auto u = normalised(c, "norm-u", part("u", s, "U", Init::orthogonal(2), 2));
-  auto wg = normalised(c, "norm-wg", part("wg", x, "W", input_init(o, 1), 1), true);
-  auto ug = normalised(c, "norm-ug", part("ug", s, "U", Init::orthogonal(), 1));
+  auto w = normalized(c, "norm-w", part("w", x, "W", input_init(o, 2), 2), true);
+  auto u = normalized(c, "norm-u", part("u", s, "U", Init::orthogonal(2), 2));
+  auto wg = normalized(c, "norm-wg", part("wg", x, "W", input_init(o, 1), 1), true);
+  auto ug = normalized(c, "norm-ug", part("ug", s, "U", Init::orthogonal(), 1));
   auto [z, r] = c.split<2>(w + u);
   auto g = activated(c, o.activation, wg + gate(r, hard) * ug);
   return h + gate(z, hard) * (g - h);
@@ -71,7 +71,7 @@ Signal gru_reset_after(Circuit& c, Signal x, Signal h, Signal s, Index n, const 
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options) {
   auto h = c.link(n, {}, options.trained_initial);
   auto s = read_state(c, x, h, n, options.gated_state);
-  auto next = options.layer_norm    ? gru_normalised(c, x, h, s, n, options)
+  auto next = options.layer_norm    ? gru_normalized(c, x, h, s, n, options)
               : options.reset_after ? gru_reset_after(c, x, h, s, n, options)
                                     : gru_reset_before(c, x, h, s, n, options);
   next = zoned(c, h, next, options.zoneout);

@@ -18,7 +18,7 @@ Signal plain_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Ini
 }
 
 /// LN(x_t W) + LN(h_{t-1} U) + b, each with separate gains.
-Signal normalised_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Init& bias, const LstmOptions& o) {
+Signal normalized_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Init& bias, const LstmOptions& o) {
   std::vector<Term> terms;
   h.add_terms(terms, Init::orthogonal(4));
   auto w = c.affine("w", 4 * n, {{"W", x, o.input_scale > 0 ? Init::uniform(o.input_scale) : Init::glorot(4)}},
@@ -51,7 +51,7 @@ Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
   auto cell = c.link(n, {}, options.trained_initial);
   const Init bias = options.chrono > 1 ? Init::chrono({-1, 1, 0, 0}, options.chrono)
                                        : Init::block_values({0, options.forget_bias, 0, 0});
-  auto z = options.layer_norm ? normalised_sum(c, x, h, n, bias, options) : plain_sum(c, x, h, n, bias, options);
+  auto z = options.layer_norm ? normalized_sum(c, x, h, n, bias, options) : plain_sum(c, x, h, n, bias, options);
   auto [i, f, o, g] = c.split<4>(z);
   const bool hard = options.hard_gates;
   auto next = gate(f, hard) * cell + gate(i, hard) * activated(c, options.activation, g);

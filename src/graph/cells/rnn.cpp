@@ -20,7 +20,7 @@ Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options) {
 
 namespace {
 
-enum class RecurrentStart { orthogonal, uniform, identity, sparse, normalised };
+enum class RecurrentStart { orthogonal, uniform, identity, sparse, normalized };
 
 /// The options as strings of a SPEC.
 struct RnnSpec {
@@ -43,7 +43,7 @@ void describe(Visitor& v, RnnSpec& o) {
      {RecurrentStart::uniform, "uniform"},
      {RecurrentStart::identity, "identity"},
      {RecurrentStart::sparse, "sparse"},
-     {RecurrentStart::normalised, "normalised"}});
+     {RecurrentStart::normalized, "normalised"}});
   v("scale", o.scale, "scale of the recurrent initialization; 0: 1, or 1/sqrt(inputs) for uniform", at_least(0));
   v("input-scale", o.input_scale,
     "input and output weights are initialized in [-input-scale, input-scale]; 0: 1/sqrt(inputs)", at_least(0));
@@ -66,7 +66,7 @@ Init recurrent_start(RecurrentStart init, double scale) {
     case RecurrentStart::uniform: return Init::uniform(scale);
     case RecurrentStart::identity: return Init::identity(1, factor);
     case RecurrentStart::sparse: return Init::sparse(15, factor);
-    case RecurrentStart::normalised: return Init::normalised(1, factor);
+    case RecurrentStart::normalized: return Init::normalized(1, factor);
     case RecurrentStart::orthogonal: break;
   }
   return Init::orthogonal(1, factor);

@@ -24,7 +24,7 @@ std::span<double> row_of(std::vector<double>& rows, Index i, Index length) {
 }
 
 // Modified Gram-Schmidt over the shorter side, applied twice for orthogonality up to rounding errors.
-void orthogonalise(std::vector<double>& rows, Index count, Index length) {
+void orthogonalize(std::vector<double>& rows, Index count, Index length) {
   for (int pass = 0; pass < 2; ++pass)
     for (Index i = 0; i < count; ++i) {
       const std::span<double> v = row_of(rows, i, length);
@@ -41,7 +41,7 @@ void fill_orthogonal(const WeightBlock& b, double gain, Random& random) {
   const Index count = wide ? b.inputs : b.outputs, length = wide ? b.outputs : b.inputs;
   std::vector<double> rows(static_cast<std::size_t>(count * length));
   for (double& x : rows) x = random.normal();
-  orthogonalise(rows, count, length);
+  orthogonalize(rows, count, length);
   for (Index i = 0; i < count; ++i)
     for (Index j = 0; j < length; ++j)
       (wide ? b(i, j) : b(j, i)) = gain * rows[static_cast<std::size_t>(i * length + j)];
@@ -60,7 +60,7 @@ void fill_sparse(const WeightBlock& b, Index count, double scale, Random& random
 }
 
 // np-RNN: A = RR'/n is positive definite; W = (A + I) / largest eigenvalue of (A + I), computed by power iteration.
-void fill_normalised(const WeightBlock& b, double gain, Random& random) {
+void fill_normalized(const WeightBlock& b, double gain, Random& random) {
   const Index n = b.inputs;
   if (n != b.outputs) throw UsageError("init `normalised` needs square blocks");
   std::vector<double> r(static_cast<std::size_t>(n * n)), w(r.size());
@@ -108,7 +108,7 @@ void fill_block(const Init& init, const WeightBlock& b, Random& random) {
         for (Index j = 0; j < b.outputs; ++j) b(i, j) = i == j ? init.scale : 0;
       return;
     case Init::Kind::sparse: return fill_sparse(b, init.count, init.scale, random);
-    case Init::Kind::normalised: return fill_normalised(b, init.scale, random);
+    case Init::Kind::normalized: return fill_normalized(b, init.scale, random);
     case Init::Kind::constant:
     case Init::Kind::chrono: return;  // handled by fill_chrono
   }

@@ -42,7 +42,7 @@ class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public Exportab
   void tangent_rows(const OperatorRows<T>& in, Matrix<const T> dw, Matrix<const T> dx, Matrix<T> dy) const {
     T *z = in.scratch, *e = in.scratch + n_;
     for (Index r = 0; r < in.x.rows; ++r) {
-      const T inverse = normalise(in.x.row(r), n_, z);
+      const T inverse = normalize(in.x.row(r), n_, z);
       for (Index i = 0; i < n_; ++i) dy(r, i) += dw(0, i) * z[i];
       if (dx.data == nullptr) continue;
       for (Index i = 0; i < n_; ++i) e[i] = dx(r, i);

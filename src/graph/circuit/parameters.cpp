@@ -6,7 +6,7 @@ template <class T>
 Parameters<T>::Parameters(const Circuit& circuit) : info_(circuit.parameters()), flat_(circuit.parameter_count()) {}
 
 template <class T>
-void Parameters<T>::initialise(std::uint64_t seed) {
+void Parameters<T>::initialize(std::uint64_t seed) {
   std::vector<double> drawn;
   for (const ParameterInfo& p : info_) {
     drawn.assign(static_cast<std::size_t>(p.size()), 0.0);

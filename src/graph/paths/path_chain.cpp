@@ -21,7 +21,7 @@ T power_of_two(int exponent) {
 /// Scales a state so that its largest value is near one; returns the power of two taken out. The exponent never falls
 /// below `lowest`, so that inputs stay significant relative to a shrinking state.
 template <class T>
-int normalise(State<T>& state, int exponent, int lowest) {
+int normalize(State<T>& state, int exponent, int lowest) {
   const T largest = largest_magnitude<T>(state.values());
   const int target = largest > 0 ? std::max(lowest, exponent + std::ilogb(largest)) : std::max(lowest, exponent);
   if (target != exponent) scale<T>(power_of_two<T>(exponent - target), state.values());
@@ -111,7 +111,7 @@ std::optional<PathSums> PathChain<T>::attempt(const Parameters<T>& squares, Inde
   for (Index k = 0; k + 1 < pieces; ++k) {
     forward(seams.back(), k, state);
     if (!all_finite<T>(state.values())) return std::nullopt;
-    const int exponent = normalise(state, seams.back().exponent, 0);
+    const int exponent = normalize(state, seams.back().exponent, 0);
     seams.push_back({state, exponent});
   }
 
@@ -134,7 +134,7 @@ std::optional<PathSums> PathChain<T>::attempt(const Parameters<T>& squares, Inde
     wide_.assign(part_.begin(), part_.end());
     add_scaled(kappa, sums.exponent, wide_, seam.exponent + adjoint_exponent);
     // If the chain is read at every step, seeds enter every piece and must stay significant.
-    adjoint_exponent = normalise(start, adjoint_exponent, options.every_step ? 0 : std::numeric_limits<int>::min() / 4);
+    adjoint_exponent = normalize(start, adjoint_exponent, options.every_step ? 0 : std::numeric_limits<int>::min() / 4);
     std::swap(start, end);
   }
   if (!std::isfinite(sums.norm.mantissa) || !all_finite<double>(kappa)) return std::nullopt;
@@ -169,7 +169,7 @@ bool PathChain<T>::respond_in(Index piece, Signal input, Index first, Index coun
     unfolding_.forward(&state);
     if (!all_finite<T>(state.values())) return false;
     visit({begin, steps, exponent, 0}, unfolding_);
-    exponent = normalise(state, exponent, std::numeric_limits<int>::min() / 4);
+    exponent = normalize(state, exponent, std::numeric_limits<int>::min() / 4);
   }
   return true;
 }

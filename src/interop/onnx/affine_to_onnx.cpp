@@ -92,9 +92,9 @@ template <class T>
 std::string OnnxStep<T>::layer_norm(const Node::AffineTerm& term, const std::string& x) {
   const std::vector<ProtoMessage> last = {onnx_attribute("axes", std::vector<Index>{1}), onnx_attribute("keepdims", 1)};
   const Matrix<const T> gains = parameters_[term.parameter];
-  const std::string centred = body_->add("Sub", {x, body_->add("ReduceMean", {x}, last)});
-  const std::string variance = body_->add("ReduceMean", {mul(centred, centred)}, last);
-  const std::string normal = body_->add("Div", {centred, body_->add("Sqrt", {add(variance, scalar(1e-5))})});
+  const std::string centered = body_->add("Sub", {x, body_->add("ReduceMean", {x}, last)});
+  const std::string variance = body_->add("ReduceMean", {mul(centered, centered)}, last);
+  const std::string normal = body_->add("Div", {centered, body_->add("Sqrt", {add(variance, scalar(1e-5))})});
   return mul(normal, constant({gains.cols}, {gains.data, gains.data + gains.cols}));
 }
 

@@ -143,13 +143,13 @@ nlohmann::json alphabets_of(const FieldReads& reads) {
 
 /// Standardizes numbers for the step; missing numbers become 0.
 template <class T>
-std::string standardised(OnnxGraph& graph, const FieldReads& reads) {
+std::string standardized(OnnxGraph& graph, const FieldReads& reads) {
   const auto count = static_cast<Index>(reads.names.size());
   const auto cast = [&](const std::string& x, OnnxType type) {
     return graph.add("Cast", {x}, {onnx_attribute("to", static_cast<std::int64_t>(type))});
   };
-  const std::string centred = graph.add("Sub", {"numbers", graph.constant(OnnxType::f64, {count}, reads.mean)});
-  const std::string z = graph.add("Div", {centred, graph.constant(OnnxType::f64, {count}, reads.deviation)});
+  const std::string centered = graph.add("Sub", {"numbers", graph.constant(OnnxType::f64, {count}, reads.mean)});
+  const std::string z = graph.add("Div", {centered, graph.constant(OnnxType::f64, {count}, reads.deviation)});
   const std::string there =
       graph.add("Where", {graph.add("IsNaN", {z}), graph.constant(OnnxType::f64, {}, std::vector<double>{0}), z});
   return cast(cast(there, OnnxType::f32), OnnxFile<T>::kType);
@@ -192,7 +192,7 @@ ProtoMessage onnx_file(const NetworkModel<T>& model) {
   if (!reads.names.empty()) given.push_back({"numbers", "", OnnxType::f64, {"batch", numbers}});
   OnnxFile<T> file(*model.plan(), model.parameters(), head.signal.id, reads.signals, given);
   if (!reads.names.empty())
-    over.push_back({standardised<T>(file.graph, reads), "x", OnnxFile<T>::kType, {"batch", numbers}});
+    over.push_back({standardized<T>(file.graph, reads), "x", OnnxFile<T>::kType, {"batch", numbers}});
   const bool labels = wanted == FieldOutput::labels;
   file.scan(over, labels ? "log_probabilities" : "told", labels);
   if (labels)

@@ -99,11 +99,11 @@ void ChainBlock::make_room() {
 }
 
 template <class T>
-void ChainBlock::run(const ScaledTransitions& neighbours, Matrix<const T> signal, double factor, Matrix<T> slopes) {
+void ChainBlock::run(const ScaledTransitions& neighbors, Matrix<const T> signal, double factor, Matrix<T> slopes) {
   const bool in_place = slopes.data == signal.data;
   if (in_place) keep(signal);
-  go_forward(neighbours, signal);
-  go_backward(neighbours, factor, slopes);
+  go_forward(neighbors, signal);
+  go_backward(neighbors, factor, slopes);
   const auto counts = [](double share) { return share > 0 && std::isfinite(share); };
   if (!std::ranges::all_of(share_, counts))
     for (Index t = 0; t < steps(); ++t)
@@ -131,14 +131,14 @@ void ChainBlock::give_back(Index chain, Matrix<T> signal) const {
 
 /// alpha_t = (alpha_{t-1} E) e_t, divided by its sum.
 template <class T>
-void ChainBlock::go_forward(const ScaledTransitions& neighbours, Matrix<const T> signal) {
-  const PackedMatrix<double>& e = neighbours.forward();
+void ChainBlock::go_forward(const ScaledTransitions& neighbors, Matrix<const T> signal) {
+  const PackedMatrix<double>& e = neighbors.forward();
   for (Index t = 0; t < steps(); ++t) {
     const Step& step = steps_[at(t)];
     const Index now = running(t);
     if (t > 0) multiply<double>(step.alpha_before, e, step.alpha, {0, e.panels()}, Start::zero);
     const Matrix<const double> before =
-        t > 0 ? step.alpha : Matrix<const double>{neighbours.start().data(), now, stride_, 0};
+        t > 0 ? step.alpha : Matrix<const double>{neighbors.start().data(), now, stride_, 0};
     double* scales = scale_.data() + offsets_[at(t)];
     forward_scores<T>(before, {signal.row(begins_[at(t)]), now, labels_, signal.stride}, ScaledTransitions::kSpread,
                       step.weight, step.alpha, scales, fits_.data());
@@ -150,16 +150,16 @@ void ChainBlock::go_forward(const ScaledTransitions& neighbours, Matrix<const T>
 /// beta_{t-1} = (beta_t e_t) E', divided by the same factors as alpha_t, so that alpha beta sums to 1 at every
 /// position.
 template <class T>
-void ChainBlock::go_backward(const ScaledTransitions& neighbours, double factor, Matrix<T> slopes) {
-  const PackedMatrix<double>& e = neighbours.backward();
+void ChainBlock::go_backward(const ScaledTransitions& neighbors, double factor, Matrix<T> slopes) {
+  const PackedMatrix<double>& e = neighbors.backward();
   for (Index t = steps() - 1; t >= 0; --t) {
     const Index now = running(t), later = t + 1 < steps() ? running(t + 1) : 0;
     if (later > 0) {
       const Step& next = steps_[at(t + 1)];
       multiply<double>(next.weight_to_here, e, next.beta_before, {0, e.panels()}, Start::zero);
     }
-    for (Index k = later; k < now; ++k) end_chain(inner(k, t), neighbours.stop());
-    judge_labels(neighbours, t, later);
+    for (Index k = later; k < now; ++k) end_chain(inner(k, t), neighbors.stop());
+    judge_labels(neighbors, t, later);
     const Matrix<T> here = slopes.data == nullptr ? slopes : slopes.rows_from(begins_[at(t)], now);
     const Step& step = steps_[at(t)];
     backward_scores<T>(step.alpha, step.beta, scale_.data() + offsets_[at(t)], factor, step.weight, here);
@@ -179,7 +179,7 @@ void ChainBlock::end_chain(Index row, const std::vector<double>& stop) {
 }
 
 /// Computes the probabilities of the labels at t + 1 while the values of t are in the cache, and of those at 0.
-void ChainBlock::judge_labels(const ScaledTransitions& neighbours, Index t, Index later) {
+void ChainBlock::judge_labels(const ScaledTransitions& neighbors, Index t, Index later) {
   for (Index k = 0; k < running(t); ++k) {
     const Index row = inner(k, t);
     const Symbol here = label(row);
@@ -187,12 +187,12 @@ void ChainBlock::judge_labels(const ScaledTransitions& neighbours, Index t, Inde
     if (t == 0) share_[at(row)] = expected_[at(row)];
     if (k >= later) continue;
     const Index next = inner(k, t + 1);
-    share_[at(next)] = neighbours.weight(here, label(next)) * entering(next)[label(next)] / behind(row)[here];
+    share_[at(next)] = neighbors.weight(here, label(next)) * entering(next)[label(next)] / behind(row)[here];
   }
 }
 
 /// Steps with equal numbers of chains are contiguous, so that one product covers them all.
-void ChainBlock::add_pairs(const ScaledTransitions& neighbours, double* sum) {
+void ChainBlock::add_pairs(const ScaledTransitions& neighbors, double* sum) {
   for (Index k = 0; k < count_; ++k)
     for (Index t = 0; t < length(k) && !suits(k); ++t)
       for (Buffer<double>* each : {&alpha_, &weight_}) std::fill_n(each->data() + inner(k, t) * stride_, stride_, 0.0);
@@ -207,7 +207,7 @@ void ChainBlock::add_pairs(const ScaledTransitions& neighbours, double* sum) {
     last = first - 1;
   }
   for (Index i = 0; i < labels_; ++i)
-    for (Index j = 0; j < labels_; ++j) sum[i * labels_ + j] += pairs_[at(i * stride_ + j)] * neighbours.weight(i, j);
+    for (Index j = 0; j < labels_; ++j) sum[i * labels_ + j] += pairs_[at(i * stride_ + j)] * neighbors.weight(i, j);
 }
 
 template void ChainBlock::run(const ScaledTransitions&, Matrix<const float>, double, Matrix<float>);

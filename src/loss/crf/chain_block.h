@@ -66,7 +66,7 @@ class ChainBlock {
   /// not finite, or if a label has probability 0; their gradients are unspecified, or, if `slopes` and the signal share
   /// memory, still the signal.
   template <class T>
-  void run(const ScaledTransitions& neighbours, Matrix<const T> signal, double factor, Matrix<T> slopes);
+  void run(const ScaledTransitions& neighbors, Matrix<const T> signal, double factor, Matrix<T> slopes);
   bool suits(Index chain) const { return suits_[at(chain)] != 0; }
 
   /// After `run`, for suitable chains, at the block's row r = inner(chain, t): the label y; p(y | previous label,
@@ -77,7 +77,7 @@ class ChainBlock {
   const double* behind(Index row) const { return beta_.data() + row * stride_; }
   /// sum [labels x labels] += the sum of p(y_{t-1} = i, y_t = j) over positions t > 0 of the suitable chains.
   /// Overwrites their values.
-  void add_pairs(const ScaledTransitions& neighbours, double* sum);
+  void add_pairs(const ScaledTransitions& neighbors, double* sum);
 
  private:
   /// Views of the rows of a step, and of the preceding rows that the chains continue from. Built in advance because a
@@ -99,11 +99,11 @@ class ChainBlock {
   template <class T>
   void give_back(Index chain, Matrix<T> signal) const;
   template <class T>
-  void go_forward(const ScaledTransitions& neighbours, Matrix<const T> signal);
+  void go_forward(const ScaledTransitions& neighbors, Matrix<const T> signal);
   template <class T>
-  void go_backward(const ScaledTransitions& neighbours, double factor, Matrix<T> slopes);
+  void go_backward(const ScaledTransitions& neighbors, double factor, Matrix<T> slopes);
   void end_chain(Index row, const std::vector<double>& stop);
-  void judge_labels(const ScaledTransitions& neighbours, Index t, Index later);
+  void judge_labels(const ScaledTransitions& neighbors, Index t, Index later);
 
   Index count_ = 0, labels_ = 0, stride_ = 0;
   std::vector<Index> lengths_, offsets_, begins_;  // per chain; rows before each step; first batch row of each step

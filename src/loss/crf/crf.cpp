@@ -32,8 +32,8 @@ void describe(Visitor& v, CrfOptions& o) {
 }
 
 /// The transition counts, stored in the layout of the transition scores.
-ChainCounts counts_into(ChainScores& neighbours, Matrix<double> positions) {
-  return {positions, neighbours.transitions.data(), neighbours.start.data(), neighbours.stop.data()};
+ChainCounts counts_into(ChainScores& neighbors, Matrix<double> positions) {
+  return {positions, neighbors.transitions.data(), neighbors.start.data(), neighbors.stop.data()};
 }
 
 /// A chain in log space.
@@ -53,9 +53,9 @@ struct CrfChain : TwoSidedChain {
   double forward() { return log_sum = chain_forward(*scores, e(), matrix(alpha), scratch); }
   void backward() { chain_backward(*scores, e(), matrix(beta), scratch); }
   /// Adds sign times the expected counts; those of positions are set. Call after forward and backward.
-  void count(double sign, ChainScores& neighbours, std::vector<double>& positions) {
-    chain_marginals(*scores, e(), matrix(alpha), matrix(beta), log_sum, sign,
-                    counts_into(neighbours, matrix(positions)), scratch);
+  void count(double sign, ChainScores& neighbors, std::vector<double>& positions) {
+    chain_marginals(*scores, e(), matrix(alpha), matrix(beta), log_sum, sign, counts_into(neighbors, matrix(positions)),
+                    scratch);
   }
   double best(Symbol* found) const { return chain_best(*scores, e(), found); }
   std::vector<ScoredLabeling> n_best(Index count) const { return chain_n_best(*scores, e(), count); }
@@ -98,7 +98,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
     require_shape<T>(this->name(), "the result", result, o.signal);
     const ChainScores along = this->numbers_in(direction);
     std::vector<ChainScores> counts = no_counts(o);
-    each_labelled(o, team, result, [&](Index block, Index s, CrfChain& chain) {
+    each_labeled(o, team, result, [&](Index block, Index s, CrfChain& chain) {
       chain.gather(o.structure, s, tangent, chain.cols, chain.more);
       chain_covariance(*chain.scores, chain.e(), chain.matrix(chain.alpha), chain.matrix(chain.beta), chain.log_sum,
                        chain.matrix(chain.more), along, counts_into(counts[at(block)], chain.matrix(chain.counts)),
@@ -113,7 +113,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
                         Matrix<T> result, std::span<T> own_result) const override {
     require_shape<T>(this->name(), "the result", result, o.signal);
     std::vector<ChainScores> counts = no_counts(o);
-    each_labelled(o, team, result, [&](Index block, Index s, CrfChain& chain) {
+    each_labeled(o, team, result, [&](Index block, Index s, CrfChain& chain) {
       chain.count(1, counts[at(block)], chain.counts);
       Random random(seed, CrfChain::mixed(stream, s));
       std::vector<Symbol> drawn(at(chain.rows));
@@ -128,7 +128,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
   /// The data of one team member, reused for each block.
   struct BlockWork {
     const ChainScores& scores;
-    const ScaledTransitions& neighbours;
+    const ScaledTransitions& neighbors;
     Index first = 0, count = 0;  // places of the chains in the block
     ChainBlock& block;
     CrfChain chain = {};
@@ -144,10 +144,10 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
   void each_block(const Observed<T>& o, Team& team, const Use& use) const {
     require_chains(o.structure, o.signal.rows, "crf");
     const ChainScores scores = scores_in(o.parameters);
-    const ScaledTransitions neighbours(scores);
+    const ScaledTransitions neighbors(scores);
     team.run([&](Member& me) {
       static thread_local ChainBlock memory;  // reallocating costs 4 % of a training step with batches of 32
-      BlockWork work{.scores = scores, .neighbours = neighbours, .block = memory};
+      BlockWork work{.scores = scores, .neighbors = neighbors, .block = memory};
       const Range mine = me.share(this->blocks(o.structure), 1);
       for (Index block = mine.begin; block < mine.end; ++block) {
         work.first = block * this->kTogether;
@@ -159,7 +159,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
   /// Calls use(block number, chain, work) after forward and backward over chains with a label; sets the rows of other
   /// chains to 0.
   template <class Use>
-  void each_labelled(const Observed<T>& o, Team& team, Matrix<T> result, const Use& use) const {
+  void each_labeled(const Observed<T>& o, Team& team, Matrix<T> result, const Use& use) const {
     each_block(o, team, [&](BlockWork& work, Index block) {
       for (Index k = 0; k < work.count; ++k) {
         const Index s = o.structure.sequence_at(work.first + k);
@@ -188,9 +188,9 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
     for (Index t = 0; t < work.block.length(0); ++t)
       for (Index k = 0; k < work.block.running(t); ++k)
         work.block.take_label(k, t, target_symbol(name, o.signal, o.targets, work.block.outer(k, t)));
-    if (work.neighbours.suits()) judge_scaled(o, work, nats, scale, adjoint, counts);
+    if (work.neighbors.suits()) judge_scaled(o, work, nats, scale, adjoint, counts);
     for (Index k = 0; k < work.count; ++k)
-      if (!work.neighbours.suits() || !work.block.suits(k))
+      if (!work.neighbors.suits() || !work.block.suits(k))
         judge_exactly(o, o.structure.sequence_at(work.first + k), work, nats, scale, adjoint, counts);
   }
 
@@ -198,7 +198,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
   void judge_scaled(const Observed<T>& o, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                     ChainScores* counts) const {
     ChainBlock& block = work.block;
-    block.run(work.neighbours, o.signal, static_cast<double>(scale), adjoint != nullptr ? *adjoint : Matrix<T>{});
+    block.run(work.neighbors, o.signal, static_cast<double>(scale), adjoint != nullptr ? *adjoint : Matrix<T>{});
     work.surprise.resize(at(block.rows()));
     vector_log(block.shares(), work.surprise.data(), block.rows());
     for (Index t = 0; t < block.length(0); ++t) {
@@ -213,7 +213,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
       count_end(block, block.inner(k, 0), counts->start);
       count_end(block, block.inner(k, block.length(k) - 1), counts->stop);
     }
-    block.add_pairs(work.neighbours, counts->transitions.data());
+    block.add_pairs(work.neighbors, counts->transitions.data());
   }
 
   /// Subtracts the transitions of the observed labels into position t.

@@ -192,7 +192,7 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
     return drawn;
   }
 
-  ChainScores neighbours(std::span<const T> parameters, Index) const override {
+  ChainScores neighbors(std::span<const T> parameters, Index) const override {
     require_plain();
     return shares_in(parameters).scores(states_);
   }

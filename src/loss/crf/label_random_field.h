@@ -134,7 +134,7 @@ class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
     return drawn;
   }
 
-  ChainScores neighbours(std::span<const T> parameters, Index) const override { return scores_in(parameters); }
+  ChainScores neighbors(std::span<const T> parameters, Index) const override { return scores_in(parameters); }
   void add_transition_counts(const ChainScores& counts, double scale, std::span<T> own_gradient) const override {
     own_.add(counts.transitions, scale, 0, own_gradient);
     own_.add(counts.start, scale, 1, own_gradient);

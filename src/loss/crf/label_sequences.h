@@ -43,7 +43,7 @@ class LabelSequences : public virtual Loss<T> {
                                               std::uint64_t seed) const = 0;
   /// Returns the transition scores, including transitions forbidden by a scheme; the signal holds the scores of
   /// positions (chain.h).
-  virtual ChainScores neighbours(std::span<const T> parameters, Index labels) const = 0;
+  virtual ChainScores neighbors(std::span<const T> parameters, Index labels) const = 0;
   /// own_gradient [all parameters of the circuit] += scale * transition counts, laid out like the scores.
   virtual void add_transition_counts(const ChainScores& counts, double scale, std::span<T> own_gradient) const = 0;
 };

@@ -90,8 +90,8 @@ class SegmentCrf final : public LabelRandomField<T, SegmentFieldChain> {
     }
   }
 
-  ChainScores neighbours(std::span<const T>, Index) const override { refuse_neighbours(); }
-  void add_transition_counts(const ChainScores&, double, std::span<T>) const override { refuse_neighbours(); }
+  ChainScores neighbors(std::span<const T>, Index) const override { refuse_neighbors(); }
+  void add_transition_counts(const ChainScores&, double, std::span<T>) const override { refuse_neighbors(); }
 
  private:
   SegmentScores scores_in(std::span<const T> all) const override {
@@ -100,7 +100,7 @@ class SegmentCrf final : public LabelRandomField<T, SegmentFieldChain> {
   std::string broken_rule() const override {
     return fmt::format(", or a segment has more than {} positions; correct the labels or increase segments=", longest_);
   }
-  [[noreturn]] static void refuse_neighbours() {
+  [[noreturn]] static void refuse_neighbors() {
     throw UsageError("crf:segments=L does not support --constraint, export, or an --objective other than likelihood");
   }
 

@@ -101,8 +101,8 @@ class StepCrf final : public LabelRandomField<T, StepChain> {
     this->add_own(counts, scale, own_gradient);
   }
 
-  ChainScores neighbours(std::span<const T>, Index) const override { refuse_neighbours(); }
-  void add_transition_counts(const ChainScores&, double, std::span<T>) const override { refuse_neighbours(); }
+  ChainScores neighbors(std::span<const T>, Index) const override { refuse_neighbors(); }
+  void add_transition_counts(const ChainScores&, double, std::span<T>) const override { refuse_neighbors(); }
 
  private:
   ChainScores scores_in(std::span<const T> all) const override {
@@ -131,7 +131,7 @@ class StepCrf final : public LabelRandomField<T, StepChain> {
     }
   }
 
-  [[noreturn]] static void refuse_neighbours() {
+  [[noreturn]] static void refuse_neighbors() {
     throw UsageError(
         "crf:steps=read does not support --constraint, or an --objective other than likelihood; use steps=fixed");
   }

@@ -121,7 +121,7 @@ void set_components(const HmmMoments& sums, VectorHmm& hmm) {
   }
 }
 
-void maximise(HmmMoments& sums, VectorHmm& hmm) {
+void maximize(HmmMoments& sums, VectorHmm& hmm) {
   to_shares(sums.start, 1, hmm.start);
   to_shares(sums.steps, hmm.shape.states, hmm.transitions);
   to_shares(sums.shares, hmm.shape.states, hmm.weights);
@@ -243,7 +243,7 @@ double reestimate(VectorHmm& hmm, const VectorSequences& runs, Team& team, doubl
   double posterior = sums[0].log_likelihood;
   for (const GaussianFactors& each : tables.factors) posterior += log_prior(each, hmm.shape.prior);
   if (likelihood != nullptr) *likelihood = sums[0].log_likelihood;
-  maximise(sums[0], hmm);
+  maximize(sums[0], hmm);
   return posterior;
 }
 

@@ -207,7 +207,7 @@ std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& a
   if (const LearnerEntry* entry = learners().find(spec_name(spec)))
     return entry->make(options_of(*entry, spec), alphabet);
   LanguageModel<float> network(canonical_learner(spec), alphabet);
-  network.initialise(1);
+  network.initialize(1);
   return std::make_unique<OnlinePredictor>(network, online(options, kUntrainedOptions));
 }
 

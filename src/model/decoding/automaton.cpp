@@ -170,7 +170,7 @@ Automaton Automaton::after(std::span<const Symbol> symbols) const {
 }
 
 /// Minimizes by Moore's partition refinement: states are equivalent until a transition distinguishes them.
-Automaton Automaton::minimised() const {
+Automaton Automaton::minimized() const {
   std::vector<Index> part(accepting_.begin(), accepting_.end());
   for (Index parts = 0;;) {
     std::map<std::vector<Index>, Index> known;

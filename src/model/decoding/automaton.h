@@ -65,7 +65,7 @@ class Automaton {
   /// The allowed continuations after the given symbols; empty if no allowed sequence begins with them.
   Automaton after(std::span<const Symbol> symbols) const;
   /// The minimal equivalent automaton, with a canonical order of states that does not depend on how it was constructed.
-  Automaton minimised() const;
+  Automaton minimized() const;
 
   bool operator==(const Automaton&) const = default;
 

@@ -59,7 +59,7 @@ Branch extend(const Branch& from, const Step& step, const Alphabet& alphabet, co
   next.made.log_probabilities.push_back(log_probability);
   next.made.log_probability = step.log_probability;
   next.made.score =
-      step.log_probability * length_factor(static_cast<Index>(next.made.symbols.size()), options.normalisation);
+      step.log_probability * length_factor(static_cast<Index>(next.made.symbols.size()), options.normalization);
   return next;
 }
 
@@ -70,7 +70,7 @@ void validate(const BeamOptions& o) {
   require_in_range("length", o.length, 1, kMost);
   require_in_range("beam", o.beam, 1, kMost);
   if (o.count < 1) throw UsageError(fmt::format("count {}: must be at least 1", o.count));
-  require_length_normalization(o.normalisation);
+  require_length_normalization(o.normalization);
 }
 
 std::vector<Completion> complete(Predictor& predictor, const Alphabet& alphabet, const BeamOptions& options) {

@@ -13,7 +13,7 @@ using Labels = std::vector<Symbol>;
 
 /// Adds the counts of the first `length` labels; the final label is counted as last only if the chain ends there.
 void count(const Labels& labels, Index length, Index chain, double sign, ChainCountsOf& counts) {
-  ChainScores& to = counts.neighbours;
+  ChainScores& to = counts.neighbors;
   const Index n = to.labels;
   to.start[at(labels[0])] += sign;
   for (Index t = 0; t < length; ++t) {
@@ -65,14 +65,14 @@ double expected_cost(const ChainScores& scores, Emissions e, const Labels& known
   shares.positions.resize(cost.size());
   const auto into = [&](ChainCountsOf& of) {
     return ChainCounts{{of.positions.data(), e.rows, n, n},
-                       of.neighbours.transitions.data(),
-                       of.neighbours.start.data(),
-                       of.neighbours.stop.data()};
+                       of.neighbors.transitions.data(),
+                       of.neighbors.start.data(),
+                       of.neighbors.stop.data()};
   };
   chain_marginals(scores, e, a, b, log_z, 1, into(shares), scratch);
   double mean = 0;
   for (std::size_t i = 0; i < cost.size(); ++i) mean += cost[i] * shares.positions[i];
-  chain_covariance(scores, e, a, b, log_z, {cost.data(), e.rows, n, n}, none.neighbours, into(counts), scratch);
+  chain_covariance(scores, e, a, b, log_z, {cost.data(), e.rows, n, n}, none.neighbors, into(counts), scratch);
   return mean;
 }
 
@@ -166,10 +166,10 @@ double beam_violations(const ChainScores& scores, Emissions e, const Labels& tru
 }  // namespace
 
 ChainCountsOf::ChainCountsOf(Index labels)
-    : neighbours{.labels = labels,
-                 .transitions = std::vector<double>(at(labels * labels)),
-                 .start = std::vector<double>(at(labels)),
-                 .stop = std::vector<double>(at(labels))} {}
+    : neighbors{.labels = labels,
+                .transitions = std::vector<double>(at(labels * labels)),
+                .start = std::vector<double>(at(labels)),
+                .stop = std::vector<double>(at(labels))} {}
 
 double ChainObjective::judge(const ChainScores& scores, Emissions e, const Labels& labels,
                              ChainCountsOf& counts) const {

@@ -10,7 +10,7 @@ namespace unfold {
 /// The counts that form the gradient: positions [T x labels], and neighbors in the layout of the scores.
 struct ChainCountsOf {
   std::vector<double> positions = {};
-  ChainScores neighbours = {};
+  ChainScores neighbors = {};
 
   explicit ChainCountsOf(Index labels);
 };

@@ -126,7 +126,7 @@ class Search {
 
   void find_factors() {
     factor_.reserve(at(options_.length) + 1);
-    for (Index n = 0; n <= options_.length; ++n) factor_.push_back(length_factor(n, options_.normalisation));
+    for (Index n = 0; n <= options_.length; ++n) factor_.push_back(length_factor(n, options_.normalization));
   }
 
   /// rest_[left][state]: the maximum sum of symbol bounds along an allowed path of at most `left` symbols.
@@ -303,7 +303,7 @@ void validate(const Predictor& predictor, const Automaton& allowed, const Decode
   if (o.expansions < 1) throw UsageError(fmt::format("expansions {}: must be at least 1", o.expansions));
   if (!(o.diversity >= 0) || !std::isfinite(o.diversity))
     throw UsageError(fmt::format("diversity {}: must be at least 0", o.diversity));
-  require_length_normalization(o.normalisation);
+  require_length_normalization(o.normalization);
   if (allowed.alphabet() != predictor.alphabet())
     throw UsageError(
         fmt::format("the automaton has {} symbols, but the model has {}", allowed.alphabet(), predictor.alphabet()));

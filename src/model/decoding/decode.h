@@ -6,10 +6,10 @@
 ///
 /// A sequence has 1 to `length` symbols and is a result if the automaton accepts it; its probability is that of the
 /// text continuing with these symbols, regardless of what follows. Prefixes that cannot be completed within the limit
-/// are pruned. Sequences are ranked by `log p / symbols^normalisation`, as in `complete` (model/decoding/beam.h).
+/// are pruned. Sequences are ranked by `log p / symbols^normalization`, as in `complete` (model/decoding/beam.h).
 ///
 /// *Beam search* keeps the most probable prefixes of each length. It records an upper bound on the score of everything
-/// it dropped, `log p / (most symbols)^normalisation`, valid because log p never increases: results above it are
+/// it dropped, `log p / (most symbols)^normalization`, valid because log p never increases: results above it are
 /// proved. *Diverse beam search* (Vijayakumar et al. 2018): the beam is divided into groups that select one after
 /// another at every length, each by log p minus `diversity` for each time that a preceding group selected the same
 /// symbol. *Proving* continues from the results of the beam search with best-first search (A*, Hart, Nilsson & Raphael
@@ -29,7 +29,7 @@ struct DecodeOptions {
   Index length = 32;  ///< maximum number of symbols
   Index beam = 8;     ///< prefixes kept at every length, in all groups together
   Index count = 5;    ///< number of sequences to return
-  double normalisation = 1;
+  double normalization = 1;
   Index groups = 1;
   double diversity = 0.5;  ///< nats
   bool prove = false;

@@ -191,7 +191,7 @@ Automaton chunk_automaton(const std::vector<std::string>& names) {
     for (Index j = 0; j < n; ++j)
       table.next.push_back(scores.transitions[at(i * n + j)] > kNever ? 1 + j : Automaton::kDead);
   }
-  return Automaton(table).minimised();
+  return Automaton(table).minimized();
 }
 
 }  // namespace unfold

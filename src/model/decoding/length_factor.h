@@ -1,5 +1,5 @@
 #pragma once
-/// Length normalization for sequences of different lengths by `log p / symbols^normalisation`. 0: by probability,
+/// Length normalization for sequences of different lengths by `log p / symbols^normalization`. 0: by probability,
 /// which favors short sequences; 1: by probability per symbol.
 
 #include <fmt/format.h>
@@ -13,17 +13,17 @@
 namespace unfold {
 
 /// Throws UsageError unless it is finite and at least 0.
-inline void require_length_normalization(double normalisation) {
-  if (!(normalisation >= 0) || !std::isfinite(normalisation))
-    throw UsageError(fmt::format("`normalisation` is {}; it must be at least 0", normalisation));
+inline void require_length_normalization(double normalization) {
+  if (!(normalization >= 0) || !std::isfinite(normalization))
+    throw UsageError(fmt::format("`normalisation` is {}; it must be at least 0", normalization));
 }
 
-/// `length^-normalisation`, computed with the vector functions (invariant 2); 1 for length 0.
-inline double length_factor(Index length, double normalisation) {
+/// `length^-normalization`, computed with the vector functions (invariant 2); 1 for length 0.
+inline double length_factor(Index length, double normalization) {
   if (length == 0) return 1;
   auto x = static_cast<double>(length);
   vector_log(&x, &x, 1);
-  x *= -normalisation;
+  x *= -normalization;
   vector_exp(&x, &x, 1);
   return x;
 }

@@ -95,7 +95,7 @@ Automaton NondeterministicAutomaton::determinise(Index start, Index most) const 
       table.next.push_back(place->second);
     }
   }
-  return Automaton(table).minimised();
+  return Automaton(table).minimized();
 }
 
 }  // namespace unfold

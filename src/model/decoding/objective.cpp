@@ -126,7 +126,7 @@ class SearchingLoss final : public LabelSequences<T> {
       }
     });
     for (const ChainCountsOf& each : counts)
-      labels_.add_transition_counts(each.neighbours, static_cast<double>(scale), own_gradient);
+      labels_.add_transition_counts(each.neighbors, static_cast<double>(scale), own_gradient);
   }
 
   void best(const LabelQuery<T>& q, Team& team, Symbol* labels) const override { labels_.best(q, team, labels); }
@@ -140,8 +140,8 @@ class SearchingLoss final : public LabelSequences<T> {
                                       std::uint64_t seed) const override {
     return labels_.samples(q, chain, count, seed);
   }
-  ChainScores neighbours(std::span<const T> parameters, Index labels) const override {
-    return labels_.neighbours(parameters, labels);
+  ChainScores neighbors(std::span<const T> parameters, Index labels) const override {
+    return labels_.neighbors(parameters, labels);
   }
   void add_transition_counts(const ChainScores& counts, double scale, std::span<T> own_gradient) const override {
     labels_.add_transition_counts(counts, scale, own_gradient);
@@ -153,7 +153,7 @@ class SearchingLoss final : public LabelSequences<T> {
   void each_block(const Observed<T>& o, Team& team, const Use& use) const {
     if (o.structure.kind() != Structure::Kind::chains)
       throw UsageError("jointly predicted labels require sequences, not grids or trees");
-    const ChainScores scores = labels_.neighbours(o.parameters, o.signal.cols);
+    const ChainScores scores = labels_.neighbors(o.parameters, o.signal.cols);
     const Index chains = o.structure.sequences(), blocks = (chains + kChainsTogether - 1) / kChainsTogether;
     team.run([&](Member& me) {
       const Range mine = me.share(blocks, 1);

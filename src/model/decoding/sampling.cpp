@@ -21,7 +21,7 @@ std::vector<std::size_t> ranking(const std::vector<double>& p) {
   return order;
 }
 
-void normalise(std::vector<double>& p) {
+void normalize(std::vector<double>& p) {
   double total = 0;
   for (const double x : p) total += x;
   for (double& x : p) x /= total;
@@ -72,7 +72,7 @@ std::vector<double> filter_distribution(std::span<const float> log_probabilities
   const double least = options.min_p * p[order[0]];
   for (double& x : p)
     if (x < least) x = 0;
-  normalise(p);
+  normalize(p);
   return p;
 }
 

@@ -167,7 +167,7 @@ class DensityComparison {
     for (Index f = 0; f < std::min(kNetworkFolds, fold_count()); ++f) {
       const ExampleSet training = data_.subset(folds_[at(f)].training), held_out = data_.subset(folds_[at(f)].held_out);
       NetworkModel<float> network(model, data_.data(), layout);
-      network.initialise(o_.seed);
+      network.initialize(o_.seed);
       constexpr Index kFewestInBatch = 10, kMostInBatch = 100, kStepsOfEpoch = 20;
       const ExampleBatchOptions batches{
           .reads = layout.reads,

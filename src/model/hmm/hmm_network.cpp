@@ -43,7 +43,7 @@ struct LinearGnn {
 using Trained = LinearGnn<const Parameters<double>>;
 
 /// Normalizes the weights to a sum of 1; throws if they are not valid probabilities up to scale.
-void normalise(std::span<double> weights, const std::string& what) {
+void normalize(std::span<double> weights, const std::string& what) {
   double total = 0;
   for (const double w : weights) {
     if (!(w >= 0)) refuse(fmt::format("{} is {:.3g}, below 0", what, w));
@@ -62,7 +62,7 @@ void take_emissions(const Trained& net, HmmParameters& hmm, std::vector<double>&
     double total = 0;
     for (const double w : row) total += w;
     sizes.push_back(total);
-    normalise(row, fmt::format("a weight from unit {} to the output", j + 1));
+    normalize(row, fmt::format("a weight from unit {} to the output", j + 1));
   }
 }
 
@@ -108,7 +108,7 @@ HmmParameters hmm_of(const Parameters<double>& network, double tolerance) {
   std::vector<double> sizes;
   take_emissions(net, hmm, sizes);
   for (Index j = 0; j < n; ++j) hmm.initial[at(j)] = (net.start(0, j) + 1 / static_cast<double>(n)) * sizes[at(j)];
-  normalise(hmm.initial, "the activation of a unit before the first symbol");
+  normalize(hmm.initial, "the activation of a unit before the first symbol");
   // After symbol x, unit j has the weights c_x b_jx a_ji: c is free, a and b are not.
   std::vector<double> factors(at(v), 0);
   std::fill(hmm.transitions.begin(), hmm.transitions.end(), 0.0);
@@ -126,7 +126,7 @@ HmmParameters hmm_of(const Parameters<double>& network, double tolerance) {
     }
   }
   for (Index j = 0; j < n; ++j)
-    normalise(std::span(hmm.transitions).subspan(at(j * n), at(n)), fmt::format("a weight from unit {}", j + 1));
+    normalize(std::span(hmm.transitions).subspan(at(j * n), at(n)), fmt::format("a weight from unit {}", j + 1));
   for (Index x = 0; x < v; ++x)
     for (Index j = 0; j < n; ++j) {
       const std::vector<double> row = moves(net, sizes, j, x);

@@ -28,7 +28,7 @@ std::vector<Signal> encode(const ModelSpec& spec, Signal source, Circuit& circui
 }
 
 /// Returns the last state of the forward direction and the first of the backward direction.
-Signal summarise(const ModelSpec& spec, const std::vector<Signal>& encoded, Circuit& circuit) {
+Signal summarize(const ModelSpec& spec, const std::vector<Signal>& encoded, Circuit& circuit) {
   const auto part = circuit.in_part(kSummaryPart);
   std::vector<Signal> ends = {crossing(circuit, encoded[0], Delay::source_last())};
   if (encoded.size() > 1) ends.push_back(crossing(circuit, encoded[1], Delay::source_first()));
@@ -87,7 +87,7 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Si
                     to_string(spec)));
   std::vector<Signal> encoded;
   if (!once) encoded = encode(spec, source, circuit);
-  const Signal summary = once ? summarize_condition(spec, source, circuit) : summarise(spec, encoded, circuit);
+  const Signal summary = once ? summarize_condition(spec, source, circuit) : summarize(spec, encoded, circuit);
   const auto scope = circuit.scope("decoder");
   std::optional<SourceMemory> memory;
   if (spec.attention != Attend::none) memory.emplace(spec, encoded, circuit);

@@ -93,8 +93,8 @@ struct OnlinePredictor::Body final : Objective<float> {
     step.symbols(model.symbols())[0] = pending;
     step.forward(&now);
     const float* logits = step.value(model.logits()).row(0);
-    const float normaliser = log_sum_exp(logits, model.alphabet().size());
-    for (std::size_t x = 0; x < log_probabilities.size(); ++x) log_probabilities[x] = logits[x] - normaliser;
+    const float normalizer = log_sum_exp(logits, model.alphabet().size());
+    for (std::size_t x = 0; x < log_probabilities.size(); ++x) log_probabilities[x] = logits[x] - normalizer;
     current = true;
   }
 

@@ -96,8 +96,8 @@ void set_budget_after_restarts(TrainerOptions& options, const RestartOptions& re
 }
 
 template <class T>
-void initialise(LanguageModel<T>& model, const TrainingData& data, Symbol predict_after, std::uint64_t seed) {
-  model.initialise(seed);
+void initialize(LanguageModel<T>& model, const TrainingData& data, Symbol predict_after, std::uint64_t seed) {
+  model.initialize(seed);
   if (!has_random_graph(model.spec())) return;
   const Counts counts = count_symbols(data, predict_after);
   initialize_from_frequencies<T>(model.circuit(), model.logits(), counts.read, counts.predicted, seed,
@@ -110,7 +110,7 @@ LanguageModel<T> make_candidate(const ModelSpec& spec, const TrainingData& data,
   ModelSpec own = spec;
   if (has_random_graph(own)) graph_seed(own) += number;
   LanguageModel<T> model(to_string(own), data.corpus.alphabet());
-  initialise(model, data, predict_after, seed + static_cast<std::uint64_t>(number));
+  initialize(model, data, predict_after, seed + static_cast<std::uint64_t>(number));
   return model;
 }
 
@@ -139,8 +139,8 @@ TrainingResult train_candidate(const ModelSpec& spec, const TrainingData& data, 
 
 template LanguageModel<float> make_candidate(const ModelSpec&, const TrainingData&, Symbol, std::uint64_t, Index);
 template LanguageModel<double> make_candidate(const ModelSpec&, const TrainingData&, Symbol, std::uint64_t, Index);
-template void initialise(LanguageModel<float>&, const TrainingData&, Symbol, std::uint64_t);
-template void initialise(LanguageModel<double>&, const TrainingData&, Symbol, std::uint64_t);
+template void initialize(LanguageModel<float>&, const TrainingData&, Symbol, std::uint64_t);
+template void initialize(LanguageModel<double>&, const TrainingData&, Symbol, std::uint64_t);
 template TrainingResult train_candidate<float>(const ModelSpec&, const TrainingData&, const TrainerOptions&,
                                                const RestartOptions&, Index, const std::string&);
 template TrainingResult train_candidate<double>(const ModelSpec&, const TrainingData&, const TrainerOptions&,

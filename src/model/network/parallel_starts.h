@@ -19,7 +19,7 @@
 
 namespace unfold {
 
-/// Creates the model for `seed`, with its parameters initialized as by `initialise` below.
+/// Creates the model for `seed`, with its parameters initialized as by `initialize` below.
 template <class T>
 LanguageModel<T> make_candidate(const ModelSpec& spec, const TrainingData& data, Symbol predict_after,
                                 std::uint64_t seed, Index number);
@@ -27,7 +27,7 @@ LanguageModel<T> make_candidate(const ModelSpec& spec, const TrainingData& data,
 /// Initializes the parameters randomly; for models on a random graph, followed by initialize_from_frequencies (cells.h)
 /// with the symbols of the training part.
 template <class T>
-void initialise(LanguageModel<T>& model, const TrainingData& data, Symbol predict_after, std::uint64_t seed);
+void initialize(LanguageModel<T>& model, const TrainingData& data, Symbol predict_after, std::uint64_t seed);
 
 struct RestartOptions {
   Index count = 1;

@@ -48,9 +48,9 @@ void RecurrentPredictor<T>::advance() {
   state_.copy_slot(stepper.state(), 0, 0);
   // As in the softmax readout, so that surprisals are bit-identical to an evaluation through the unfolding.
   const T* logits = stepper.value(engine_->logits).row(0);
-  const T normaliser = log_sum_exp(logits, engine_->alphabet);
+  const T normalizer = log_sum_exp(logits, engine_->alphabet);
   for (std::size_t x = 0; x < log_probabilities_.size(); ++x) {
-    const T exact = logits[x] - normaliser;
+    const T exact = logits[x] - normalizer;
     if (!exact_.empty()) exact_[x] = exact;
     log_probabilities_[x] = static_cast<float>(exact);
   }

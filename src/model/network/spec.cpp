@@ -227,7 +227,7 @@ std::vector<Signal> add_layer(const ModelSpec& spec, Signal x, Circuit& circuit)
 }
 
 /// Normalizes each signal: y_i = g_i (x_i - mean) / deviation + b_i.
-Signal normalised(const std::vector<Signal>& signals, Circuit& circuit) {
+Signal normalized(const std::vector<Signal>& signals, Circuit& circuit) {
   std::vector<Signal> result;
   for (const Signal& x : signals) {
     const auto scope = circuit.scope(signals.size() == 1 ? "read" : result.empty() ? "read-forward" : "read-backward");
@@ -253,7 +253,7 @@ struct StackedLayer {
 StackedLayer add_stacked_layer(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, Circuit& circuit) {
   const auto scope = circuit.scope(fmt::format("layer{}", layer));
   const bool adds = is_residual_layer(spec, layer, below, circuit);
-  Signal x = adds && spec.residual == Residual::norm ? normalised(below, circuit) : joined(below, circuit);
+  Signal x = adds && spec.residual == Residual::norm ? normalized(below, circuit) : joined(below, circuit);
   // A joined signal has a negative id and several parts; such a cell requires a single signal.
   if (x.id < 0 && !spec.cell->accepts_joined_input)
     x = circuit.affine("gather", spec.units, {{"J", x}}, Init::zero(), false);

@@ -94,8 +94,8 @@ class EntryBlocks {
 
 /// The counts of a context without the masked symbols.
 struct Left {
-  std::uint32_t total = 0, size = 0, favourite_count = 0;
-  std::uint8_t favourite = 0;
+  std::uint32_t total = 0, size = 0, favorite_count = 0;
+  std::uint8_t favorite = 0;
 };
 
 /// Used when the symbol is known: nothing is coded.
@@ -160,7 +160,7 @@ struct PackedPpm::Body {
     if (c.suffix != kNowhere) __builtin_prefetch(&contexts[c.suffix]);
   }
   /// The successor of the favorite symbol; 0 if unknown.
-  Following after_favourite(const PackedContext& c) const {
+  Following after_favorite(const PackedContext& c) const {
     return c.single() ? c.block : c.head == 0 ? 0 : blocks.at(c.block)->following;
   }
 
@@ -179,7 +179,7 @@ struct PackedPpm::Body {
       if (masked(e.symbol)) continue;
       left.total += e.count;
       ++left.size;
-      if (e.count > left.favourite_count) left.favourite_count = e.count, left.favourite = e.symbol;
+      if (e.count > left.favorite_count) left.favorite_count = e.count, left.favorite = e.symbol;
     }
     return left;
   }
@@ -195,8 +195,8 @@ struct PackedPpm::Body {
 
   /// The two decisions in a context and the features that they depend on.
   struct Questions {
-    IntegerDecision::Case favourite, escape;
-    std::uint32_t favourite_prior = 0, escape_prior = 0;
+    IntegerDecision::Case favorite, escape;
+    std::uint32_t favorite_prior = 0, escape_prior = 0;
   };
 
   Questions questions(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth) const {
@@ -204,26 +204,26 @@ struct PackedPpm::Body {
     if (c.suffix != kNowhere) {
       const PackedContext& shorter = contexts[c.suffix];
       below_size = shorter.size();
-      if (const std::uint32_t n = count_of(shorter, left.favourite); n > 0)
+      if (const std::uint32_t n = count_of(shorter, left.favorite); n > 0)
         below = shorter.single() ? 17 : 1 + n * 15 / shorter.total;
     }
-    const std::uint32_t f = left.favourite_count, n = left.size;
+    const std::uint32_t f = left.favorite_count, n = left.size;
     const std::uint32_t partial = n != c.size() ? 1 : 0;
     const std::uint32_t sure = n == 1 ? 16 + std::min(level(f / 2), 15U) : f * 15 / left.total;      // below 32
     const std::uint32_t size = std::min(level(n), 11U) * 16 + std::min(level(left.total / 2), 15U);  // below 192
     const std::uint32_t more = std::min(level(below_size > n ? below_size - n : 0), 15U);
-    const std::uint32_t o = std::min(order, 15U), y = left.favourite;
+    const std::uint32_t o = std::min(order, 15U), y = left.favorite;
     const std::uint32_t place = (o * 8 + std::min(depth, 7U)) * 2 + partial;
     Questions q;
-    q.favourite.hints = {(sure << 16 | size << 8 | partial << 4 | std::min(level(f), 15U)) * 4 + (history & 3),
-                         (one << 20 | sure << 12 | o << 4 | partial),
-                         (below << 20 | sure << 12 | more << 4 | partial),
-                         (past << 13 | sure << 8 | o << 4 | partial),
-                         (two << 16 | one << 8 | y) * 16 + o,
-                         (y << 16 | one << 8 | sure << 1 | partial)};
-    q.favourite.gates = {place * 2 + (n == 1 ? 1 : 0), sure * 32 + below, y * 4 + (history & 3)};
-    q.favourite.refine = one * 32 + sure;
-    q.favourite_prior = std::clamp(f * 65536 / (left.total + 2 * n), 64U, 65472U);
+    q.favorite.hints = {(sure << 16 | size << 8 | partial << 4 | std::min(level(f), 15U)) * 4 + (history & 3),
+                        (one << 20 | sure << 12 | o << 4 | partial),
+                        (below << 20 | sure << 12 | more << 4 | partial),
+                        (past << 13 | sure << 8 | o << 4 | partial),
+                        (two << 16 | one << 8 | y) * 16 + o,
+                        (y << 16 | one << 8 | sure << 1 | partial)};
+    q.favorite.gates = {place * 2 + (n == 1 ? 1 : 0), sure * 32 + below, y * 4 + (history & 3)};
+    q.favorite.refine = one * 32 + sure;
+    q.favorite_prior = std::clamp(f * 65536 / (left.total + 2 * n), 64U, 65472U);
     if (n == 1) return q;
     q.escape.hints = {(more << 20 | size << 8 | sure << 4 | partial) * 4 + (history & 3),
                       (one << 20 | size << 8 | o << 4 | partial),
@@ -284,19 +284,19 @@ struct PackedPpm::Body {
   /// Codes the symbol if the context contains it; otherwise returns kNoSymbol and masks the symbols of the context.
   Symbol code_in(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth,
                  std::uint32_t& free, std::uint8_t wanted, DecisionCoder& coder, std::uint32_t& answer) {
-    foresee(after_favourite(c));
+    foresee(after_favorite(c));
     const Questions q = questions(c, left, order, depth);
     const bool certain = left.size == free;  // the symbol must be one of these
-    if (certain && left.size == 1) return left.favourite;
-    const std::uint32_t p = favourites.estimate(q.favourite, q.favourite_prior);
-    const bool yes = coder.decide(wanted == left.favourite, p);
-    if (yes) approach(after_favourite(c));
-    if (learning) favourites.learn(yes);
+    if (certain && left.size == 1) return left.favorite;
+    const std::uint32_t p = favorites.estimate(q.favorite, q.favorite_prior);
+    const bool yes = coder.decide(wanted == left.favorite, p);
+    if (yes) approach(after_favorite(c));
+    if (learning) favorites.learn(yes);
     if (yes) {
       answer = depth;
-      return left.favourite;
+      return left.favorite;
     }
-    mask(left.favourite);
+    mask(left.favorite);
     --free;
     if (left.size == 1) return kNoSymbol;
     if (!certain) {
@@ -310,7 +310,7 @@ struct PackedPpm::Body {
         return kNoSymbol;
       }
     }
-    return code_other(c, left.total - left.favourite_count, wanted, coder);
+    return code_other(c, left.total - left.favorite_count, wanted, coder);
   }
 
   bool wanted_elsewhere(const PackedContext& c, std::uint8_t wanted) const {
@@ -519,13 +519,13 @@ struct PackedPpm::Body {
                 double share) {
     const Questions q = questions(c, left, order, depth);
     const bool certain = left.size == free;
-    const double p = certain && left.size == 1 ? 1 : favourites.estimate(q.favourite, q.favourite_prior) / 65536.0;
-    probabilities[left.favourite] = share * p;
-    mask(left.favourite);
+    const double p = certain && left.size == 1 ? 1 : favorites.estimate(q.favorite, q.favorite_prior) / 65536.0;
+    probabilities[left.favorite] = share * p;
+    mask(left.favorite);
     free -= left.size;
     if (left.size == 1) return 1 - p;
     const double escape = certain ? 0 : escapes.estimate(q.escape, q.escape_prior) / 65536.0;
-    const double each = share * (1 - p) * (1 - escape) / (left.total - left.favourite_count);
+    const double each = share * (1 - p) * (1 - escape) / (left.total - left.favorite_count);
     const PackedEntry* const entries = blocks.at(c.block);
     for (std::uint32_t i = 0; i < c.head; ++i) {
       if (masked(entries[i].symbol)) continue;
@@ -547,7 +547,7 @@ struct PackedPpm::Body {
   std::uint32_t history = 0;  // how the last four symbols were found
   std::array<std::uint32_t, 256> masks{};
   std::uint32_t stamp = 0;
-  IntegerDecision favourites, escapes;
+  IntegerDecision favorites, escapes;
   std::vector<double> probabilities;
   std::vector<float> logs;
 };

@@ -58,16 +58,16 @@ struct PpmPredictor::Body {
   /// One context on the path downward, as predict() saw it.
   struct Visit {
     std::int32_t context = kNone;
-    Symbol favourite = kNoSymbol;  // none: at most one symbol was not excluded
-    bool has_symbols = false;      // some symbol was not excluded
-    bool can_escape = false;       // ... and some symbol is left for shorter contexts
-    AdaptiveDecision::Case escape{}, favoured{};
+    Symbol favorite = kNoSymbol;  // none: at most one symbol was not excluded
+    bool has_symbols = false;     // some symbol was not excluded
+    bool can_escape = false;      // ... and some symbol is left for shorter contexts
+    AdaptiveDecision::Case escape{}, favored{};
   };
 
   /// The counts of a context without the excluded symbols.
   struct Rest {
     std::uint32_t total = 0, distinct = 0, largest = 0;
-    Symbol favourite = kNoSymbol;  // the one with the highest count
+    Symbol favorite = kNoSymbol;  // the one with the highest count
   };
 
   Rest rest_of(const Context& c) const {
@@ -79,7 +79,7 @@ struct PpmPredictor::Body {
       ++rest.distinct;
       if (entry.count <= rest.largest) continue;
       rest.largest = entry.count;
-      rest.favourite = entry.symbol;
+      rest.favorite = entry.symbol;
     }
     return rest;
   }
@@ -95,7 +95,7 @@ struct PpmPredictor::Body {
     if (c.suffix != kNone) {
       const Context& shorter = contexts[static_cast<std::size_t>(c.suffix)];
       distinct_below = static_cast<std::uint32_t>(shorter.distinct);
-      if (const std::int32_t e = find(c.suffix, rest.favourite); e != kNone)
+      if (const std::int32_t e = find(c.suffix, rest.favorite); e != kNone)
         below = 1 + entries[static_cast<std::size_t>(e)].count * 15 / shorter.total;
     }
     const std::uint64_t masked = rest.distinct != static_cast<std::uint32_t>(c.distinct) ? 1 : 0;
@@ -105,25 +105,25 @@ struct PpmPredictor::Body {
     const std::uint64_t share = rest.largest * 15 / rest.total;
     const std::uint64_t shape = (size * 2 + masked) * 64 + this_order;
     const auto one = static_cast<std::uint64_t>(last[0]), two = static_cast<std::uint64_t>(last[1]) << 32 | one;
-    const auto favourite = static_cast<std::uint64_t>(rest.favourite);
+    const auto favorite = static_cast<std::uint64_t>(rest.favorite);
 
     visit.escape.hints = {hash(more, (size * 16 + share) * 4 + masked * 2 + (history & 1)),
                           hash(one, shape << 8 | static_cast<std::uint64_t>(longest_order)),
                           hash(below, size * 8 + masked * 4 + (history & 3)),
                           hash(history, shape),
                           hash(two, this_order * 16 + size / 16),
-                          hash(favourite << 32 | one, size * 2 + masked)};
-    visit.favoured.hints = {hash(share, size * 4 + masked * 2 + (history & 1)),
-                            hash(one, shape * 16 + share),
-                            hash(below, (share * 16 + size % 16) * 2 + masked),
-                            hash(history, shape * 16 + share),
-                            hash(two, favourite << 8 | this_order),
-                            hash(favourite << 32 | one, share * 2 + masked)};
+                          hash(favorite << 32 | one, size * 2 + masked)};
+    visit.favored.hints = {hash(share, size * 4 + masked * 2 + (history & 1)),
+                           hash(one, shape * 16 + share),
+                           hash(below, (share * 16 + size % 16) * 2 + masked),
+                           hash(history, shape * 16 + share),
+                           hash(two, favorite << 8 | this_order),
+                           hash(favorite << 32 | one, share * 2 + masked)};
     const std::uint64_t place =
         std::min<std::uint64_t>(this_order, 15) * 32 + std::min<std::uint64_t>(depth, 15) * 2 + masked;
     visit.escape.gates = {place, size, history * 2 + masked};
-    visit.favoured.gates = {place, share * 16 + below, history * 2 + masked};
-    visit.escape.last_gate = visit.favoured.last_gate = std::min<std::uint64_t>(this_order, 31) * 2 + masked;
+    visit.favored.gates = {place, share * 16 + below, history * 2 + masked};
+    visit.escape.last_gate = visit.favored.last_gate = std::min<std::uint64_t>(this_order, 31) * 2 + masked;
   }
 
   void predict() {
@@ -142,18 +142,18 @@ struct PpmPredictor::Body {
       describe(c, rest, visit);
       const double escape = visit.can_escape ? ask(escapes, visit.escape, first_escape(rest)) : 0;
       const double here = left * (1 - escape);
-      double favoured = here, each = 0;  // probability of the favorite; probability of the others per count
+      double favored = here, each = 0;  // probability of the favorite; probability of the others per count
       if (rest.distinct > 1) {
-        visit.favourite = rest.favourite;
-        const double share = ask(favourites, visit.favoured, static_cast<double>(rest.largest) / rest.total);
-        favoured = here * share;
+        visit.favorite = rest.favorite;
+        const double share = ask(favorites, visit.favored, static_cast<double>(rest.largest) / rest.total);
+        favored = here * share;
         each = here * (1 - share) / (rest.total - rest.largest);
       }
       for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
         const SymbolEntry& entry = entries[static_cast<std::size_t>(e)];
         const auto x = static_cast<std::size_t>(entry.symbol);
         if (excluded[x] != 0) continue;
-        probabilities[x] = entry.symbol == rest.favourite ? favoured : each * entry.count;
+        probabilities[x] = entry.symbol == rest.favorite ? favored : each * entry.count;
         excluded[x] = 1;
       }
       left *= escape;
@@ -219,7 +219,7 @@ struct PpmPredictor::Body {
       found = find(visit.context, symbol);
       if (learning && visit.can_escape) escapes.learn(visit.escape, found == kNone);
       if (found == kNone) continue;
-      if (learning && visit.favourite != kNoSymbol) favourites.learn(visit.favoured, visit.favourite == symbol);
+      if (learning && visit.favorite != kNoSymbol) favorites.learn(visit.favored, visit.favorite == symbol);
       break;
     }
     history = (history * 4 + std::min<std::uint64_t>(escaped, 3)) & 0xFF;
@@ -308,7 +308,7 @@ struct PpmPredictor::Body {
   std::array<Symbol, 2> last{};  // the last symbol and the one before it
   std::uint64_t history = 0;     // the number of contexts (0 .. 3) from which each of the last four predictions escaped
   std::vector<char> excluded;
-  AdaptiveDecision escapes, favourites;
+  AdaptiveDecision escapes, favorites;
   std::vector<Visit> visits;
   std::vector<double> probabilities;
   std::vector<float> logs;

@@ -95,7 +95,7 @@ CrossValidation<T> cross_validate(const std::string& name, const ExampleSet& exa
     for (Index e = 0; e < examples.count(); ++e) (folds[at(e)] == fold ? held : others).push_back(e);
     const ExampleSet held_out = examples.subset(held), rest = examples.subset(others), none = examples.subset({});
     NetworkModel<T> model(name, examples.data(), layout);
-    model.initialise(training.seed);
+    model.initialize(training.seed);
     TrainerOptions options;
     options.optimizer = training.optimizer;
     options.epochs = training.epochs;

@@ -117,7 +117,7 @@ double left_out_nats(SeriesCandidate& candidate, const ExampleSet& training, con
   if (has_random_kernels(spec)) spec = with_typical_length(std::move(spec), training);
   candidate.model = to_string(spec);
   NetworkModel<T> model(candidate.model, training.data(), layout);
-  model.initialise(options.seed);
+  model.initialize(options.seed);
   ExampleBatchOptions reading{.reads = layout.reads, .patches = patches_of(spec)};
   for (const HeadSpecification& head : layout.heads) reading.predicts.push_back(head.field);
   if (has_random_kernels(spec)) select_kernel_thresholds(model, training, options.seed);

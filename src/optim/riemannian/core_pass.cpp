@@ -40,7 +40,7 @@ Head<T> without_logarithm(const Head<T>& head) {
   if (head.loss->template as<Categorical<T>>() == nullptr) return head;
   Head<T> result = head;
   result.signal = {head.signal.circuit, linear};
-  result.loss = normalised_loss<T>();
+  result.loss = normalized_loss<T>();
   return result;
 }
 

@@ -32,7 +32,7 @@ std::string fair_text(Index symbols, std::uint64_t seed) {
 /// change the average loss.
 void save_sure(const std::string& file, const std::string& alphabet, std::uint64_t seed, float scale = 4) {
   LanguageModel<float> model("rnn:6", letters(alphabet));
-  model.initialise(seed);
+  model.initialize(seed);
   for (float& w : model.parameters().flat()) w *= scale;
   model.save(file);
 }

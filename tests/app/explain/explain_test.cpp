@@ -67,7 +67,7 @@ struct SlowRnn {
 
 LanguageModel<double> small_model(const std::string& spec = "rnn:5") {
   LanguageModel<double> model(spec, four());
-  model.initialise(3);
+  model.initialize(3);
   Random random(1, "small model");
   for (double& w : model.parameters().flat()) w = 0.7 * random.normal();
   return model;
@@ -133,7 +133,7 @@ TEST(Explain, surprisal_and_guesses_equal_the_predictor) {
 TEST(Explain, FollowsAPositionBackToTheStartOfItsLine) {
   const Alphabet alphabet(SymbolKind::chars, {"\n", "a", "b", "c"});
   LanguageModel<double> model("lstm:5", alphabet);
-  model.initialise(3);
+  model.initialize(3);
   model.configuration()["lines"] = true;
   const std::vector<Symbol> line = alphabet.encode("bcab\n"), text = alphabet.encode("acb\nbcab\n");
   const Explanation alone = explain_text(model, line, {.model = {}, .at = 4, .threads = 1});
@@ -182,7 +182,7 @@ TEST(Explain, mean_over_lags_equals_single_positions) {
 
 TEST(Explain, sampled_units_give_an_unbiased_estimate) {
   LanguageModel<double> model("rnn:80", four());
-  model.initialise(3);
+  model.initialize(3);
   const Explanation why = explain_text(model, kText, {.model = {}, .at = 4, .threads = 1});
   EXPECT_TRUE(why.estimated);
   // Exact, unit by unit.

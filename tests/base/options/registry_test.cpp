@@ -17,7 +17,7 @@ void describe(Visitor& v, Size& s) {
 }
 
 struct FruitEntry : Entry {
-  int colour = 0;
+  int color = 0;
 };
 
 const Registry<FruitEntry>& fruit() {
@@ -35,7 +35,7 @@ std::string refusal(std::string_view name, const std::vector<std::string>& other
 }
 
 TEST(Registry, registry_finds_entries_by_name) {
-  EXPECT_EQ(fruit().get("pear").colour, 2);
+  EXPECT_EQ(fruit().get("pear").color, 2);
   EXPECT_EQ(fruit().find("apple"), &*fruit().begin());
   EXPECT_EQ(fruit().find("plum"), nullptr);
 }
@@ -60,7 +60,7 @@ TEST(ExtensibleRegistry, entries_are_added_and_earlier_references_stay_valid) {
   for (const char* name : {"fig", "plum-2", "kiwi"}) all.add("register_fruit", "fruit", {{name, "new"}, 3});
   EXPECT_EQ(all.current().names(), (std::vector<std::string>{"apple", "fig", "plum-2", "kiwi"}));
   EXPECT_EQ(before.names(), std::vector<std::string>{"apple"});
-  EXPECT_EQ(apple.colour, 1);
+  EXPECT_EQ(apple.color, 1);
 }
 
 TEST(ExtensibleRegistry, taken_and_malformed_names_are_rejected) {

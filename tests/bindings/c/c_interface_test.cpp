@@ -28,7 +28,7 @@ class CInterface : public ::testing::Test {
  protected:
   CInterface() {
     LanguageModel<float> model("lstm:11", Alphabet::chars_of(kText));
-    model.initialise(3);
+    model.initialize(3);
     model.save(path_);
     EXPECT_EQ(unfold_load(path_.c_str(), &model_), UNFOLD_OK) << unfold_message();
     EXPECT_EQ(unfold_open(model_, &stream_), UNFOLD_OK);
@@ -100,7 +100,7 @@ TEST_F(CInterface, clones_give_the_same_results_in_separate_threads) {
 TEST(CInterfaceOfLines, AStreamAndASampleBeginTheNextLineAfterALineEnd) {
   ScratchFolder folder;
   LanguageModel<float> lines("lstm:11", Alphabet::chars_of(kText));
-  lines.initialise(3);
+  lines.initialize(3);
   lines.configuration()["lines"] = true;
   lines.save(folder.path("lines.safetensors"));
   unfold_model* model = nullptr;

@@ -78,9 +78,9 @@ TEST(ImagesReader, png_is_read_as_grayscale_or_rgb) {
   const Image grey = read_png("x", png_of(2, 2, {0, 50, 100, 255}, PNG_FORMAT_GRAY));
   EXPECT_EQ(grey.pixels, (std::vector<std::uint16_t>{0, 50, 100, 255}));
   EXPECT_EQ(grey.channels, 1);
-  const Image colour = read_png("x", png_of(1, 2, {1, 2, 3, 4, 5, 6}, PNG_FORMAT_RGB));
-  EXPECT_EQ(colour.pixels, (std::vector<std::uint16_t>{1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(colour.width, 2);
+  const Image color = read_png("x", png_of(1, 2, {1, 2, 3, 4, 5, 6}, PNG_FORMAT_RGB));
+  EXPECT_EQ(color.pixels, (std::vector<std::uint16_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(color.width, 2);
   const Examples examples = read_as("images", png_of(1, 2, {1, 2, 3, 4, 5, 6}, PNG_FORMAT_RGB));
   EXPECT_EQ(column_of(examples, "pixels").width, 3);
   EXPECT_EQ(examples.shapes, (ImageShapes{{1, 2}}));
@@ -147,9 +147,9 @@ TEST(ImagesReader, arrays_are_images_with_per_image_fields) {
   EXPECT_EQ(one.shapes, (ImageShapes{{2, 3}}));
   EXPECT_EQ(names_of(one), (Texts{"pixels"}));
   EXPECT_EQ(read_as("images", npy_of_bytes("2, 2, 1", "abcd")).shapes, (ImageShapes{{2, 1}, {2, 1}}));
-  const Examples colour = read_as("images", npy_of_bytes("1, 2, 1, 3", "abcdef"));
-  EXPECT_EQ(column_of(colour, "pixels").width, 3);
-  EXPECT_EQ(colour.shapes, (ImageShapes{{2, 1}}));
+  const Examples color = read_as("images", npy_of_bytes("1, 2, 1, 3", "abcdef"));
+  EXPECT_EQ(column_of(color, "pixels").width, 3);
+  EXPECT_EQ(color.shapes, (ImageShapes{{2, 1}}));
   EXPECT_THAT(refusal("images", npy_of_bytes("4,", "abcd")), HasSubstr("no array of images"));
 }
 

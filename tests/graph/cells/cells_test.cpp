@@ -433,7 +433,7 @@ TEST(Cells, lstm_initializes_its_forget_gate_open) {
   Circuit c;
   lstm(c, c.symbols("x", 3), 4, {.forget_bias = 1.5});
   Parameters<double> p(c);
-  p.initialise(1);
+  p.initialize(1);
   const Matrix<double> bias = p.at("z/bias");
   for (Index k = 0; k < 16; ++k) EXPECT_EQ(bias(0, k), k / 4 == 1 ? 1.5 : 0);
 }
@@ -442,7 +442,7 @@ TEST(Cells, chrono_lstm_spreads_its_time_scales) {
   Circuit c;
   lstm(c, c.symbols("x", 3), 200, {.chrono = 100});
   Parameters<double> p(c);
-  p.initialise(1);
+  p.initialize(1);
   const Matrix<double> bias = p.at("z/bias");
   double shortest = 100, longest = 0;
   for (Index k = 0; k < 200; ++k) {

@@ -242,7 +242,7 @@ TEST(Start, initialized_vector_units_forget_at_their_rates) {
       Circuit c;
       build_of_vectors(c, kind.add, inputs, n, {.edges = 2, .graph = 2, .activation = activation});
       Parameters<double> p(c);
-      p.initialise(1);
+      p.initialize(1);
       const auto edges = random_edges(n, 2, 2);
       const MixedSparse mixed(edges, inputs, {.activation = activation});
       double others = 0, loops = 0;
@@ -278,7 +278,7 @@ TEST(Start, chosen_rates_set_the_initial_self_loops) {
       const Built net = build(of_symbols, kind.add, n, chosen);
       build_of_vectors(of_vectors, kind.add, 2, n, chosen);
       Parameters<double> p(of_symbols), q(of_vectors);
-      p.initialise(1), q.initialise(1);
+      p.initialize(1), q.initialize(1);
       initialize_from_frequencies<double>(of_symbols, net.logits, frequencies, frequencies, 1, p);
       const MixedSparse mixed(edges, 2, {.activation = Map::tanh});
       for (Index i = 0; i < n; ++i) {

@@ -59,7 +59,7 @@ class LaterCells : public testing::Test {
     return {w.row(0), w.row(0) + w.cols};
   }
   /// LN(x) with the named gains.
-  Row normalised(const Row& x, const char* gains) {
+  Row normalized(const Row& x, const char* gains) {
     double mean = 0, variance = 0;
     for (const double v : x) mean += v / static_cast<double>(x.size());
     for (const double v : x) variance += (v - mean) * (v - mean) / static_cast<double>(x.size());
@@ -304,10 +304,10 @@ TEST_F(LaterCells, normalized_lstm_normalizes_products_and_cell) {
   Row h(kN, 0.0), cell(kN, 0.0);
   for (Index t = 0; t < kSteps; ++t) {
     const Row z =
-        normalised(times(input(t), "w/W"), "z/gain-w") + normalised(times(h, "u/U"), "z/gain-u") + row("z/bias");
+        normalized(times(input(t), "w/W"), "z/gain-w") + normalized(times(h, "u/U"), "z/gain-u") + row("z/bias");
     for (std::size_t j = 0; j < kN; ++j)
       cell[j] = logistic(z[kN + j]) * cell[j] + logistic(z[j]) * std::tanh(z[3 * kN + j]);
-    const Row out = normalised(cell, "norm/gain") + row("norm/bias");
+    const Row out = normalized(cell, "norm/gain") + row("norm/bias");
     for (std::size_t j = 0; j < kN; ++j) h[j] = logistic(z[2 * kN + j]) * std::tanh(out[j]);
     expect_near(outputs, t, h);
   }
@@ -317,10 +317,10 @@ TEST_F(LaterCells, normalized_gru_normalizes_gates_and_candidate) {
   const Row outputs = run([](Circuit& c, Signal x) { return gru(c, x, kUnits, {.layer_norm = true}); });
   Row h(kN, 0.0);
   for (Index t = 0; t < kSteps; ++t) {
-    const Row zr = normalised(times(input(t), "w/W"), "norm-w/gain") + row("norm-w/bias") +
-                   normalised(times(h, "u/U"), "norm-u/gain");
-    const Row wg = normalised(times(input(t), "wg/W"), "norm-wg/gain") + row("norm-wg/bias");
-    const Row ug = normalised(times(h, "ug/U"), "norm-ug/gain");
+    const Row zr = normalized(times(input(t), "w/W"), "norm-w/gain") + row("norm-w/bias") +
+                   normalized(times(h, "u/U"), "norm-u/gain");
+    const Row wg = normalized(times(input(t), "wg/W"), "norm-wg/gain") + row("norm-wg/bias");
+    const Row ug = normalized(times(h, "ug/U"), "norm-ug/gain");
     for (std::size_t j = 0; j < kN; ++j) {
       const double z = logistic(zr[j]), g = std::tanh(wg[j] + logistic(zr[kN + j]) * ug[j]);
       h[j] = (1 - z) * h[j] + z * g;

@@ -106,7 +106,7 @@ TEST(Parameters, parameters_are_found_by_name_in_one_vector) {
   auto x = c.input("x", 3);
   c.output(c.affine("z", 2, {{"W", x}}, Init::constant(7)));
   Parameters<double> p(c);
-  p.initialise(1);
+  p.initialize(1);
   EXPECT_EQ(p.at("z/bias")(0, 1), 7);
   p.at("z/W")(2, 1) = 5;
   EXPECT_EQ(p.flat()[5], 5);

@@ -75,7 +75,7 @@ TEST(Init, sparse_initialization_gives_every_output_n_inputs) {
 
 TEST(Init, normalized_initialization_is_symmetric_with_largest_eigenvalue_one) {
   const std::size_t n = 20;
-  const auto w = drawn(Init::normalised(), 20, 20);
+  const auto w = drawn(Init::normalized(), 20, 20);
   std::vector<double> v(n, 1), next(n);
   double eigenvalue = 0;
   for (int k = 0; k < 500; ++k) {

@@ -88,10 +88,10 @@ KERNEL(exchange) {
   const Address to = device->allocate(64 * sizeof(float)), doubles = device->allocate(64 * sizeof(double));
   device->launch(exchange, {.blocks = 1, .threads = 64}, Arguments().add(to).add(doubles));
   const auto sums = downloaded<float>(to, 64);
-  const auto neighbours = downloaded<double>(doubles, 64);
+  const auto neighbors = downloaded<double>(doubles, 64);
   for (std::size_t t = 0; t < 64; ++t) {
     EXPECT_EQ(sums[t], t < 32 ? 496 : 1520);
-    EXPECT_EQ(neighbours[t], static_cast<double>(t / 32 * 32 + (t + 5) % 32) + 0.1);
+    EXPECT_EQ(neighbors[t], static_cast<double>(t / 32 * 32 + (t + 5) % 32) + 0.1);
   }
 }
 

@@ -38,7 +38,7 @@ struct MisusedNet {
 
 class EngineMisuse : public ::testing::Test {
  protected:
-  EngineMisuse() { parameters_.initialise(3); }
+  EngineMisuse() { parameters_.initialize(3); }
 
   /// An unfolding over chains, with parameters and inputs.
   void ready(const Structure& structure = Structure::chains({4, 2})) {

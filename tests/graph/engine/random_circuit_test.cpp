@@ -18,11 +18,11 @@ constexpr std::uint64_t kCircuits = 100;  // of each kind
 constexpr PlanOptions kNone{
     .hoist = false, .fuse = false, .in_place = false, .scratch = false, .ring = false, .chain = false};
 
-struct Optimisation {
+struct Optimization {
   const char* name;
   bool PlanOptions::*option;
 };
-constexpr Optimisation kOptimisations[] = {{"hoist", &PlanOptions::hoist},       {"fuse", &PlanOptions::fuse},
+constexpr Optimization kOptimizations[] = {{"hoist", &PlanOptions::hoist},       {"fuse", &PlanOptions::fuse},
                                            {"in_place", &PlanOptions::in_place}, {"scratch", &PlanOptions::scratch},
                                            {"ring", &PlanOptions::ring},         {"chain", &PlanOptions::chain}};
 
@@ -46,16 +46,16 @@ std::string difference(const test::Results<double>& a, const test::Results<doubl
 class RandomCircuit : public testing::TestWithParam<Kind> {};
 
 /// Returns false if a result differs.
-bool expect_same_without_optimisations(const Circuit& c, const Structure& structure, std::uint64_t seed) {
+bool expect_same_without_optimizations(const Circuit& c, const Structure& structure, std::uint64_t seed) {
   const auto naive = test::Runner<double>(c, kNone).run(structure);
   const std::string what = difference(test::Runner<double>(c).run(structure), naive);
   if (what.empty()) return true;
   std::string guilty;
-  for (const Optimisation& optimisation : kOptimisations) {
+  for (const Optimization& optimization : kOptimizations) {
     PlanOptions without;
-    without.*optimisation.option = false;
+    without.*optimization.option = false;
     if (difference(test::Runner<double>(c, without).run(structure), naive).empty())
-      guilty += std::string(" ") + optimisation.name;
+      guilty += std::string(" ") + optimization.name;
   }
   ADD_FAILURE() << "circuit " << seed << ": " << what
                 << " differ; right again without:" << (guilty.empty() ? " none alone" : guilty) << "\n"
@@ -67,7 +67,7 @@ TEST_P(RandomCircuit, optimized_plan_equals_the_naive_plan) {
   for (std::uint64_t seed = 0; seed < kCircuits; ++seed) {
     Circuit c;
     test::random_circuit(c, GetParam(), seed);
-    if (!expect_same_without_optimisations(c, test::random_structure(GetParam(), seed), seed)) return;
+    if (!expect_same_without_optimizations(c, test::random_structure(GetParam(), seed), seed)) return;
   }
 }
 
@@ -78,7 +78,7 @@ TEST(RandomCircuits, optimized_plan_equals_the_naive_plan_in_long_batches) {
     Circuit c;
     test::random_circuit(c, Kind::chains, seed);
     const Structure structure = seed % 2 ? Structure::chains(ragged) : Structure::chains(4, 800);
-    if (!expect_same_without_optimisations(c, structure, seed)) return;
+    if (!expect_same_without_optimizations(c, structure, seed)) return;
   }
 }
 

@@ -26,7 +26,7 @@ struct KeptNet {
     o = circuit.affine("o", kKeptOutputs, {{"V", next}});
     circuit.output(o);
     parameters = Parameters<float>(circuit);
-    parameters.initialise(5);
+    parameters.initialize(5);
   }
   Circuit circuit;
   Signal x, o;

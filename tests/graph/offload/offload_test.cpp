@@ -46,7 +46,7 @@ class Laid {
         parameters_(*circuit_),
         u_(plan_, team_, Precision::exact, std::move(offload)),
         state_(*plan_, structure.sequences()) {
-    parameters_.initialise(7);
+    parameters_.initialize(7);
     Random noise(7, "noise");
     for (T& p : parameters_.flat()) p += static_cast<T>(0.05 * noise.normal());
     u_.lay(structure);

@@ -10,7 +10,7 @@ namespace {
 std::size_t place_in(Index i) { return static_cast<std::size_t>(i); }
 
 /// Rows keep their sequences, positions and predecessors.
-void expect_same_neighbours(const Structure& whole, const std::vector<Index>& chosen, const Delay& delay) {
+void expect_same_neighbors(const Structure& whole, const std::vector<Index>& chosen, const Delay& delay) {
   std::vector<std::vector<Index>> rows;
   const Structure part = subset(whole, chosen, rows);
   ASSERT_EQ(part.sequences(), static_cast<Index>(chosen.size()));
@@ -26,7 +26,7 @@ void expect_same_neighbours(const Structure& whole, const std::vector<Index>& ch
 
 TEST(Subset, subset_of_chains_keeps_row_order) {
   const Structure whole = Structure::chains({2, 4, 1, 4, 3});
-  expect_same_neighbours(whole, {1, 3, 4}, Delay::previous(1));
+  expect_same_neighbors(whole, {1, 3, 4}, Delay::previous(1));
   std::vector<std::vector<Index>> rows;
   subset(whole, std::vector<Index>{1, 3, 4}, rows);
   EXPECT_TRUE(std::is_sorted(rows[0].begin(), rows[0].end()));
@@ -34,11 +34,11 @@ TEST(Subset, subset_of_chains_keeps_row_order) {
 
 TEST(Subset, subset_of_grids_and_trees_keeps_neighbors) {
   const std::pair<Index, Index> shapes[] = {{2, 3}, {1, 4}, {3, 3}};
-  expect_same_neighbours(Structure::grids(shapes), {0, 2}, Delay::up());
+  expect_same_neighbors(Structure::grids(shapes), {0, 2}, Delay::up());
   const Tree trees[] = {{{{1, 2}, {}, {}}}, {{{}}}, {{{1, -1}, {2}, {}}}};
   const Structure whole = Structure::trees(trees);
-  expect_same_neighbours(whole, {0, 2}, Delay::parent());
-  expect_same_neighbours(whole, {2}, Delay::child(0));
+  expect_same_neighbors(whole, {0, 2}, Delay::parent());
+  expect_same_neighbors(whole, {2}, Delay::child(0));
 }
 
 TEST(Subset, subset_of_chains_includes_their_sources) {

@@ -83,7 +83,7 @@ std::vector<Symbol> some_symbols(Index count, Index alphabet) {
 }
 
 template <class T>
-void randomise(Parameters<T>& parameters) {
+void randomize(Parameters<T>& parameters) {
   Random random(9, "parameters");
   for (T& p : parameters.flat()) p = static_cast<T>(1.2 * random.uniform() - 0.6);
 }
@@ -131,7 +131,7 @@ class ExportC : public ::testing::Test {
   template <class T>
   void add_random(const std::string& spec) {
     LanguageModel<T> model(spec, Alphabet::chars_of(kLetters));
-    randomise(model.parameters());
+    randomize(model.parameters());
     add(model, spec, sizeof(T) == 8);
   }
 
@@ -330,7 +330,7 @@ void compare_functions(const std::string& folder, const std::vector<T>& x) {
 /// A name is followed by `_` and more: keywords, types, macros and functions of libraries make valid names.
 TEST_F(ExportC, NamesThatAreKeywordsOrLibraryNamesCompileStrictly) {
   LanguageModel<double> model("lstm:5", Alphabet::chars_of(kLetters));
-  randomise(model.parameters());
+  randomize(model.parameters());
   model.save(folder_.path("model"));
   for (const std::string& name : std::vector<std::string>{
            "int",   "double", "static", "struct", "class", "template", "operator", "new",    "and",

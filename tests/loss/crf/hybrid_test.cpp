@@ -354,7 +354,7 @@ TEST(Hybrid, unsupported_hybrid_options_are_named_in_the_error) {
   EXPECT_THROW(c.loss->need<LossCurvature<double>>("hf"), UsageError);
   EXPECT_THROW(choose_loss("hybrid:3").make<double>()->target_size(7), UsageError);
   const HybridCase<double> whole(kJoint[3]);
-  EXPECT_THROW(whole.sequences().neighbours(whole.parameters, whole.states), UsageError);
+  EXPECT_THROW(whole.sequences().neighbors(whole.parameters, whole.states), UsageError);
 }
 
 }  // namespace

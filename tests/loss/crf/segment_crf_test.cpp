@@ -272,7 +272,7 @@ TEST(SegmentCrf, labels_without_segments_are_rejected_with_a_remedy) {
   EXPECT_THAT(fault({2, 1, 1, 1}), HasSubstr("violate the scheme"));
   EXPECT_EQ(fault({0, 2, 2, 0}), "");
   EXPECT_THROW(choose_loss("crf:steps=read,segments=2").make<double>(), UsageError);
-  EXPECT_THROW(f.sequences().neighbours(f.parameters, 4), UsageError);
+  EXPECT_THROW(f.sequences().neighbors(f.parameters, 4), UsageError);
 }
 
 }  // namespace

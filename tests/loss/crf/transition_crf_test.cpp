@@ -175,7 +175,7 @@ TEST(StepCrf, extreme_signals_do_not_overflow) {
 TEST(StepCrf, unsupported_options_are_named_in_the_error) {
   const StepField<double> f(1, 0);
   try {
-    f.sequences().neighbours(f.parameters, 3);
+    f.sequences().neighbors(f.parameters, 3);
     FAIL();
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), HasSubstr("steps=fixed"));

@@ -47,9 +47,9 @@ bool table_matches(const Automaton::Table& table, const Symbols& symbols) {
 TEST(Automaton, automaton_matches_its_table_for_every_sequence) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Automaton::Table table = random_table(1 + static_cast<Index>(seed % 6), 2, seed);
-    const Automaton automaton(table), least = automaton.minimised();
+    const Automaton automaton(table), least = automaton.minimized();
     EXPECT_LE(least.states(), automaton.states());
-    EXPECT_EQ(least.minimised(), least);
+    EXPECT_EQ(least.minimized(), least);
     for (const Symbols& x : all_sequences(2, 6)) {
       EXPECT_EQ(automaton.matches(x), table_matches(table, x)) << seed;
       EXPECT_EQ(least.matches(x), table_matches(table, x)) << seed;

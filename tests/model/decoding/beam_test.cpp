@@ -31,14 +31,14 @@ TEST(Beam, beam_equals_enumeration) {
   const auto model = fitted("ngram:3", "abcab\nabdabc\nabb\ncab\n");
   const auto predictor = model->predictor();
   BeamOptions options{.length = 4, .beam = 10000, .count = 50, .stop = "\n", .prime = model->alphabet().encode("ab")};
-  for (const double normalisation : {0.0, 1.0, 0.6}) {
-    options.normalisation = normalisation;
+  for (const double normalization : {0.0, 1.0, 0.6}) {
+    options.normalization = normalization;
     auto fresh = model->predictor();
     for (const Symbol x : options.prime) fresh->observe(x);
     std::vector<Completion> all;
     enumerate(*fresh, options.length, model->alphabet().line_end(), {}, all);
     for (Completion& c : all)
-      c.score = c.log_probability / std::pow(static_cast<double>(c.symbols.size()), normalisation);
+      c.score = c.log_probability / std::pow(static_cast<double>(c.symbols.size()), normalization);
     std::sort(all.begin(), all.end(), [](const Completion& a, const Completion& b) { return a.score > b.score; });
     double total = 0;
     for (const Completion& c : all) total += std::exp(c.log_probability);
@@ -80,7 +80,7 @@ TEST(Beam, beam_of_one_is_greedy) {
 TEST(Beam, out_of_range_options_are_rejected) {
   const auto model = fitted("uniform", "ab");
   for (const BeamOptions& options :
-       {BeamOptions{.length = 0}, BeamOptions{.beam = 0}, BeamOptions{.count = 0}, BeamOptions{.normalisation = -1}})
+       {BeamOptions{.length = 0}, BeamOptions{.beam = 0}, BeamOptions{.count = 0}, BeamOptions{.normalization = -1}})
     EXPECT_THROW(complete(*model->predictor(), model->alphabet(), options), UsageError);
 }
 

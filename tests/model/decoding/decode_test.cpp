@@ -31,11 +31,11 @@ struct Wanted {
 };
 
 /// Filters all sequences.
-std::vector<Wanted> filtered(const Predictor& predictor, const Automaton& allowed, Index length, double normalisation) {
+std::vector<Wanted> filtered(const Predictor& predictor, const Automaton& allowed, Index length, double normalization) {
   std::vector<Wanted> all;
   each_sequence(predictor, length, [&](const std::vector<Symbol>& symbols, double log_p) {
     if (allowed.matches(symbols))
-      all.push_back({symbols, log_p, log_p / std::pow(static_cast<double>(symbols.size()), normalisation)});
+      all.push_back({symbols, log_p, log_p / std::pow(static_cast<double>(symbols.size()), normalization)});
   });
   std::ranges::stable_sort(all, std::ranges::greater(), &Wanted::score);
   return all;
@@ -57,12 +57,12 @@ void expect_equal(const std::vector<FoundSequence>& found, const std::vector<Wan
 TEST(Decode, wide_beams_and_proofs_equal_filtering_all_sequences) {
   for (std::uint64_t seed = 0; seed < 5; ++seed)
     for (const std::string& expression : kExpressions)
-      for (const double normalisation : {0.0, 0.7, 1.0}) {
-        SCOPED_TRACE(expression + " " + std::to_string(seed) + " " + std::to_string(normalisation));
+      for (const double normalization : {0.0, 0.7, 1.0}) {
+        SCOPED_TRACE(expression + " " + std::to_string(seed) + " " + std::to_string(normalization));
         HistoryPredictor predictor(3, seed);
         const Automaton allowed = compile_expression(expression, kThree);
-        const auto wanted = filtered(predictor, allowed, 6, normalisation);
-        DecodeOptions options{.length = 6, .beam = 10'000, .count = 7, .normalisation = normalisation};
+        const auto wanted = filtered(predictor, allowed, 6, normalization);
+        DecodeOptions options{.length = 6, .beam = 10'000, .count = 7, .normalization = normalization};
         expect_equal(decode(predictor, allowed, options).found, wanted, 7);
         options.beam = 1;
         options.prove = true;
@@ -224,7 +224,7 @@ TEST(Decode, invalid_options_and_impossible_requests_are_rejected) {
   EXPECT_THAT(error(any, {.length = 20'000}), HasSubstr("1 to 10000"));
   EXPECT_THAT(error(any, {.count = 0}), HasSubstr("count"));
   EXPECT_THAT(error(any, {.beam = 2, .groups = 3}), HasSubstr("at least 1 for each of 3 groups"));
-  EXPECT_THAT(error(any, {.normalisation = -1}), HasSubstr("normalisation"));
+  EXPECT_THAT(error(any, {.normalization = -1}), HasSubstr("normalisation"));
   EXPECT_THAT(error(any, {.symbol_bounds = {0}}), HasSubstr("bounds"));
   EXPECT_THAT(error(Automaton::of_length(4, 1), {}), HasSubstr("the automaton has 4 symbols, but the model has 3"));
   EXPECT_THAT(error(compile_expression("abcabc", kThree), {.length = 5}), HasSubstr("the shortest allowed one has 6"));

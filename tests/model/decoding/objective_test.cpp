@@ -176,8 +176,8 @@ TEST(Objective, early_update_compares_prefixes_where_the_true_one_is_lost) {
   const ChainObjective greedy{.kind = ChainObjective::Kind::early_update, .beam = 1};
   EXPECT_EQ(greedy.judge(scores, {emissions.data(), 3, 2, 2}, {0, 0, 0}, counts), 1);
   EXPECT_EQ(counts.positions, (std::vector<double>{-1, 1, 0, 0, 0, 0}));  // later positions are ignored
-  EXPECT_EQ(counts.neighbours.start, (std::vector<double>{-1, 1}));
-  EXPECT_EQ(counts.neighbours.stop, (std::vector<double>{0, 0}));
+  EXPECT_EQ(counts.neighbors.start, (std::vector<double>{-1, 1}));
+  EXPECT_EQ(counts.neighbors.stop, (std::vector<double>{0, 0}));
 }
 
 TEST(Objective, beam_search_optimization_restarts_after_each_violation) {
@@ -193,7 +193,7 @@ TEST(Objective, beam_search_optimization_restarts_after_each_violation) {
   // 1 - 0 + 1, then starting again from 0: 1 - 0 + 3.
   EXPECT_EQ(greedy.judge(scores, {emissions.data(), 2, 2, 2}, {0, 0}, counts), 6);
   EXPECT_EQ(counts.positions, (std::vector<double>{-1, 1, -1, 1}));
-  EXPECT_EQ(counts.neighbours.stop, (std::vector<double>{-1, 1}));
+  EXPECT_EQ(counts.neighbors.stop, (std::vector<double>{-1, 1}));
 }
 
 TEST(Objective, correct_labels_beyond_the_margin_have_zero_loss) {

@@ -26,24 +26,24 @@ std::vector<double> brute_force(const std::vector<float>& log_p, const SamplingO
   for (Entry& e : entries) e.p /= total;
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return a.p != b.p ? a.p > b.p : a.symbol < b.symbol; });
-  const auto normalise = [&] {
+  const auto normalize = [&] {
     double sum = 0;
     for (const Entry& e : entries) sum += e.p;
     for (Entry& e : entries) e.p /= sum;
   };
   if (o.top_k > 0 && entries.size() > static_cast<std::size_t>(o.top_k))
     entries.resize(static_cast<std::size_t>(o.top_k));
-  normalise();
+  normalize();
   if (o.top_p < 1) {
     double sum = 0;
     std::size_t n = 0;
     while (n < entries.size() && sum < o.top_p - 1e-12) sum += entries[n++].p;
     entries.resize(std::max<std::size_t>(1, n));
   }
-  normalise();
+  normalize();
   const double least = o.min_p * entries[0].p;
   std::erase_if(entries, [&](const Entry& e) { return e.p < least; });
-  normalise();
+  normalize();
   std::vector<double> result(log_p.size(), 0.0);
   for (const Entry& e : entries) result[e.symbol] = e.p;
   return result;

@@ -111,7 +111,7 @@ class Reference {
 
 TEST(SegmentNetwork, ComputesTheEquationsForWindowsOfSeveralSeries) {
   SegmentNetwork<double> network(kSmall);
-  network.parameters().initialise(3);
+  network.parameters().initialize(3);
   for (double& x : network.parameters().flat()) x += 0.05;  // biases that are not 0
   const std::vector<Values> series = {simulated_series(20, 1), simulated_series(15, 2)};
   const std::vector<Index> ends = {20, 15};
@@ -200,7 +200,7 @@ TEST(SegmentTraining, ForecastsASeasonAndItsNoise) {
 
 TEST(SegmentModel, FileHoldsTheNetworkAndTheNames) {
   auto network = std::make_shared<SegmentNetwork<float>>(kSmall);
-  network->parameters().initialise(5);
+  network->parameters().initialize(5);
   const SegmentModel model(network, {"north", "south"});
   const testing_support::ScratchFolder folder;
   const std::string path = folder.path("model.safetensors");

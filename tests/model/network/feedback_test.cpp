@@ -46,7 +46,7 @@ struct Built {
   Built(const Case& of, bool feedback)
       : network(build_network<double>(parse_model_spec(of.spec), winds(), of.layout, circuit, {.feedback = feedback})),
         parameters(circuit) {
-    parameters.initialise(3);
+    parameters.initialize(3);
     Random noise(4, "parameters");
     for (double& p : parameters.flat()) p += 0.3 * noise.normal();
   }

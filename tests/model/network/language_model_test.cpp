@@ -15,7 +15,7 @@ Alphabet small_alphabet() { return Alphabet::chars_of("abcdefgh \n"); }
 
 LanguageModel<float> small_model(const char* spec = "lstm:9,layers=2,dropout=0.1") {
   LanguageModel<float> model(spec, small_alphabet());
-  model.initialise(17);
+  model.initialize(17);
   model.configuration()["window"] = 5;
   return model;
 }

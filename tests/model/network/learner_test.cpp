@@ -342,7 +342,7 @@ TEST(Ppm, ppm_excludes_and_escapes_to_the_uniform_distribution) {
 
 TEST(Online, online_predictor_leaves_the_trained_model_unchanged) {
   LanguageModel<float> model("gru:8", letters(5));
-  model.initialise(3);
+  model.initialize(3);
   const std::vector<float> before(model.parameters().flat().begin(), model.parameters().flat().end());
   OnlinePredictor online(model, {.optimizer = "adam:rate=0.02", .window = 7});
   RecurrentPredictor fixed(model);
@@ -359,7 +359,7 @@ TEST(Online, online_predictor_leaves_the_trained_model_unchanged) {
 
 TEST(Online, full_recall_predicts_like_the_trained_model) {
   LanguageModel<float> model("gru:8", letters(5));
-  model.initialise(3);
+  model.initialize(3);
   OnlinePredictor all(model, {.optimizer = "adam:rate=0.02", .window = 7, .recall = 1});
   OnlinePredictor some(model, {.optimizer = "adam:rate=0.02", .window = 7, .recall = 0.1});
   OnlinePredictor none(model, {.optimizer = "adam:rate=0.02", .window = 7, .recall = 0});
@@ -379,7 +379,7 @@ TEST(Online, full_recall_predicts_like_the_trained_model) {
 
 TEST(Online, sequence_ends_train_like_windows_of_their_length) {
   LanguageModel<float> model("gru:8", letters(5));
-  model.initialise(3);
+  model.initialize(3);
   OnlinePredictor ends(model, {.optimizer = "sgd:rate=0.8,clip=0,momentum=0", .window = 20, .recall = 0, .ends = true});
   OnlinePredictor windows(model, {.optimizer = "sgd:rate=0.2,clip=0,momentum=0", .window = 5, .recall = 0});
   OnlinePredictor neither(model, {.optimizer = "sgd:rate=0.8,clip=0,momentum=0", .window = 20, .recall = 0});

@@ -44,9 +44,9 @@ TEST(PredictorMisuse, EveryModelRefusesSymbolsOutsideItsAlphabet) {
     expect_refuses_symbols(*model->predictor(), spec);
   }
   LanguageModel<float> narrow("lstm:5", corpus.alphabet());
-  narrow.initialise(1);
+  narrow.initialize(1);
   LanguageModel<double> wide("rnn:5", corpus.alphabet());
-  wide.initialise(1);
+  wide.initialize(1);
   expect_refuses_symbols(*narrow.predictor(), "lstm in float");
   expect_refuses_symbols(*wide.predictor(), "rnn in double");
   OnlinePredictor online(narrow, {.window = 3});
@@ -55,7 +55,7 @@ TEST(PredictorMisuse, EveryModelRefusesSymbolsOutsideItsAlphabet) {
 
 TEST(PredictorMisuse, DrawingRefusesOptionsOutOfRange) {
   LanguageModel<float> model("lstm:5", Alphabet::chars_of(kMisuseText));
-  model.initialise(1);
+  model.initialize(1);
   const auto predictor = model.predictor();
   const Alphabet other = Alphabet::chars_of("ab");
   EXPECT_USAGE_ERROR(sample(*predictor, model.alphabet(), {.length = 2, .prime = {-1}}), "is not in an alphabet");
@@ -94,7 +94,7 @@ TEST(CorpusMisuse, SequencesAndPositionsOutOfRangeAreRefused) {
   const Split foreign{"all", {{0, {0, 60}}}};
   EXPECT_USAGE_ERROR(foreign.bytes(corpus), "out of range");
   LanguageModel<float> model("lstm:5", corpus.alphabet());
-  model.initialise(1);
+  model.initialize(1);
   Team team(1);
   EXPECT_USAGE_ERROR(model.evaluate(corpus, foreign, team), "out of range");
   EXPECT_USAGE_ERROR(evaluate(*model.predictor(), corpus, foreign), "out of range");
@@ -110,7 +110,7 @@ TEST(CorpusMisuse, SequencesAndPositionsOutOfRangeAreRefused) {
 
 TEST(EvaluatorMisuse, BatchesWithoutListsPerChainAreRefused) {
   LanguageModel<float> model("lstm:5", Alphabet::chars_of("abc"));
-  model.initialise(1);
+  model.initialize(1);
   Team team(1);
   struct MisusedReader final : BatchReader {
     bool next(Batch& out) override {

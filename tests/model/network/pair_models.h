@@ -42,7 +42,7 @@ struct PairModel {
             specify(examples, {.reads = {"source", "target"}, .predicts = predicts}, "pairs"))),
         set(examples, data, {}),
         body(parse_model_spec(spec), *data, layout()) {
-    body.parameters().initialise(3);
+    body.parameters().initialize(3);
     Random noise(1, "noise");
     for (double& p : body.parameters().flat()) p += 0.3 * noise.normal();
   }

@@ -18,7 +18,7 @@ struct Fitted {
   explicit Fitted(Index parallel_for_each, const std::string& more = ",washout=40")
       : task(narma({.length = 400, .skip = 20})),
         model(std::string(kModel) + more, task_specification("narma:400", *task), task_layout()) {
-    model.initialise(1);
+    model.initialize(1);
     before.assign(model.parameters().flat().begin(), model.parameters().flat().end());
     const auto reader = task_reader(*task, TaskSplit::training, 1, 3, parallel_for_each);
     fit = fit_readout(model.network(), model.parameters(), *reader, team, *readout_of(model.spec()));
@@ -91,7 +91,7 @@ TEST(Readout, normal_readout_has_the_deviation_of_held_out_residuals) {
   layout.heads[0].loss = "normal";
   NetworkModel<double> model("esn:30,input-scale=0.1,ridge=1e-9,washout=20", task_specification("narma:400", *task),
                              layout);
-  model.initialise(1);
+  model.initialize(1);
   Team team(1);
   const auto read = [&] { return task_reader(*task, TaskSplit::training, 1, 3, 1); };
   const ReadoutFit fit = fit_readout(model.network(), model.parameters(), *read(), team, *readout_of(model.spec()));

@@ -102,7 +102,7 @@ TEST(Regularization, combined_regularization_trains_and_loads_with_the_same_bits
         "lstm:16,embedding=16,layers=2,tied=true,variational=true,dropout=0.1,dropouti=0.1,dropouth=0.1,dropoute=0.1,"
         "wdrop=0.2,zoneout=0.05,zoneout-cell=0.1",
         corpus.alphabet());
-    model.initialise(1);
+    model.initialize(1);
     TrainOptions options;
     options.trainer.optimizer = "adam:rate=0.01";
     options.trainer.batches = {.window = 24, .batch = 4};
@@ -127,7 +127,7 @@ TEST(Regularization, tied_weights_stay_tied_with_sampled_softmax) {
   const auto parts = split_corpus(corpus, parse_split("80/20"));
   Team team(2);
   LanguageModel<float> model("gru:24,embedding=24,tied=true,dropoute=0.05", corpus.alphabet());
-  model.initialise(1);
+  model.initialize(1);
   TrainOptions options;
   options.trainer.optimizer = "adamw:rate=0.01,decay=0.01";
   options.trainer.batches = {.window = 8, .batch = 2};
@@ -145,7 +145,7 @@ TEST(Regularization, activation_penalty_applies_to_task_models) {
   const auto train_with = [](double activity) {
     const auto task = adding({.length = 12});
     NetworkModel<float> model("gru:6", task_specification("adding:12", *task), task_layout());
-    model.parameters().initialise(1);
+    model.parameters().initialize(1);
     TaskTrainOptions options{.task = {.batch = 8, .validation = 20}};
     options.trainer.steps = 300;
     options.trainer.optimizer = "adam:rate=0.01";

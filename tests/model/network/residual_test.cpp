@@ -56,7 +56,7 @@ class StackReference {
     return h;
   }
 
-  Sequence normalised(const std::string& name, Sequence x) const {
+  Sequence normalized(const std::string& name, Sequence x) const {
     const auto gain = p_.at(name + "norm/gain"), bias = p_.at(name + "norm/bias");
     for (std::vector<double>& row : x) {
       double mean = 0, variance = 0;
@@ -133,8 +133,8 @@ TEST(Residual, residual_layers_read_normalized_inputs) {
     const StackReference net(p);
     const Sequence x = read_sequence(inputs);
     Sequence h =
-        inputs == 3 ? net.layer("layer1/", {net.normalised("layer1/read/", x)}) + x : net.layer("layer1/", {x});
-    h = net.layer("layer2/", {net.normalised("layer2/read/", h)}) + h;
+        inputs == 3 ? net.layer("layer1/", {net.normalized("layer1/read/", x)}) + x : net.layer("layer1/", {x});
+    h = net.layer("layer2/", {net.normalized("layer2/read/", h)}) + h;
     expect_near(found.at(0), h);
   }
 }
@@ -146,8 +146,8 @@ TEST(Residual, each_direction_has_its_own_residual) {
   const StackReference net(p);
   const std::vector<Sequence> x = {read_sequence(3)};
   const Sequence there = net.layer("layer1/forward/", x), back = net.layer("layer1/backward/", x, true);
-  const std::vector<Sequence> read = {net.normalised("layer2/read-forward/", there),
-                                      net.normalised("layer2/read-backward/", back)};
+  const std::vector<Sequence> read = {net.normalized("layer2/read-forward/", there),
+                                      net.normalized("layer2/read-backward/", back)};
   expect_near(found.at(0), net.layer("layer2/forward/", read) + there);
   expect_near(found.at(1), net.layer("layer2/backward/", read, true) + back);
 }

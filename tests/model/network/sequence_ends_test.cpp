@@ -55,7 +55,7 @@ std::unique_ptr<SymbolModel> model_of(const std::string& spec, bool lines) {
   } else {
     try {
       auto network = std::make_unique<LanguageModel<float>>(spec, line_alphabet());
-      network->initialise(3);
+      network->initialize(3);
       model = std::move(network);
     } catch (const UsageError&) {
       return nullptr;

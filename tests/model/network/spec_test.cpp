@@ -62,7 +62,7 @@ TEST(ModelSpec, initialization_scales_reach_the_weights) {
   Circuit circuit;
   build_model(parse_model_spec("irnn:6,scale=0.5,input-scale=0.01"), 11, circuit);
   Parameters<double> p(circuit);
-  p.initialise(1);
+  p.initialize(1);
   for (Index i = 0; i < 6; ++i)
     for (Index j = 0; j < 6; ++j) EXPECT_EQ(p.at("layer1/z/U")(i, j), i == j ? 0.5 : 0);
   for (const char* name : {"layer1/z/W", "output/V"}) {

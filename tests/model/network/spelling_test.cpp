@@ -32,7 +32,7 @@ struct Spelt {
         data(std::make_shared<const DataSpecification>(specify(examples, {.reads = reads, .predicts = {"tag"}}, "x"))),
         set(examples, data, {}),
         body(parse_model_spec(spec), *data, {.reads = reads, .heads = {{"tag"}}}) {
-    body.parameters().initialise(3);
+    body.parameters().initialize(3);
   }
   Batch batch(const ExampleSet& of, Index window = 0) const {
     Batch result;

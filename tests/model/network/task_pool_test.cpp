@@ -53,7 +53,7 @@ TEST(TaskPool, task_heads_read_pooled_steps_or_the_last) {
   for (const auto& [spec, pooled] : cases) {
     NetworkModel<double> model(spec, task_specification("adding:7", *task, parse_model_spec(spec)), task_layout());
     require_options_used(model.spec(), model.data(), model.layout());
-    model.parameters().initialise(3);
+    model.parameters().initialize(3);
     Team team(2);
     const TaskScore score = evaluate(model, *task, TaskSplit::test, 1, kPooledExamples, team);
     ASSERT_EQ(score.measures.back().first, "mean_squared_error");

@@ -45,7 +45,7 @@ TEST_F(TrainTest, every_cell_learns_a_periodic_sequence) {
   Team team(2);
   for (const char* spec : {"lstm:16", "gru:16", "gru:16,reset=after", "rnn:24", "lstm:12,layers=2,embedding=4"}) {
     LanguageModel<float> model(spec, corpus.alphabet());
-    model.initialise(1);
+    model.initialize(1);
     const TrainingResult result = train(model, {corpus, parts[0], &parts[1], nullptr}, small_options(200), team);
     EXPECT_LT(result.best_nats_per_symbol, 0.05) << spec;
     EXPECT_LT(model.evaluate(corpus, parts[1], team).nats_per_symbol(), 0.06) << spec;
@@ -69,7 +69,7 @@ TEST_F(TrainTest, model_file_is_identical_for_any_threads_and_interruptions) {
     options.trainer.validate_every = 30;
     const auto fresh = [&] {
       LanguageModel<float> model("lstm:10,dropout=0.2", corpus.alphabet());
-      model.initialise(1);
+      model.initialize(1);
       return model;
     };
     if (threads == 0) {
@@ -95,7 +95,7 @@ TEST_F(TrainTest, trained_model_samples_its_sequence) {
   const Corpus corpus = Corpus::from_text(periodic_text(), Alphabet::chars_of("abcd"));
   const Split part = whole_corpus(corpus, "training");
   LanguageModel<float> model("gru:16", corpus.alphabet());
-  model.initialise(1);
+  model.initialize(1);
   struct Samples : Observer {
     void sample(const SampleEvent& e) override { texts.push_back(e.text); }
     std::vector<std::string> texts;

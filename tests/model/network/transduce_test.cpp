@@ -207,7 +207,7 @@ struct Whole {
     data = std::make_shared<const DataSpecification>(specify(examples, choice, "labelled"));
     set.emplace(examples, data, std::vector<std::string>());
     body.emplace(parse_model_spec(spec), *data, layout);
-    body->parameters().initialise(3);
+    body->parameters().initialize(3);
     Random noise(1, "noise");
     for (double& p : body->parameters().flat()) p += 0.4 * noise.normal();
     if (end == SequenceEnd::left) length_model = LengthModel::fit(lengths, std::vector<Index>{1, 2, 2, 4});

@@ -49,7 +49,7 @@ struct Waves {
   template <class T>
   NetworkModel<T> fitted(const std::string& spec, Team& team, Index batch = 16, PooledReadoutFit<T>* fit = nullptr) {
     NetworkModel<T> model(spec, *data, layout);
-    model.initialise(1);
+    model.initialize(1);
     if (has_random_kernels(model.spec())) select_kernel_thresholds(model, set, 1);
     PooledReadoutFit<T> own = fit_pooled_readout(model, set, reading(model.spec(), batch), 0, team);
     if (fit != nullptr) *fit = std::move(own);

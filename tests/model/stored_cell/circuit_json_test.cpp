@@ -43,7 +43,7 @@ void expect_same_after_round_trip(const Circuit& circuit, const Structure* struc
     EXPECT_TRUE(a.name == b.name && a.rows == b.rows && a.cols == b.cols && a.offset == b.offset) << what << a.name;
   }
   Parameters<double> a(circuit), b(copy);
-  a.initialise(3), b.initialise(3);
+  a.initialize(3), b.initialize(3);
   EXPECT_TRUE(std::ranges::equal(a.flat(), b.flat())) << what;
   if (structure == nullptr) return;
   Passes before(circuit, *structure, 7), after(copy, *structure, 7);

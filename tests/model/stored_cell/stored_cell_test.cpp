@@ -67,7 +67,7 @@ TEST(StoredCell, unknown_cell_is_read_from_the_model_file) {
   register_once();
   for (const char* spec : {"leaky-test:5", "leaky-test:4,rate=0.75,layers=2,embedding=3,residual=norm,dropout=0.1"}) {
     LanguageModel<float> model(spec, Alphabet::all_bytes());
-    model.initialise(3);
+    model.initialize(3);
     const auto loaded = symbol_model_from_bytes(renamed(model), "renamed");
     const auto predictor = model.predictor(), same = loaded->predictor();
     for (const Symbol x : {Symbol{3}, Symbol{200}, Symbol{7}}) {
@@ -91,7 +91,7 @@ TEST(StoredCell, networks_in_both_directions_and_of_pairs_are_read_from_the_mode
   pairs.fields[0].source = true;
   const auto expect_read = [](const std::string& spec, const DataSpecification& data, const NetworkLayout& layout) {
     NetworkModel<float> model(spec, data, layout);
-    model.initialise(1);
+    model.initialize(1);
     const auto loaded = model_from_bytes(renamed(model), "renamed");
     EXPECT_TRUE(std::ranges::equal(dynamic_cast<NetworkModel<float>&>(*loaded).parameters().flat(),
                                    std::as_const(model).parameters().flat()));

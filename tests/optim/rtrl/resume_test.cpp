@@ -38,7 +38,7 @@ class ForwardRuns : public testing::Test {
 std::vector<float> train_for(const Corpus& corpus, const std::string& spec, const TrainOptions& options) {
   const auto parts = split_corpus(corpus, parse_split("90/10"));
   LanguageModel<float> model(spec, corpus.alphabet());
-  model.initialise(1);
+  model.initialize(1);
   Team team(2);
   train(model, {corpus, parts[0], &parts[1], nullptr}, options, team);
   return {model.parameters().flat().begin(), model.parameters().flat().end()};
@@ -66,7 +66,7 @@ TEST_F(ForwardRuns, forward_runs_learn_beyond_a_window_of_one_symbol) {
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   const auto parts = split_corpus(corpus, parse_split("90/10"));
   LanguageModel<float> model("lstm:12", corpus.alphabet());
-  model.initialise(1);
+  model.initialize(1);
   Team team(2);
   TrainOptions online = options("rtrl", 1500);
   online.trainer.checkpoint.clear();
@@ -84,9 +84,9 @@ TEST_F(ForwardRuns, window_based_optimizers_and_options_are_rejected) {
     o.trainer.optimizer = optimizer;
     EXPECT_THROW(train_for(corpus, "rnn:4", o), UsageError) << optimizer;
   }
-  TrainOptions penalised = options("rtrl", 5);
-  penalised.trainer.penalties.activity = 1;
-  EXPECT_THROW(train_for(corpus, "rnn:4", penalised), UsageError);
+  TrainOptions penalized = options("rtrl", 5);
+  penalized.trainer.penalties.activity = 1;
+  EXPECT_THROW(train_for(corpus, "rnn:4", penalized), UsageError);
   TrainOptions coarse = options("uoro", 5);
   coarse.trainer.precision = Precision::bf16;
   EXPECT_THROW(train_for(corpus, "rnn:4", coarse), UsageError);

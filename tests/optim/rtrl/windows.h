@@ -18,7 +18,7 @@ namespace unfold::test {
 template <class T>
 LanguageModel<T> small_model(const std::string& spec, Index alphabet = 4, std::uint64_t seed = 5) {
   LanguageModel<T> model(spec, Alphabet::chars_of(std::string("abcdefgh").substr(0, at(alphabet))));
-  model.initialise(seed);
+  model.initialize(seed);
   return model;
 }
 

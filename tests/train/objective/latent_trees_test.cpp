@@ -66,7 +66,7 @@ struct FindingNet {
 };
 
 /// Returns labeled sentences of these lengths, over trees that are not used.
-Batch labelled_sentences(const std::vector<Index>& lengths, std::uint64_t seed) {
+Batch labeled_sentences(const std::vector<Index>& lengths, std::uint64_t seed) {
   std::vector<Tree> trees;
   trees.reserve(lengths.size());
   for (const Index n : lengths) trees.push_back(all_merges(n).front());
@@ -134,7 +134,7 @@ TEST(Merges, merge_probabilities_sum_to_one_over_all_trees) {
   Team team(1);
   const FindingNet<double> net(true);
   for (const Index words : {1, 2, 3, 4, 5}) {
-    const Batch batch = labelled_sentences({words}, 1);
+    const Batch batch = labeled_sentences({words}, 1);
     const std::vector<Tree> all = all_merges(words);
     double total = 0, least = 1;
     for (const Tree& tree : all) {
@@ -193,7 +193,7 @@ TEST(LatentTreeParser, finder_reports_the_probabilities_used_by_the_loss) {
   Team team(1);
   for (const bool lstm : {false, true}) {
     const FindingNet<double> net(true, lstm);
-    const Batch batch = labelled_sentences({5}, 2);
+    const Batch batch = labeled_sentences({5}, 2);
     LatentTreeParser<double> finder(net.network, team);
     finder.set_parameters(net.parameters);
     std::vector<double> log_p(3);
@@ -221,17 +221,17 @@ TEST(LatentTreeParser, tree_finder_bits_do_not_depend_on_batch_or_threads) {
     });
     return all;
   };
-  const auto together = found(labelled_sentences(lengths, 3), 1);
-  EXPECT_EQ(found(labelled_sentences(lengths, 3), 2), together);
-  EXPECT_EQ(found(labelled_sentences(lengths, 3), 3), together);
+  const auto together = found(labeled_sentences(lengths, 3), 1);
+  EXPECT_EQ(found(labeled_sentences(lengths, 3), 2), together);
+  EXPECT_EQ(found(labeled_sentences(lengths, 3), 3), together);
   for (std::size_t s = 0; s < lengths.size(); ++s)
-    EXPECT_EQ(found(labelled_sentences({lengths[s]}, 3), 1).front(), together[s]) << lengths[s];
+    EXPECT_EQ(found(labeled_sentences({lengths[s]}, 3), 1).front(), together[s]) << lengths[s];
 }
 
 TEST(LatentTreeParser, most_probable_pair_is_merged_and_fields_are_kept) {
   Team team(1);
   const FindingNet<double> net(true);
-  const Batch given = labelled_sentences({4, 6}, 4);
+  const Batch given = labeled_sentences({4, 6}, 4);
   Batch batch = given;
   LatentTreeParser<double> finder(net.network, team);
   finder.set_parameters(net.parameters);
@@ -244,7 +244,7 @@ TEST(LatentTreeParser, most_probable_pair_is_merged_and_fields_are_kept) {
       EXPECT_EQ(is_present(batch.field("label"), batch.structure.row(s, p)), p + 1 == given.structure.size(s));
     }
   // The first merge of four words is the best of three.
-  const Batch four = labelled_sentences({4}, 4);
+  const Batch four = labeled_sentences({4}, 4);
   double best = 0;
   std::vector<Index> pair;
   for (Index first = 0; first < 3; ++first) {
@@ -282,7 +282,7 @@ TEST(DrawnTrees, mean_gradient_of_sampled_trees_is_that_of_the_expected_loss) {
   Team team(1);
   FindingNet<double> net(true);
   const FindingNet<double> kept(false);
-  const Batch batch = labelled_sentences({4}, 5);
+  const Batch batch = labeled_sentences({4}, 5);
   const std::vector<double> exact = exact_gradient(net, batch, team);
   const std::size_t n = exact.size();
 
@@ -326,7 +326,7 @@ TEST(DrawnTrees, sampled_trees_depend_only_on_sentence_parameters_seed_and_step)
     SequenceObjectivePass<double> pass(net.network, *chooser, team);
     std::vector<double> result(net.parameters.flat().size());
     result.push_back(
-        pass.gradient(labelled_sentences(lengths, 6), net.parameters, draw, std::nullopt, 1, std::span(result), false));
+        pass.gradient(labeled_sentences(lengths, 6), net.parameters, draw, std::nullopt, 1, std::span(result), false));
     return result;
   };
   const std::vector<double> both = gradient({5, 7}, 1, 4), first = gradient({5}, 1, 4), second = gradient({7}, 1, 4);
@@ -340,7 +340,7 @@ TEST(DrawnTrees, evaluation_uses_the_best_tree) {
   Team team(1);
   const FindingNet<double> kept(false);
   const FindingNet<double> net(true);
-  const Batch batch = labelled_sentences({5}, 8);
+  const Batch batch = labeled_sentences({5}, 8);
   const auto chooser = tree_chooser(kept.network, 1, team);
   SequenceObjectivePass<double> pass(net.network, *chooser, team);
   Batch best = batch;

@@ -31,7 +31,7 @@ struct Embedded {
     circuit.output(logits);
     network = text_network<T>(std::make_shared<const Plan>(circuit), x, logits, false);
     parameters = Parameters<T>(circuit);
-    parameters.initialise(3);
+    parameters.initialize(3);
   }
   void drop(double weights, double symbols) {
     if (weights > 0) network.drops.push_back({index_of(circuit, "z/U"), weights});

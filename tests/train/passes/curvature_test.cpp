@@ -59,7 +59,7 @@ struct Problem {
     network =
         Network<double>::of(std::make_shared<const Plan>(circuit), {kPreviousSymbol, x}, {kSymbol, o, loss_of(out)});
     parameters = Parameters<double>(circuit);
-    parameters.initialise(2);
+    parameters.initialize(2);
     Random noise(3, "noise");
     for (double& p : parameters.flat()) p += 0.4 * noise.normal();
     damped = damped_signals(network, distance);

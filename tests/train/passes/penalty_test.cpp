@@ -41,7 +41,7 @@ struct HiddenNetwork {
     network = text_network<T>(std::make_shared<const Plan>(circuit), symbols, logits);
     network.hidden = std::move(hidden);
     parameters = Parameters<T>(circuit);
-    parameters.initialise(3);
+    parameters.initialize(3);
     Random noise(4, "noise");
     for (T& p : parameters.flat()) p += static_cast<T>(0.2 * noise.normal());
   }
@@ -88,8 +88,8 @@ struct Pass {
 TEST(ActivityPenalty, activation_penalty_is_the_mean_squared_change_of_the_norm) {
   const Ragged data;
   HiddenNetwork<double> net(data.corpus.alphabet().size(), Kind::rnn);
-  Pass plain(net, data, {}), penalised(net, data, {.activity = 3});
-  const double added = penalised.loss() - plain.loss();
+  Pass plain(net, data, {}), penalized(net, data, {.activity = 3});
+  const double added = penalized.loss() - plain.loss();
   Team team(1);
   Unfolding<double> u(net.network.plan, team);
   const Batch& window = plain.batches.batch();
@@ -193,13 +193,13 @@ TEST(FlowPenalty, flow_penalty_adds_the_immediate_derivative) {
   for (const Kind kind : {Kind::rnn, Kind::mrnn}) {
     HiddenNetwork<double> net(data.corpus.alphabet().size(), kind);
     const char* affine = kind == Kind::rnn ? "layer1/z" : "layer1/fh";
-    Pass plain(net, data, {}), penalised(net, data, {.flow = 2});
-    const std::vector<double> without = plain.gradient(), with = penalised.gradient();
+    Pass plain(net, data, {}), penalized(net, data, {.flow = 2});
+    const std::vector<double> without = plain.gradient(), with = penalized.gradient();
     Flow flow(net, data);
     const Matrix<double> u = net.parameters.at(std::string(affine) + "/U");
     std::vector<double> moved(u.data, u.data + u.rows * u.cols);
     const Matrix<double> m{moved.data(), u.rows, u.cols, u.cols};
-    EXPECT_NEAR(penalised.pass.penalty(penalised.batches.batch()), 2 * flow.value(affine, m), 1e-12);
+    EXPECT_NEAR(penalized.pass.penalty(penalized.batches.batch()), 2 * flow.value(affine, m), 1e-12);
     double largest = 0;
     const Index offset = u.data - net.parameters.flat().data();
     for (Index i = 0; i < static_cast<Index>(with.size()); ++i) {
@@ -264,8 +264,8 @@ TEST(Penalties, penalties_are_averaged_over_the_windows_of_a_step) {
   BatchObjective<double> both = objective(source, 2, 2), plain = objective(other, 2, 0);
   both.gather(0), plain.gather(0);
   EXPECT_EQ(both.symbols_per_sequence(), both.predicted() / 6);  // two windows of three lanes
-  std::vector<double> unpenalised(gradient.size());
-  EXPECT_NEAR(both.gradient(gradient) - plain.gradient(unpenalised), mean, 1e-12);
+  std::vector<double> unpenalized(gradient.size());
+  EXPECT_NEAR(both.gradient(gradient) - plain.gradient(unpenalized), mean, 1e-12);
   EXPECT_GT(mean, 1e-3);
   for (std::size_t i = 0; i < gradient.size(); i += 7) {
     const double h = 1e-5, here = net.parameters.flat()[i];
@@ -314,7 +314,7 @@ TEST(Penalties, penalties_do_not_depend_on_memory_limit_or_threads_and_resume_ex
       train();
       options.steps = 25;
       options.resume = true;
-      net.parameters.initialise(99);
+      net.parameters.initialize(99);
     }
     train();
     ends.emplace_back(net.parameters.flat().begin(), net.parameters.flat().end());

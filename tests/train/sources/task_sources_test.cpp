@@ -59,7 +59,7 @@ struct ValueNetwork {
     network =
         Network<T>::of(std::make_shared<const Plan>(circuit), {kTaskInput, x}, {kTaskTarget, y, gaussian_loss<T>()});
     parameters = Parameters<T>(circuit);
-    parameters.initialise(3);
+    parameters.initialize(3);
   }
   Circuit circuit;
   Network<T> network;
@@ -269,7 +269,7 @@ TEST(TaskBatches, validation_overflow_during_a_curriculum_is_not_a_divergence) {
   Team team(1);
   for (const Index curriculum : {1000000, 0}) {
     Parameters<float> parameters(circuit);
-    parameters.initialise(1);
+    parameters.initialize(1);
     Trainer<float> trainer(
         network, parameters,
         task_sources<float>(*task, "adding:400", {.batch = 4, .validation = 4, .curriculum = curriculum}, 3),
@@ -295,7 +295,7 @@ TEST(TaskBatches, training_on_a_class_task_reaches_its_goal) {
   const Network<float> network = Network<float>::of(std::make_shared<const Plan>(circuit), {kTaskInput, x},
                                                     {kTaskTarget, y, softmax_loss<float>()});
   Parameters<float> parameters(circuit);
-  parameters.initialise(1);
+  parameters.initialize(1);
   Team team(1);
   Trainer<float> trainer(network, parameters, task_sources<float>(*task, "copy", {.batch = 8, .validation = 50}, 1),
                          {.optimizer = "adam:rate=0.02", .steps = 2000, .validate_every = 20, .goal_error = 0}, team);

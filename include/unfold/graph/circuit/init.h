@@ -1,6 +1,6 @@
 #pragma once
 /// Initialization of parameters. An `Init` is data: it is stored with the circuit and executed once, by
-/// `Parameters::initialise`, with a random stream named after the parameter (so the order of creation does not matter).
+/// `Parameters::initialize`, with a random stream named after the parameter (so the order of creation does not matter).
 ///
 /// Weights W [inputs x outputs] are input-major. A matrix may consist of equal column blocks, one per gate ("blocks"):
 /// orthogonal, identity, sparse and normalized initializations apply to each block separately.
@@ -23,7 +23,7 @@ struct Init {
     identity,    ///< scale on the diagonal (Le et al. 2015, IRNN)
     sparse,      ///< `count` non-zero N(0, scale^2) weights per output (Martens 2010)
     /// positive definite with largest eigenvalue `scale` (Talathi & Vartak 2015, np-RNN); only square blocks
-    normalised,
+    normalized,
     chrono  ///< gate biases from time scales: values = {sign per block (0: zero)}, sign * log U[1, scale - 1] (Tallec &
             ///< Ollivier 2018)
   };
@@ -61,8 +61,8 @@ struct Init {
   static Init sparse(Index count = 15, double scale = 1, Index blocks = 1) {
     return {.kind = Kind::sparse, .scale = scale, .count = count, .blocks = blocks};
   }
-  static Init normalised(Index blocks = 1, double scale = 1) {
-    return {.kind = Kind::normalised, .scale = scale, .blocks = blocks};
+  static Init normalized(Index blocks = 1, double scale = 1) {
+    return {.kind = Kind::normalized, .scale = scale, .blocks = blocks};
   }
   /// LSTM gate biases for dependencies of up to `longest` steps: sign +1 on the forget block, -1 on the input block,
   /// which uses the negated draw of the forget block.

@@ -3,7 +3,7 @@
 /// use the vector; users see names and shapes.
 ///
 ///   Parameters<float> parameters(circuit);
-///   parameters.initialise(seed);
+///   parameters.initialize(seed);
 ///   parameters.at("z/W")(0, 0) = 1;   // Matrix view of a block
 
 #include <span>
@@ -47,7 +47,7 @@ class Parameters {
   ~Parameters() = default;
 
   /// Initializes every block from its Init, with streams of `seed` named after the parameters.
-  void initialise(std::uint64_t seed);
+  void initialize(std::uint64_t seed);
 
   Index size() const { return flat_.size(); }
   std::span<T> flat() { return home().span(); }

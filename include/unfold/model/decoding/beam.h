@@ -18,9 +18,9 @@ struct BeamOptions {
   Index length = 32;  ///< maximum number of symbols
   Index beam = 8;     ///< continuations kept at every length
   Index count = 5;    ///< maximum number of results
-  /// Finished continuations are ranked by `log p / length^normalisation`. 0: by probability, which favors short ones;
+  /// Finished continuations are ranked by `log p / length^normalization`. 0: by probability, which favors short ones;
   /// 1: by mean log probability per symbol.
-  double normalisation = 1;
+  double normalization = 1;
   std::string stop = {};           ///< a continuation is finished when its text ends with this; empty: at full length
   std::vector<Symbol> prime = {};  ///< read first; not part of the result
   std::function<void()> before_length = {};  ///< called before each further symbol; exceptions end the search

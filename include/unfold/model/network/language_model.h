@@ -3,7 +3,7 @@
 /// made.
 ///
 ///   LanguageModel<float> model("lstm:512", alphabet);
-///   model.initialise(seed);
+///   model.initialize(seed);
 ///   train(model, data, options, team, ...);                   // model/network/train.h
 ///   model.save("model.safetensors");
 ///   auto loaded = LanguageModel<float>::load("model.safetensors");
@@ -40,7 +40,7 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
   /// Throws ModelError: a different kind of model, a tensor that is missing, superfluous or of the wrong shape or type,
   /// or a value that is not finite.
   explicit LanguageModel(const ModelFile& file);
-  void initialise(std::uint64_t seed) { body_.parameters().initialise(seed); }
+  void initialize(std::uint64_t seed) { body_.parameters().initialize(seed); }
 
   const ModelSpec& spec() const override { return body_.spec(); }
   std::string spec_text() const override { return to_string(spec()); }

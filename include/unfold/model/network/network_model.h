@@ -4,7 +4,7 @@
 ///
 ///   auto task = make_task("adding:100");
 ///   NetworkModel<float> model("irnn:100", task_specification("adding:100", *task), task_layout());
-///   model.initialise(seed);
+///   model.initialize(seed);
 ///   train(model, *task, options, team);
 ///   TaskScore score = evaluate(model, *task, TaskSplit::test, 1, 1000, team);
 ///
@@ -33,7 +33,7 @@ class NetworkModel final : public Model, public NetworkHolder {
   NetworkModel(std::string_view spec, const DataSpecification& data, const NetworkLayout& layout);
   /// Throws ModelError.
   explicit NetworkModel(const ModelFile& file);
-  void initialise(std::uint64_t seed) { body_.parameters().initialise(seed); }
+  void initialize(std::uint64_t seed) { body_.parameters().initialize(seed); }
 
   const ModelSpec& spec() const override { return body_.spec(); }
   std::string spec_text() const override { return to_string(spec()); }

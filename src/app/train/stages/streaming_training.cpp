@@ -20,7 +20,7 @@ LanguageModel<T> model_of_stream(const TrainSettings& settings, const RunSetting
     throw UsageError("a ridge readout predicts numbers, not bytes; use esn:" + std::to_string(model.spec().units) +
                      ",readout=trained, which is trained by gradients");
   check_training_support(model.network(), model.spec(), settings, run);
-  model.initialise(static_cast<std::uint64_t>(settings.seed));
+  model.initialize(static_cast<std::uint64_t>(settings.seed));
   return model;
 }
 

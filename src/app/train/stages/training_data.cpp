@@ -26,14 +26,14 @@ std::vector<Input> inputs_of(const std::vector<std::string>& files) {
 std::vector<Input> read_data(TrainSettings& s, LogTraining* log, Reporter& reporter) {
   if (log != nullptr) return log->read_data(inputs_of(s.data), s, reporter);
   if (is_fasta(s)) return read_fasta_data(inputs_of(s.data), s, reporter);
-  return unlabelled(inputs_of(s.data), s.label_column, s.only_label);
+  return unlabeled(inputs_of(s.data), s.label_column, s.only_label);
 }
 
 /// Reads a further file in the same way.
 std::vector<Input> read_more(const std::string& file, const TrainSettings& s, const LogTraining* log) {
   if (log != nullptr) return log->read_more(inputs_of({file}), s);
   if (is_fasta(s)) return fasta_inputs(inputs_of({file}), s.lines);
-  return unlabelled(inputs_of({file}), s.label_column, s.only_label);
+  return unlabeled(inputs_of({file}), s.label_column, s.only_label);
 }
 
 AlphabetOptions alphabet_options(const TrainSettings& s, bool is_log) {

@@ -18,7 +18,7 @@ TrainingResult train(SegmentNetwork<float>& network, const SegmentPool& pool, co
                      const SegmentTraining& options, Team& team, Observer* observer) {
   if (split.training.empty()) throw DataError("segments: no window has both values to read and values to predict");
   const SegmentShape& shape = network.shape();
-  network.parameters().initialise(options.seed);
+  network.parameters().initialize(options.seed);
   TrainingSources<float> sources{.training = pool.batches(split.training, split.ends, options.batch, options.seed)};
   sources.step_symbols = std::min(options.batch, static_cast<Index>(split.training.size())) * shape.nodes();
   sources.configuration = nlohmann::json{{"segment", shape.segment},

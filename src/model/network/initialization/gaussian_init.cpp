@@ -68,10 +68,10 @@ VectorHmm even_start(const LabelRuns& of, Index states) {
     for (Index i = 0; i < n; ++i) hmm.means[at(k * n + i)] = firsts[at(k * n + i)] / counts[at(k)];
     for (Index i = 0; i < n; ++i)
       for (Index j = 0; j < n; ++j) {
-        const double centred =
+        const double centered =
             seconds[at((k * n + i) * n + j)] - counts[at(k)] * hmm.means[at(k * n + i)] * hmm.means[at(k * n + j)];
         const double prior = i == j ? kPriorCount * kPriorVariance : 0;
-        hmm.covariances[at((k * n + i) * n + j)] = (centred + prior) / (counts[at(k)] + kPriorCount);
+        hmm.covariances[at((k * n + i) * n + j)] = (centered + prior) / (counts[at(k)] + kPriorCount);
       }
   }
   return hmm;

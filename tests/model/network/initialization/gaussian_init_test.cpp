@@ -15,7 +15,7 @@ namespace unfold {
 namespace {
 
 /// Six walks in the plane with two labels; those of b have a different location and the opposite slope.
-Examples labelled_walks() {
+Examples labeled_walks() {
   Examples walks{.source = "made",
                  .columns = {{.name = "place", .width = 2, .numbers = {}},
                              {.name = "label", .once = true, .texts = {"a", "b", "a", "b", "a", "b"}}},
@@ -32,14 +32,14 @@ Examples labelled_walks() {
   return walks;
 }
 
-struct LabelledWalks {
-  Examples examples = labelled_walks();
+struct LabeledWalks {
+  Examples examples = labeled_walks();
   std::shared_ptr<const DataSpecification> data = std::make_shared<const DataSpecification>(
       specify(examples, {.reads = {"place"}, .predicts = {"label"}, .once = {"label"}}, "walks"));
   ExampleSet set{examples, data, std::vector<std::string>{"label"}};
 };
 
-NetworkModel<double> hybrid_of(const LabelledWalks& data, const std::string& spec, const std::string& loss) {
+NetworkModel<double> hybrid_of(const LabeledWalks& data, const std::string& spec, const std::string& loss) {
   return {spec, *data.data, {.reads = {"place"}, .heads = {{.field = "label", .loss = loss}}}};
 }
 
@@ -77,9 +77,9 @@ double log_density(const Moments& of, double x, double y) {
 }
 
 TEST(GaussianStart, state_scores_are_a_multiple_of_the_label_log_density) {
-  const LabelledWalks data;
+  const LabeledWalks data;
   NetworkModel<double> model = hybrid_of(data, "birnn:3,gaussians=0.25", "hybrid");
-  model.initialise(1);
+  model.initialize(1);
   Team team(1);
   initialize_from_gaussians(model, data.set, team);
   const auto table = [&](const char* name) { return model.parameters().at(std::string("output/") + name); };
@@ -98,7 +98,7 @@ TEST(GaussianStart, state_scores_are_a_multiple_of_the_label_log_density) {
 
 /// The second number of a walk jumps after some time.
 TEST(GaussianStart, forward_states_are_initialized_in_sequence) {
-  const LabelledWalks data;
+  const LabeledWalks data;
   NetworkModel<double> model = hybrid_of(data, "rnn:3,gaussians=1", "hybrid:2,order=forward");
   Team team(1);
   initialize_from_gaussians(model, data.set, team);
@@ -119,7 +119,7 @@ TEST(GaussianStart, forward_states_are_initialized_in_sequence) {
 }
 
 TEST(GaussianStart, other_models_are_unchanged_and_unsupported_ones_rejected) {
-  const LabelledWalks data;
+  const LabeledWalks data;
   NetworkModel<double> plain = hybrid_of(data, "rnn:3", "hybrid:2");
   Team team(1);
   initialize_from_gaussians(plain, data.set, team);

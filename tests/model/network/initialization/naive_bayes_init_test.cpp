@@ -13,26 +13,26 @@ namespace unfold {
 namespace {
 
 /// Three texts with two labels. Good ones contain a (twice) and b; the bad one contains b.
-Examples labelled_texts() {
+Examples labeled_texts() {
   return {.source = "made",
           .columns = {{.name = "word", .texts = {"a", "b", "a", "b", "b", "b"}},
                       {.name = "label", .once = true, .texts = {"good", "good", "bad"}}},
           .ends = {2, 4, 6}};
 }
 
-struct LabelledData {
-  Examples examples = labelled_texts();
+struct LabeledData {
+  Examples examples = labeled_texts();
   std::shared_ptr<const DataSpecification> data = std::make_shared<const DataSpecification>(
       specify(examples, {.reads = {"word"}, .predicts = {"label"}}, "labelled"));
   ExampleSet set{examples, data, std::vector<std::string>{"label"}};
 };
 
-NetworkModel<double> bag_of(const LabelledData& data, const std::string& spec) {
+NetworkModel<double> bag_of(const LabeledData& data, const std::string& spec) {
   return {spec, *data.data, {.reads = {"word"}, .heads = {{.field = "label"}}}};
 }
 
 TEST(CountsStart, words_are_initialized_with_naive_bayes_evidence) {
-  const LabelledData data;
+  const LabeledData data;
   NetworkModel<double> model = bag_of(data, "bag:64,start=counts,pool=mean");  // its parameters are zero
   initialize_from_counts(model, data.set, 3);
   const Alphabet& words = *data.data->field("word").alphabet;
@@ -57,7 +57,7 @@ TEST(CountsStart, words_are_initialized_with_naive_bayes_evidence) {
 }
 
 TEST(CountsStart, other_models_are_unchanged_and_unsupported_ones_rejected) {
-  const LabelledData data;
+  const LabeledData data;
   NetworkModel<double> plain = bag_of(data, "bag:8,pool=mean");
   initialize_from_counts(plain, data.set, 3);
   for (const double x : plain.parameters().flat()) EXPECT_EQ(x, 0);
@@ -71,7 +71,7 @@ TEST(CountsStart, other_models_are_unchanged_and_unsupported_ones_rejected) {
   };
   EXPECT_THAT(refusal(bag_of(data, "bag:8,start=counts,embedding=4"), data.set),
               testing::HasSubstr("embeddings with the width of the bag"));
-  Examples tagged = labelled_texts();
+  Examples tagged = labeled_texts();
   tagged.columns[1] = {.name = "label", .texts = {"x", "y", "x", "y", "x", "y"}};
   const auto specification =
       std::make_shared<const DataSpecification>(specify(tagged, {.reads = {"word"}, .predicts = {"label"}}, "columns"));

@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing_support;
 
-TEST(LabelledReader, tab_separates_label_and_text) {
+TEST(LabeledReader, tab_separates_label_and_text) {
   const Examples examples = read_as("labelled", "pos\ta good  film\r\nneg\tbad\n\n");
   EXPECT_EQ(names_of(examples), (Texts{"text", "label"}));
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", "good", "film", "bad"}));
@@ -22,20 +22,20 @@ TEST(LabelledReader, tab_separates_label_and_text) {
   EXPECT_EQ(examples.example_lines, (Indices{1, 2}));
 }
 
-TEST(LabelledReader, question_classes_are_coarse_and_fine) {
+TEST(LabeledReader, question_classes_are_coarse_and_fine) {
   const Examples examples = read_as("labelled", "NUM:dist How far ?\nHUM:ind Who ?\n");
   EXPECT_EQ(entries_of(examples, "label"), (Texts{"NUM", "HUM"}));
   EXPECT_EQ(entries_of(examples, "fine"), (Texts{"NUM:dist", "HUM:ind"}));
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"How", "far", "?", "Who", "?"}));
 }
 
-TEST(LabelledReader, fasttext_lines_have_a_prefix) {
+TEST(LabeledReader, fasttext_lines_have_a_prefix) {
   const Examples examples = read_as("labelled", "__label__x one two\n__label__y three four\n");
   EXPECT_EQ(entries_of(examples, "label"), (Texts{"x", "y"}));
   EXPECT_EQ(examples.ends, (Indices{2, 4}));
 }
 
-TEST(LabelledReader, one_word_texts_are_characters_by_default) {
+TEST(LabeledReader, one_word_texts_are_characters_by_default) {
   const std::string names = "f\tZoé\nm\tJo\n";
   EXPECT_EQ(entries_of(read_as("labelled", names), "text"), (Texts{"Z", "o", "é", "J", "o"}));
   EXPECT_EQ(entries_of(read_as("labelled", names, {.text = SymbolKind::words, .text_kind_set = true}), "text"),
@@ -43,9 +43,9 @@ TEST(LabelledReader, one_word_texts_are_characters_by_default) {
   EXPECT_EQ(read_as("labelled", names, {.text = SymbolKind::bytes, .text_kind_set = true}).ends, (Indices{4, 6}));
 }
 
-TEST(LabelledReader, header_is_not_an_example) { EXPECT_EQ(read_as("labelled", "label\ttext\nx\ta b\n").count(), 1); }
+TEST(LabeledReader, header_is_not_an_example) { EXPECT_EQ(read_as("labelled", "label\ttext\nx\ta b\n").count(), 1); }
 
-TEST(LabelledReader, invalid_utf8_is_read_as_latin_1_with_a_warning) {
+TEST(LabeledReader, invalid_utf8_is_read_as_latin_1_with_a_warning) {
   const Examples examples = read_as("labelled", "x\ta b\ny\tcaf\xE9 ol\xE9\n");
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", "b", "café", "olé"}));
   ASSERT_EQ(examples.remarks.size(), 1u);
@@ -53,7 +53,7 @@ TEST(LabelledReader, invalid_utf8_is_read_as_latin_1_with_a_warning) {
   EXPECT_TRUE(read_as("labelled", "x\tcafé é\n").remarks.empty());
 }
 
-TEST(LabelledReader, line_without_label_or_text_is_rejected) {
+TEST(LabeledReader, line_without_label_or_text_is_rejected) {
   EXPECT_TRUE(contains(refusal("labelled", "x\ta\ny\n"), "data: line 2: no label and text as in \"LABEL<TAB>TEXT\""));
   EXPECT_TRUE(contains(refusal("labelled", "x\t\n"), "data: line 1: "));
   EXPECT_TRUE(contains(refusal("labelled", "x\ta\n\ny\tb\n"), "data: line 2: an empty line"));
@@ -62,7 +62,7 @@ TEST(LabelledReader, line_without_label_or_text_is_rejected) {
   EXPECT_TRUE(contains(refusal("labelled", "__label__x c\nd e\n"), "\"__label__LABEL TEXT\""));
 }
 
-TEST(LabelledReader, question_classes_have_the_documented_counts) {
+TEST(LabeledReader, question_classes_have_the_documented_counts) {
   UNFOLD_REAL_DATA(path, "sequences/qc/train.txt");
   const Examples examples = read_examples(Input::open(path), {});
   EXPECT_EQ(examples.count(), 5452);
@@ -71,7 +71,7 @@ TEST(LabelledReader, question_classes_have_the_documented_counts) {
   EXPECT_EQ(std::count(labels.begin(), labels.end(), "LOC"), 835);
 }
 
-RC_GTEST_PROP(LabelledReader, written_labels_round_trip, ()) {
+RC_GTEST_PROP(LabeledReader, written_labels_round_trip, ()) {
   const auto word = rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('a', 'z')));
   const auto lines = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::pair<std::string, Texts>>>(
       rc::gen::pair(word, rc::gen::nonEmpty(rc::gen::container<Texts>(word)))));
