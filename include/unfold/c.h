@@ -41,7 +41,7 @@ typedef enum {
 
 enum { UNFOLD_NO_SYMBOL = -1 };
 
-/* The version of the library, such as "0.1.0". */
+/* The version of the library, such as "1.0.0". */
 const char* unfold_version(void);
 /* The error message of the last failed call of this thread, with a remedy; valid until the next failed call of this
  * thread. */

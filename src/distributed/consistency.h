@@ -12,7 +12,7 @@
 
 namespace unfold {
 
-/// A setting that must be the same in all processes: "version", "0.1.0".
+/// A setting that must be the same in all processes: "version", "1.0.0".
 struct Claim {
   std::string what, value;
 };
