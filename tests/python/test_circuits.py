@@ -1,4 +1,4 @@
-"""Circuits in Python: cells that train and are stored; derivatives compared with finite differences and dense matrices."""
+"""Circuits in Python: cells that train and are stored; derivatives checked by differences and dense matrices."""
 
 import json
 import pickle
