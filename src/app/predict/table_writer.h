@@ -1,0 +1,61 @@
+#pragma once
+/// Internal: writes a table with columns added, as tab-separated text or as JSON lines.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/predict/added_column.h"
+#include "unfold/data/examples/examples.h"
+
+namespace unfold {
+
+/// Writes data with columns added.
+class TableWriter {
+ public:
+  /// `symbols`: how the model's text was split into positions.
+  TableWriter(const Examples& examples, const std::vector<AddedColumn>& added, std::string_view symbols,
+              const std::function<void(std::string_view)>& write);
+
+  void heading() const;
+
+  void rows() const;
+
+  /// Returns whether examples are sequences of rows, separated by empty lines.
+  bool has_runs() const { return !by_example_; }
+
+  /// Each row of a table as an object.
+  void json_rows() const;
+
+  void jsonl() const;
+
+ private:
+  /// Returns whether to show the nodes of trees, numbered from 1 in each tree, with the number of the parent (0 for the
+  /// root).
+  bool shows_parents() const { return examples_.are_trees() && !by_example_; }
+  /// Returns whether to show the coordinates of a position in its grid, from 1.
+  bool shows_places() const { return examples_.are_grids() && !by_example_; }
+
+  /// A sequence of numbers does not fit into the single cell of an example.
+  bool is_shown(const ExampleColumn& column) const;
+
+  /// Returns the name of an added column, with a number appended if the name is already taken.
+  std::string free_name(const std::string& wanted) const;
+
+  void write_row(Index example, Index position) const;
+
+  Range entries(const ExampleColumn& column, Index example) const;
+  /// The end of a target is not part of the text.
+  bool is_end(const ExampleColumn& column, Index entry) const;
+
+  std::string whole_text(const ExampleColumn& column, Index example) const;
+
+  const Examples& examples_;
+  const std::vector<AddedColumn>& added_;
+  std::vector<std::string> names_;  ///< of the added columns, which differ from those of the data
+  bool characters_, target_characters_, by_example_ = false, of_pairs_ = false;
+  const std::function<void(std::string_view)>& write_;
+};
+
+}  // namespace unfold
