@@ -333,10 +333,18 @@
   }
 
   const links = make("div"), main = make("main");
-  for (const section of page.sections) {
-    links.append(make("a", { href: "#" + section.id, className: section.blocks ? "" : "empty" }, section.title));
-    main.append(make("section", { id: section.id, className: section.blocks ? "" : "empty" }, make("h2", {}, section.title),
-      ...(section.blocks ? [make("p", { className: "note" }, section.note), ...blocksOf(section)] : [make("p", { className: "missing" }, section.missing)])));
+  const link = (id, title) => links.append(make("a", { href: "#" + id }, title));
+  for (const section of page.sections.filter(section => section.blocks)) {
+    link(section.id, section.title);
+    main.append(make("section", { id: section.id }, make("h2", {}, section.title),
+      make("p", { className: "note" }, section.note), ...blocksOf(section)));
+  }
+  // Sections that do not apply to this model or data are listed together, each with the reason.
+  const missing = page.sections.filter(section => !section.blocks);
+  if (missing.length) {
+    link("missing", "Not shown");
+    main.append(make("section", { id: "missing" }, make("h2", {}, "Not shown"),
+      make("dl", { className: "facts" }, ...missing.flatMap(section => [make("dt", {}, section.title), make("dd", {}, section.missing)]))));
   }
   document.body.append(make("header", {}, make("h1", {}, page.title), make("p", {}, page.subtitle)), make("nav", {}, links), main,
     make("footer", {}, "Made by unfold report. " + (window.Chart ? `Plots: Chart.js ${Chart.version}, © Chart.js Contributors, MIT license.` : "")), tip);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
 #include "app/common/perplexity.h"
 #include "app/compare/evaluation_data.h"
 #include "app/compare/evaluation_examples.h"
@@ -16,11 +18,15 @@
 #include "model/network/density_model.h"
 #include "model/network/order_agnostic.h"
 #include "numerics/functions.h"
+
 namespace unfold {
 namespace {
+
 using Type = FieldSpecification::Type;
+
 constexpr std::size_t kWorstShown = 24;
 constexpr Index kForecastShown = 400, kTreesShown = 4, kAttentionShown = 4;
+
 std::string limited(std::string text) {
   constexpr std::size_t kMost = 240;
   if (text.size() <= kMost) return text;
@@ -28,6 +34,7 @@ std::string limited(std::string text) {
   while (!text.empty() && (text.back() & 0xC0) == 0x80) text.pop_back();
   return text + " ...";
 }
+
 /// Inspects one model of data with fields.
 template <class T>
 class FieldInspector {
@@ -197,7 +204,7 @@ class FieldInspector {
         if (best_[at(position)] != kNoSymbol) best = std::string(field(h).alphabet->text(best_[at(position)]));
       } else if (numbers_ == h && field(h).size == 1) {
         wanted = number_text(field(h), 0, set_->column(field(h).name).values[at(entry)], 4);
-        best = fmt::format("{:.4g}", bands_[at(position)].y.median);
+        best = short_decimal(bands_[at(position)].y.median, 4);
       }
       rows.push_back({fmt::format("{}", example + 1),
                       once ? "-" : fmt::format("{}", position - set_->begin(example) + 1), scores_[h].field,

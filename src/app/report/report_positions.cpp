@@ -148,6 +148,7 @@ class PositionLook {
     section.missing = "The model makes one prediction per example: see the worst predictions.";
     if (said_ == nullptr) return section;
     const std::string& predicted = model_.network().heads[said_->head].field;
+    if (field(predicted).type == Type::values) section.title = "Values by surprise";
     const bool itself = is_read(predicted);  // the text is the predicted value itself; otherwise it is the input
     section.note =
         fmt::format("The beginning of {}. Redder positions have higher surprisal (bits) of the field {}{}.", data_,
@@ -312,11 +313,18 @@ class PositionLook {
 
 }  // namespace
 
+std::string short_decimal(double x, int digits) {
+  constexpr double kLargest = 1e9, kSmallest = 1e-4;
+  const double size = std::fabs(x);
+  if (!std::isfinite(x) || size >= kLargest || (size > 0 && size < kSmallest)) return fmt::format("{:.{}g}", x, digits);
+  return size < std::pow(10, digits) - 0.5 ? fmt::format("{:.{}g}", x, digits) : fmt::format("{:.0f}", x);
+}
+
 std::string number_text(const FieldSpecification& field, Index component, float z, int digits) {
   const double x = restored(field, component, static_cast<double>(z));
   const double mean = field.mean.empty() ? 0 : field.mean[at(component)];
   const double rounding = std::numeric_limits<float>::epsilon() * (std::fabs(mean) + std::fabs(x - mean));
-  return std::fabs(x) <= rounding ? "0" : fmt::format("{:.{}g}", x, digits);
+  return std::fabs(x) <= rounding ? "0" : short_decimal(x, digits);
 }
 
 template <class T>

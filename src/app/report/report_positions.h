@@ -32,6 +32,10 @@ std::vector<PageSection> position_sections(const NetworkModel<T>& model, const E
 /// representation.
 std::string number_text(const FieldSpecification& field, Index component, float z, int digits);
 
+/// Formats a number with a number of significant digits, or as an integer if it has more digits before the point; with
+/// an exponent only below 0.0001 and from 1e9 on.
+std::string short_decimal(double x, int digits);
+
 /// Maximum number of positions shown.
 inline constexpr Index kShownPositions = 2000;
 

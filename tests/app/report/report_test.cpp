@@ -72,9 +72,9 @@ TEST_F(Report, every_report_section_has_content_or_a_reason) {
     else
       EXPECT_GT(one.at("missing").get<std::string>().size(), 10u) << one.at("id");
   }
-  EXPECT_THAT(ids, ::testing::ElementsAre("card", "curves", "seeds", "cost", "baselines", "text", "neurons", "gates",
-                                          "lags", "radius", "calibration", "confusion", "worst", "samples", "forecasts",
-                                          "attention", "trees", "rolls", "command"));
+  EXPECT_THAT(ids, ::testing::ElementsAre("card", "curves", "seeds", "cost", "baselines", "forecasts", "text",
+                                          "neurons", "gates", "lags", "radius", "calibration", "confusion", "worst",
+                                          "samples", "attention", "trees", "rolls", "command"));
   for (const char* id : {"card", "curves", "cost", "text", "neurons", "gates", "lags", "radius", "calibration",
                          "confusion", "worst", "samples", "command"})
     EXPECT_TRUE(section(data, id).contains("blocks")) << id << section(data, id);
@@ -222,6 +222,15 @@ TEST(Page, page_shows_numbers_as_written) {
     EXPECT_EQ(number_text(field, 0, z, 3), fmt::format("{}", x)) << x;
   }
   EXPECT_EQ(number_text({.name = "load", .type = FieldSpecification::Type::values, .size = 1}, 0, 1e-9F, 3), "1e-09");
+}
+
+TEST(Page, short_decimals_have_no_exponent_at_usual_sizes) {
+  EXPECT_EQ(short_decimal(1042.4, 3), "1042");
+  EXPECT_EQ(short_decimal(999.7, 3), "1000");
+  EXPECT_EQ(short_decimal(-123456.7, 4), "-123457");
+  EXPECT_EQ(short_decimal(0.012345, 3), "0.0123");
+  EXPECT_EQ(short_decimal(2.5e-7, 3), "2.5e-07");
+  EXPECT_EQ(short_decimal(0, 3), "0");
 }
 
 TEST_F(Report, task_report_shows_units_gates_lags_and_worst_examples) {
