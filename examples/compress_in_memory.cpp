@@ -12,7 +12,7 @@ using namespace unfold;
 
 namespace {
 
-/// A source supplies bytes until there are none left, and a sink receives them. They can be files, pipes or, as here,
+/// A source supplies bytes until none are left, and a sink receives bytes. Both can be files, pipes or, as here,
 /// strings.
 ByteSource from(const std::string& bytes) {
   return [&bytes, at = std::size_t{0}](char* out, std::size_t size) mutable {

@@ -27,8 +27,8 @@ Signal leaky(Circuit& c, Signal x, Index n) {
 }  // namespace
 
 int main() {
-  // One step of the network as data. There is no loop over time: the plan creates it, and moves x_t W and x_t W_r out
-  // of the loop.
+  // The circuit describes one step of the network as data. It contains no loop over time: the plan creates the loop and
+  // moves x_t W and x_t W_r out of it.
   Circuit c;
   const Signal x = c.symbols("x", 5);
   Signal h = x;
@@ -39,8 +39,9 @@ int main() {
   c.output(c.affine("logits", 5, {{"V", h}}));
   for (const ParameterInfo& p : c.parameters()) std::cout << p.name << " " << p.rows << " x " << p.cols << "\n";
 
-  // A batch of sequences of different lengths. The checks compare every pass with finite differences, with other passes
-  // and with a graph of scalars. Checks that do not apply to a circuit are listed as not run, with the reason.
+  // The batch contains sequences of different lengths. The checks compare every pass with finite differences, with
+  // other passes and with a graph of scalars. Checks that do not apply to a circuit are listed as not run, with the
+  // reason.
   const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains({4, 1, 3}));
   std::cout << report.text();
   return report.passed() ? 0 : static_cast<int>(ExitCode::verification);

@@ -49,7 +49,7 @@ void score_and_sample(const std::string& file) {
 }
 
 int main(int argc, char** argv) try {
-  register_cell("gated", gated);  // before models are created; their files contain the circuit of the cell
+  register_cell("gated", gated);  // must precede the creation of models; their files contain the circuit
   argc > 2 ? train_and_save(argv[1], argv[2]) : score_and_sample(argc > 1 ? argv[1] : "model.safetensors");
 } catch (const Error& error) {
   std::cerr << "own_cell_model: " << error.what() << "\n";

@@ -1,5 +1,5 @@
-/// Defines a custom loss, quantile regression (Koenker & Bassett 1978): the output is a bound that the value stays
-/// below with probability 0.9. An LSTM learns it from a noisy series, and its derivatives are checked.
+/// Defines a custom loss, quantile regression (Koenker & Bassett 1978): the value is below the output with probability
+/// 0.9. Trains an LSTM with this loss on a noisy series and checks the derivatives of the loss.
 ///
 ///   own_loss
 
@@ -14,7 +14,7 @@
 
 using namespace unfold;
 
-/// nats = s (q (y - o)) above the output, s (1 - q) (o - y) below it: the asymmetric Laplace distribution.
+/// The asymmetric Laplace distribution: nats = s q (y - o) for values above the output, s (1 - q) (o - y) below it.
 template <class T>
 class QuantileLoss final : public ComponentLoss<T> {
  public:
@@ -49,7 +49,7 @@ int main() try {
   const CheckReport report = check_derivatives(network_on<double>(checked), Structure::chains({4, 1, 3}));
   std::cout << "derivatives: " << (report.passed() ? "right" : report.text()) << "\n";
 
-  // 40 waves whose noise level varies. Fields of numbers are standardized.
+  // The data consists of 40 waves whose noise level varies. Numeric fields are standardized.
   Examples series{.source = "waves", .columns = {{.name = "value", .width = 1}}};
   Random noise(/*seed=*/1, "noise");
   for (Index position = 0; position < 4000; ++position) {

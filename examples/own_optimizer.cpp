@@ -28,8 +28,8 @@ struct Net {
   Signal x = c.symbols("x", 4), logits = c.affine("logits", 4, {{"V", lstm(c, x, 8)}});
 };
 
-/// The interface that an optimizer uses: the parameters, and the loss with its gradient. Here: predict each of ten
-/// letters from the ones before it.
+/// An objective, the interface that an optimizer uses: the parameters, and the loss with its gradient. This objective
+/// predicts each of ten letters from the preceding letters.
 class Word final : public Objective<float> {
  public:
   Word() {
@@ -64,7 +64,7 @@ int main() {
                      []<class T>(Index, const NoOptions&, double) { return std::make_unique<SignDescent<T>>(); });
   Word word;
   const auto optimizer = make_optimizer<float>("sign-descent:schedule=constant", word.parameters().size());
-  optimizer->attach(word);  // once, before the first step: directions and controls inspect the objective
+  optimizer->attach(word);  // called once before the first step: directions and controls inspect the objective
   for (Index step = 0; step <= 200; ++step) {
     const StepReport report = optimizer->step(word, {.step = step}, /*factor=*/1);
     if (step % 50 == 0) std::cout << "step " << step << ": " << report.loss << " nats per letter\n";

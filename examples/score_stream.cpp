@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kNatsPerBit = 0.69314718055994530942;
 
-/// Returns the bits per symbol of a line. Afterwards, the predictor has read the line.
+/// Returns the bits per symbol of a line, and advances the predictor past the line.
 double surprise(Predictor& predictor, const std::vector<Symbol>& line) {
   double nats = 0;
   for (const Symbol symbol : line) {

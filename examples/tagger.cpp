@@ -27,7 +27,7 @@ const std::array kSentences = {
     "cats/N sleep/V",
 };
 
-/// Appends a sentence of words with their tags, if known.
+/// Appends a sentence: its words and, if known, their tags.
 void append_sentence(Examples& examples, const std::string& text) {
   std::istringstream words(text);
   for (std::string word; words >> word;) {
@@ -51,7 +51,7 @@ int main(int argc, char** argv) try {
       .reads = choice.reads, .predicts = choice.predicts, .batch = 3, .unknown_rate = 0.5};
   const ExampleSet training(known, data, choice.predicts);
 
-  // Bidirectional: the tag of "walk" depends on its neighbors.
+  // The network is bidirectional, because the tag of a word such as "walk" depends on the words around it.
   NetworkModel<float> model("bilstm:16", *data, {.reads = choice.reads, .heads = {{.field = "tag"}}});
   model.initialize(/*seed=*/1);
   Team team(available_threads());

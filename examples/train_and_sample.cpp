@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   }
   const Index steps = argc > 3 ? std::atol(argv[3]) : 1000;
   try {
-    // A corpus consists of sequences of symbols from one alphabet: here one sequence, of the characters in the file.
+    // A corpus consists of sequences of symbols from one alphabet. Here it is one sequence, the characters of the file.
     const std::vector<std::string> files = {argv[1]};
     const Corpus corpus = Corpus::load(files, build_alphabet(files, {.kind = SymbolKind::chars}));
     const auto parts = split_corpus(corpus, parse_split("90/10"));  // training, validation and (empty) test part
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     const std::vector<Symbol> drawn =
         sample(*predictor, model.alphabet(), {.length = 200, .temperature = 0.8, .seed = 7});
     std::cout << model.alphabet().decode(drawn) << "\n";
-  } catch (const Error& error) {  // every error of the library says what is wrong, where, and what to do about it
+  } catch (const Error& error) {  // every library error says what is wrong, where, and what to do about it
     std::cerr << "train_and_sample: " << error.what() << "\n";
     return static_cast<int>(error.code());
   }

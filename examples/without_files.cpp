@@ -47,7 +47,7 @@ int main() try {
   const Split all = whole_corpus(corpus, "history");
   LanguageModel<float> model("gru:24", corpus.alphabet());
   model.initialize(/*seed=*/1);
-  Team team(1);  // a program that also does other work may use only one thread
+  Team team(1);  // one thread, to leave the other processors to the rest of the program
   train(model, {corpus, all},
         {.trainer = {.optimizer = "adam:rate=0.02,clip=1", .batches = {.window = 32, .batch = 4}, .steps = 400}}, team);
 
