@@ -98,7 +98,7 @@ TEST_F(CommandTest, reproduce_resolves_rows_that_start_from_others) {
   };
   for (const int seed : {1, 2}) {
     const std::string start =
-        write_result("the-start-teacher-forcing", seed, "--steps 2500 --optimizer adam:rate=0.005", 0.25);
+        write_result("initial-model-teacher-forcing", seed, "--steps 2500 --optimizer adam:rate=0.005", 0.25);
     write_result("perceptron-early-update", seed,
                  "--start-from " + start + " --objective perceptron:beam=4 --steps 500 --optimizer adam:rate=0.0005",
                  0.125 * seed);

@@ -24,7 +24,7 @@ TEST_F(CommandTest, the_help_of_every_command_starts_with_an_example) {
 TEST_F(CommandTest, the_version_is_printed) {
   const Finished finished = unfold_command({"--version"});
   EXPECT_EQ(finished.code, 0);
-  EXPECT_THAT(finished.out, StartsWith("unfold 0."));
+  EXPECT_THAT(finished.out, StartsWith("unfold 1."));
   expect_failure({"--version", "please"}, 2, "leave out please");
 }
 
