@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "model/selection/combination.h"
+#include "model/selection/conformal_intervals.h"
 #include "unfold/base/error.h"
 
 namespace unfold::forecasting {

@@ -8,6 +8,7 @@
 
 #include "model/forecast/measures.h"
 #include "model/selection/combination.h"
+#include "model/selection/conformal_intervals.h"
 #include "model/selection/covariate_effect.h"
 #include "tests/model/forecast/reference_series.h"
 #include "unfold/base/error.h"
