@@ -83,7 +83,11 @@ class PositionLook {
         data_(std::move(data)),
         watched_(model.spec(), model.data(), model.layout(), model.parameters()),
         pass_(watched_, team),
-        reads_(model.layout().reads) {}
+        reads_(model.layout().reads) {
+    // Values of the data itself are more informative than numbers that are derived from dates (Time.hour).
+    std::ranges::stable_partition(
+        reads_, [](const std::string& read) { return parse_read(read).field.find('.') == std::string::npos; });
+  }
 
   std::vector<PageSection> sections() {
     std::vector<PageSection> found = {text()};
