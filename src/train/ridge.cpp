@@ -26,6 +26,14 @@ struct RidgeSums::Centered {
   Vector xx, yx, yy, mean;
   double unit;  ///< rows * mean square of a state: lambda = 1
 
+  void divide(std::span<const double> scales) {
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j < n; ++j) xx[at(i * n + j)] /= scales[at(i)] * scales[at(j)];
+      for (Index k = 0; k < m; ++k) yx[at(k * n + i)] /= scales[at(i)];
+      mean[at(i)] /= scales[at(i)];
+    }
+  }
+
   struct Solution {
     Vector v;  ///< [m x n]
     Cholesky factor;
@@ -99,7 +107,19 @@ void RidgeSums::add(Matrix<const double> x, Matrix<const double> y) {
   }
 }
 
-RidgeSums::Centered RidgeSums::centered(const Sums& sums) const {
+/// Returns the standard deviation of each state; 1 if it is constant.
+std::vector<double> RidgeSums::deviations() const {
+  const Centered all = centered(total_);
+  Vector result(at(inputs_), 1.0);
+  for (Index i = 0; i < inputs_; ++i) {
+    const double variance = all.xx[at(i * inputs_ + i)] / static_cast<double>(total_.rows);
+    if (variance > 0) result[at(i)] = std::sqrt(variance);
+  }
+  return result;
+}
+
+/// `scales`: divisors of the states; empty: none.
+RidgeSums::Centered RidgeSums::centered(const Sums& sums, std::span<const double> scales) const {
   const Index n = inputs_, m = outputs_, width = n + m;
   const auto rows = static_cast<double>(sums.rows);
   Centered c{.rows = sums.rows,
@@ -117,6 +137,9 @@ RidgeSums::Centered RidgeSums::centered(const Sums& sums) const {
   for (Index i = 0; i < n; ++i) {
     for (Index j = i; j < n; ++j) c.xx[at(i * n + j)] = c.xx[at(j * n + i)] = about_mean(i, j);
     for (Index k = 0; k < m; ++k) c.yx[at(k * n + i)] = about_mean(i, n + k);
+  }
+  if (!scales.empty()) c.divide(scales);
+  for (Index i = 0; i < n; ++i) {
     c.unit += c.xx[at(i * n + i)] / static_cast<double>(n);
   }
   for (Index k = 0; k < m; ++k) c.yy[at(k)] = about_mean(n + k, n + k);
@@ -151,7 +174,8 @@ std::vector<double> RidgeSums::cross_validation(const Centered& all, double lamb
 }
 
 /// Returns the mean square of the residuals of every block, predicted by the fit to all other blocks.
-std::vector<double> RidgeSums::left_out(const std::vector<Sums>& folds, double lambda) const {
+std::vector<double> RidgeSums::left_out(const std::vector<Sums>& folds, std::span<const double> scales,
+                                        double lambda) const {
   Vector squares(at(outputs_));
   for (const Sums& block : folds) {
     if (block.rows == 0) continue;
@@ -160,10 +184,10 @@ std::vector<double> RidgeSums::left_out(const std::vector<Sums>& folds, double l
     for (std::size_t i = 0; i < rest.first.size(); ++i) rest.first[i] -= block.first[i];
     for (std::size_t i = 0; i < rest.second.size(); ++i) rest.second[i] -= block.second[i];
     if (rest.rows < 2) return {};
-    const Centered others = centered(rest);
+    const Centered others = centered(rest, scales);
     const auto solution = others.solve(lambda);
     if (!solution) return {};
-    const Centered mine = centered(block);
+    const Centered mine = centered(block, scales);
     for (Index k = 0; k < mine.m; ++k) {  // contribution of the difference of the means
       double off = mine.mean[at(mine.n + k)] - others.mean[at(mine.n + k)];
       for (Index i = 0; i < mine.n; ++i)
@@ -178,16 +202,17 @@ std::vector<double> RidgeSums::left_out(const std::vector<Sums>& folds, double l
 RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
   if (total_.rows < 2)
     throw DataError("ridge: fewer than two positions for fitting the readout; use more data or a shorter washout");
-  const Centered all = centered(total_);
+  const Vector scales = options.standardized ? deviations() : Vector();
+  const Centered all = centered(total_, scales);
   if (!(all.unit > 0) || !std::isfinite(all.unit))
     throw DataError("ridge: the states are constant or not finite, so no readout can be fitted");
   RidgeFit fit{.weights = {}, .bias = {}, .squares = {}, .lambda = options.lambda, .mean_square = 0};
   const std::vector<Sums> folds = this->folds();
   const auto held_out = [&](double lambda) {
-    return folds.empty() ? cross_validation(all, lambda) : left_out(folds, lambda);
+    return folds.empty() ? cross_validation(all, lambda) : left_out(folds, scales, lambda);
   };
   double best = std::numeric_limits<double>::infinity();
-  for (double lambda = 1e-14; options.lambda == 0 && lambda < 20; lambda *= 10) {
+  for (double lambda = 1e-14; options.lambda == 0 && lambda < 2 * options.most_lambda; lambda *= 10) {
     Vector squares = held_out(lambda);
     const double score = squares.empty() ? std::numeric_limits<double>::infinity() : sum<double>(squares);
     if (score < best) best = score, fit.lambda = lambda, fit.squares = std::move(squares);
@@ -206,7 +231,8 @@ RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
   for (Index k = 0; k < outputs_; ++k) {
     fit.bias[at(k)] = all.mean[at(inputs_ + k)];
     for (Index i = 0; i < inputs_; ++i) {
-      const double v = fit.weights[at(i * outputs_ + k)] = solution->v[at(k * inputs_ + i)];
+      const double v = solution->v[at(k * inputs_ + i)];
+      fit.weights[at(i * outputs_ + k)] = scales.empty() ? v : v / scales[at(i)];
       fit.bias[at(k)] -= v * all.mean[at(i)];
     }
   }

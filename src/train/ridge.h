@@ -21,7 +21,9 @@
 namespace unfold {
 
 struct RidgeOptions {
-  double lambda = 0;  ///< 0: selected automatically
+  double lambda = 0;          ///< 0: selected automatically
+  double most_lambda = 10;    ///< the largest one that is tried
+  bool standardized = false;  ///< the penalty applies to the weights of states divided by their standard deviation
 };
 
 struct RidgeFit {
@@ -55,9 +57,10 @@ class RidgeSums {
   };
   struct Centered;
   void add_to(Sums& sums, Matrix<const double> z) const;
-  Centered centered(const Sums& sums) const;
+  Centered centered(const Sums& sums, std::span<const double> scales = {}) const;
+  std::vector<double> deviations() const;
   std::vector<Sums> folds() const;
-  std::vector<double> left_out(const std::vector<Sums>& folds, double lambda) const;
+  std::vector<double> left_out(const std::vector<Sums>& folds, std::span<const double> scales, double lambda) const;
   std::vector<double> cross_validation(const Centered& all, double lambda) const;
 
   Index inputs_, outputs_;

@@ -158,6 +158,29 @@ TEST(Ridge, lambda_is_selected_by_held_out_blocks) {
   EXPECT_NEAR(fit.mean_square, squares / static_cast<double>(rows), 1e-6 * squares / static_cast<double>(rows));
 }
 
+/// The same as a fit to inputs divided by their standard deviations.
+TEST(Ridge, standardized_ridge_penalizes_weights_of_standardized_inputs) {
+  const RidgeData d(700, 0.3);
+  RidgeData scaled = d;
+  Vector deviations;
+  for (Index i = 0; i < RidgeData::kInputs; ++i) {
+    double sum = 0, squares = 0;
+    for (Index r = 0; r < d.rows; ++r) sum += d.x[at(r * RidgeData::kInputs + i)] / 700;
+    for (Index r = 0; r < d.rows; ++r) squares += std::pow(d.x[at(r * RidgeData::kInputs + i)] - sum, 2) / 700;
+    deviations.push_back(std::sqrt(squares));
+    for (Index r = 0; r < d.rows; ++r) scaled.x[at(r * RidgeData::kInputs + i)] /= deviations.back();
+  }
+  RidgeSums sums(RidgeData::kInputs, 2, 0);
+  sums.add(d.inputs(), d.outputs());
+  for (const double lambda : {1e-3, 0.5}) {
+    const RidgeFit fit = sums.solve({.lambda = lambda, .standardized = true});
+    const Vector want = slow_ridge(scaled, lambda, std::vector<char>(700, 1));
+    for (std::size_t i = 0; i < fit.weights.size(); ++i)
+      EXPECT_NEAR(fit.weights[i], want[i] / deviations[i / 2], 1e-7) << lambda;
+    for (std::size_t k = 0; k < 2; ++k) EXPECT_NEAR(fit.bias[k], want[8 + k], 1e-7) << lambda;
+  }
+}
+
 TEST(Ridge, unsupported_ridge_inputs_are_rejected) {
   EXPECT_THROW(RidgeSums(3, 1, 1), UsageError);
   RidgeSums none(2, 1, 0);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "graph/cells/autoregression.h"
 #include "graph/cells/built_in.h"
 #include "graph/cells/kernels.h"
 #include "graph/circuit/concatenation.h"
@@ -71,10 +72,15 @@ ModelSpec spec_of(const ModelFile& file) {
   }
 }
 
+/// Returns whether a model reads the numbers of several fields as channels, without an embedding.
+bool reads_channels(const ModelSpec& spec) {
+  return spec.cell == &kernels_model() || spec.cell == &autoregression_model();
+}
+
 /// The SPEC of a new model, with the circuits of its cell if that is not built in.
 template <class T>
 ModelSpec spec_to_keep(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout) {
-  if (is_density(spec) || is_linear(spec) || spec.cell == &kernels_model() || is_built_in_cell(spec.cell->name) ||
+  if (is_density(spec) || is_linear(spec) || reads_channels(spec) || is_built_in_cell(spec.cell->name) ||
       stored_cell_of(spec.options) != nullptr)
     return spec;
   ModelSpec result = spec;
@@ -122,15 +128,15 @@ Signal add_spelling(const ModelSpec& spec, const NetworkInput& input, Circuit& c
   return circuit.join(std::move(ends));
 }
 
-/// Concatenates inputs of numbers, as channels of random kernels.
-Signal add_channels(std::span<const NetworkInput> inputs, Circuit& circuit) {
+/// Concatenates inputs of numbers as channels.
+Signal add_channels(const ModelSpec& spec, std::span<const NetworkInput> inputs, Circuit& circuit) {
   std::vector<Signal> channels;
   for (const NetworkInput& input : inputs) {
     if (circuit.is_symbols(input.signal))
       throw UsageError(
-          fmt::format("model kernels reads numbers, but {} contains symbols; leave the column out with --read, or use "
+          fmt::format("model {} reads numbers, but {} contains symbols; leave the column out with --read, or use "
                       "another model",
-                      input.field));
+                      spec.cell->name, input.field));
     channels.push_back(input.signal);
   }
   return concatenate(circuit, "channels", channels);
@@ -156,7 +162,7 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
     inputs.push_back({name, loops.open(name, input, circuit)});
   }
   if (!several || is_linear(spec)) return inputs.back().signal;
-  if (spec.cell == &kernels_model()) return add_channels(std::span(inputs).subspan(before), circuit);
+  if (reads_channels(spec)) return add_channels(spec, std::span(inputs).subspan(before), circuit);
   std::vector<Term> terms;
   terms.reserve(reads.size());
   for (const NetworkInput& input : std::span(inputs).subspan(before))
@@ -351,6 +357,8 @@ class HeadSignals {
     if (is_density(spec_)) return add_density(name, size);
     if (!once && spec_.cell == &kernels_model())
       throw UsageError(fmt::format("model {} predicts once per series, not at every position", to_string(spec_)));
+    if (once && spec_.cell == &autoregression_model())
+      throw UsageError(fmt::format("model {} predicts at every position, not once per sequence", to_string(spec_)));
     if (once && !pooled_.valid()) pooled_ = pooled(spec_, layers_, circuit_);
     std::vector<Term> terms = {{"V", once ? pooled_ : layers_.top, output_init(spec_)}};
     if (!once) terms.insert(terms.end(), direct_.begin(), direct_.end());

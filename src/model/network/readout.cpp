@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "graph/cells/autoregression.h"
 #include "graph/cells/kernels.h"
+#include "graph/circuit/concatenation.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
 #include "unfold/graph/cells/cells.h"
 
 namespace unfold {
@@ -28,11 +31,41 @@ class Positions {
   std::vector<Index> seen_;
 };
 
+/// Where the inputs of the map of a head contain the current value of the predicted field.
+struct Current {
+  std::string read = {};  ///< field of the batch
+  Index place = -1;       ///< its first number; -1: they do not
+};
+
+/// Returns the place of a signal in another one: 0 if they are the same, its offset in a concatenation, otherwise -1.
+Index place_in(const Circuit& circuit, int signal, int whole) {
+  if (signal == whole) return 0;
+  for (const auto& term : circuit.nodes()[at(whole)].terms) {
+    const Placed* placed = as_concatenation(term.op.get());
+    const Index inner = placed != nullptr ? place_in(circuit, signal, term.source) : -1;
+    if (inner >= 0) return placed->offset() + inner;
+  }
+  return -1;
+}
+
+template <class T>
+Current current_of(const Network<T>& network, const Head<T>& head) {
+  const Circuit& circuit = *head.signal.circuit;
+  const Node& map = circuit.nodes()[at(head.signal.id)];
+  if (map.terms.size() != 1) return {};
+  for (const NetworkInput& input : network.inputs) {
+    if (parse_read(input.field).field != head.field) continue;
+    return {.read = input.field, .place = place_in(circuit, input.signal.id, map.terms.front().source)};
+  }
+  return {};
+}
+
 /// The regression for one head: the inputs of its affine map, and the sums.
 template <class T>
 class HeadFit {
  public:
-  HeadFit(const Head<T>& head, const ReadoutOptions& options) : head_(head), circuit_(*head.signal.circuit) {
+  HeadFit(const Head<T>& head, const Current& current, const ReadoutOptions& options)
+      : head_(head), circuit_(*head.signal.circuit), current_(current) {
     const auto refuse = [&](const std::string& why) {
       throw UsageError("a ridge readout requires numbers predicted by a linear map; the head of " + head.field + " " +
                        why + "; use readout=trained");
@@ -60,20 +93,29 @@ class HeadFit {
     for (Index s = 0; s < batch.structure.sequences(); ++s)
       for (Index p = 0; p < batch.structure.size(s); ++p) {
         const Index row = batch.structure.row(s, p);
-        if (positions.before(batch, s) + p < washout || !target.present(row)) continue;
+        if (positions.before(batch, s) + p < washout || !target.present(row) || lacks_current(batch, row)) continue;
         double* to = x_.data() + filled_ * (x_.size() / kRows);
         for (const auto& term : node().terms) {
           const Matrix<const T> states = u.value({head_.signal.circuit, term.source});
           to = std::copy_n(states.row(row), states.cols, to);
         }
-        std::copy_n(wanted.row(row), outputs(), y_.data() + filled_ * outputs());
+        double* y = std::copy_n(wanted.row(row), outputs(), y_.data() + filled_ * outputs()) - outputs();
+        if (current_.place >= 0) {
+          const double* current = x_.data() + filled_ * (x_.size() / kRows) + current_.place;
+          for (Index k = 0; k < outputs(); ++k) y[k] -= current[k];
+        }
         if (++filled_ == kRows) flush();
       }
   }
 
   RidgeFit finish(const ReadoutOptions& options, Parameters<T>& parameters) {
     flush();
-    RidgeFit fit = sums_->solve({.lambda = options.lambda});
+    constexpr double kMostShrunk = 1e4;
+    RidgeOptions ridge{.lambda = options.lambda};
+    if (current_.place >= 0) ridge.most_lambda = kMostShrunk, ridge.standardized = true;
+    RidgeFit fit = sums_->solve(ridge);
+    for (Index k = 0; k < outputs() && current_.place >= 0; ++k)
+      fit.weights[at((current_.place + k) * outputs() + k)] += 1;
     const double* from = fit.weights.data();
     for (const auto& term : node().terms) {
       const Matrix<T> w = parameters[term.parameter];
@@ -94,6 +136,10 @@ class HeadFit {
  private:
   static constexpr Index kRows = RidgeSums::kRun;
 
+  bool lacks_current(const Batch& batch, Index row) const {
+    return current_.place >= 0 && !std::get<ValueRows>(batch.field(current_.read)).present(row);
+  }
+
   void flush() {
     const Index inputs = x_.size() / kRows;
     sums_->add({x_.data(), filled_, inputs, inputs}, {y_.data(), filled_, outputs(), outputs()});
@@ -102,6 +148,7 @@ class HeadFit {
 
   const Head<T>& head_;
   const Circuit& circuit_;
+  Current current_;
   bool normal_ = false;  ///< its signal is means, then logarithms of deviations, which do not depend on the state
   std::optional<RidgeSums> sums_;
   Buffer<double> x_, y_;
@@ -122,6 +169,10 @@ double deviation_signal(double mean_square) {
 
 std::optional<ReadoutOptions> readout_of(const ModelSpec& spec) {
   if (spec.cell == &kernels_model()) return ReadoutOptions{};
+  if (spec.cell == &autoregression_model()) {
+    const auto& o = spec.options.as<AutoregressionOptions>();
+    return ReadoutOptions{.lambda = o.ridge, .blocks = o.blocks};
+  }
   if (spec.cell->name != "esn") return std::nullopt;
   const auto& o = spec.options.as<EsnOptions>();
   if (o.trained) return std::nullopt;
@@ -135,7 +186,7 @@ ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, Bat
   heads.reserve(network.heads.size());
   std::vector<int> sources;
   for (const Head<T>& head : network.heads) {
-    heads.emplace_back(head, options);
+    heads.emplace_back(head, current_of(network, head), options);
     for (const auto& term : heads.back().node().terms)
       if (std::find(sources.begin(), sources.end(), term.source) == sources.end()) sources.push_back(term.source);
   }

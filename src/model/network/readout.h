@@ -1,6 +1,8 @@
 #pragma once
 /// Fits the readout of a network and leaves everything below it unchanged, as in echo state networks: ridge regression
-/// in one pass over the data (train/ridge.h).
+/// in one pass over the data (train/ridge.h). If the inputs of the readout contain the current value of the predicted
+/// field itself, as those of an autoregression do, the difference from that value is fitted, on standardized inputs; a
+/// large lambda then leads to persistence.
 
 #include <optional>
 

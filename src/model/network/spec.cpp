@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/printable.h"
+#include "graph/cells/autoregression.h"
 #include "graph/cells/kernels.h"
 #include "graph/circuit/cell_maps.h"
 #include "graph/structure/whole_chains.h"
@@ -68,7 +69,7 @@ ModelSpec plain_model(const CellEntry& cell) {
 
 /// Models that are not cells of the registry; null if the name is not one of them.
 const CellEntry* separate_model(std::string_view name) {
-  for (const CellEntry* entry : {&linear_model(), &kernels_model()})
+  for (const CellEntry* entry : {&linear_model(), &kernels_model(), &autoregression_model()})
     if (entry->name == name) return entry;
   return nullptr;
 }
@@ -292,7 +293,8 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
   Spec spec = plain_spelling(parse_spec(text));
   const bool both_directions = take_both_directions(spec);
   std::vector<std::string> further = spellings();
-  for (const CellEntry* entry : {&linear_model(), &kernels_model()}) further.push_back(entry->name);
+  for (const CellEntry* entry : {&linear_model(), &kernels_model(), &autoregression_model()})
+    further.push_back(entry->name);
   for (std::string& name : density_names()) further.push_back(std::move(name));
   further.insert(further.end(), others.begin(), others.end());
   const CellEntry* separate = separate_model(spec.name);
@@ -425,7 +427,7 @@ std::vector<ModelHelp> models() {
     ModelSpec plain = plain_model(cell);
     result.push_back({cell.name, cell.help, table_of(plain).help()});
   }
-  for (const CellEntry* entry : {&linear_model(), &kernels_model()})
+  for (const CellEntry* entry : {&linear_model(), &kernels_model(), &autoregression_model()})
     result.push_back({entry->name, entry->help, help_of(entry->options)});
   for (ModelHelp& help : density_help()) result.push_back(std::move(help));
   return result;
