@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
@@ -19,7 +20,8 @@ constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< of all 
 
 class RoleAssignment {
  public:
-  RoleAssignment(TableSchema& schema, const SchemaOptions& options) : schema_(schema), options_(options) {}
+  RoleAssignment(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions)
+      : schema_(schema), options_(options), positions_(positions) {}
 
   void assign() {
     require_no_separate_rows();
@@ -30,6 +32,7 @@ class RoleAssignment {
     const bool apart = text_ != nullptr || options_.rows == RowMeaning::independent;
     const ColumnSchema* group = apart ? nullptr : find_group(order != nullptr);
     if (!apart && group == nullptr && order != nullptr) group = find_panel(*order);
+    if (!apart && (group == nullptr || order == nullptr)) find_counted_panel(group, order);
     if (text_ != nullptr) order = nullptr;
     if (group == nullptr && order != nullptr && are_independent(order)) order = nullptr;
     // A row counter used as the group could not order anything; find_group never returns the order.
@@ -286,6 +289,50 @@ class RoleAssignment {
     return nullptr;
   }
 
+  /// Sets the group and the order of a panel without dates, whose series are counted by a column of integers.
+  void find_counted_panel(const ColumnSchema*& group, const ColumnSchema*& order) {
+    if (!options_.infer_roles || !schema_.periods.empty()) return;
+    const PanelPositions::Pair* best = nullptr;
+    for (const PanelPositions::Pair& pair : positions_) {
+      const ColumnSchema &own_order = schema_.columns[pair.order], &own_group = schema_.columns[pair.group];
+      if ((order != nullptr && order != &own_order) || (group != nullptr && group != &own_group)) continue;
+      if ((order == nullptr && is_taken(own_order)) || (group == nullptr && is_taken(own_group))) continue;
+      if (group == nullptr && !can_be_counted(own_group, pair)) continue;
+      if (pair.series < 2 || !names_series(pair) || !leaves_target(own_group, own_order)) continue;
+      if (best == nullptr || preference(pair) > preference(*best)) best = &pair;
+    }
+    if (best == nullptr) return;
+    const ColumnSchema &own_order = schema_.columns[best->order], &own_group = schema_.columns[best->group];
+    const std::string counted = fmt::format("{} increases by the same step within each {}",
+                                            escape_cell(own_order.name, 40), escape_cell(own_group.name, 40));
+    if (order == nullptr) order = &own_order, order_reason_ = counted;
+    if (group == nullptr) group = &own_group, group_reason_ = counted;
+  }
+
+  bool can_be_counted(const ColumnSchema& group, const PanelPositions::Pair& pair) const {
+    const bool type =
+        group.type == ColumnType::identifier || group.type == ColumnType::category || group.type == ColumnType::integer;
+    const bool is_last = &group == &schema_.columns.back() && options_.predict.empty();  // it may be a label
+    return type && !is_last && !is_class_name(group.name) && !is_date_part(group) &&
+           !(is_position_name(group.name) && !is_position_name(schema_.columns[pair.order].name));
+  }
+
+  /// Returns whether the name of the order, or the length of the series, shows that it is not a factor of an
+  /// experiment.
+  bool names_series(const PanelPositions::Pair& pair) const {
+    constexpr Index kNamedRows = 3, kUnnamedRows = 20;
+    const std::string& name = schema_.columns[pair.order].name;
+    const bool named_order = is_position_name(name) || is_date_name(name);
+    return pair.rows >= (named_order ? kNamedRows : kUnnamedRows) * pair.series;
+  }
+
+  /// Names of times and of groups, then long series.
+  std::tuple<bool, bool, Index> preference(const PanelPositions::Pair& pair) const {
+    const std::string& order = schema_.columns[pair.order].name;
+    return {is_position_name(order) || is_date_name(order), is_group_name(schema_.columns[pair.group].name),
+            pair.rows / pair.series};
+  }
+
   /// Returns whether there is something to predict in addition to the group and the order.
   bool leaves_target(const ColumnSchema& group, const ColumnSchema& order) const {
     return !options_.predict.empty() || std::ranges::any_of(schema_.columns, [&](const ColumnSchema& column) {
@@ -365,6 +412,7 @@ class RoleAssignment {
 
   TableSchema& schema_;
   const SchemaOptions& options_;
+  const std::vector<PanelPositions::Pair>& positions_;
   const ColumnSchema* event_ = nullptr;
   const ColumnSchema* text_ = nullptr;  ///< rows are examples with separate texts
   std::string group_reason_, order_reason_, target_reason_, rows_reason_;
@@ -372,6 +420,9 @@ class RoleAssignment {
 
 }  // namespace
 
-void assign_roles(TableSchema& schema, const SchemaOptions& options) { RoleAssignment(schema, options).assign(); }
+void assign_roles(TableSchema& schema, const SchemaOptions& options,
+                  const std::vector<PanelPositions::Pair>& positions) {
+  RoleAssignment(schema, options, positions).assign();
+}
 
 }  // namespace unfold

@@ -8,7 +8,8 @@
 /// | group | the first column named like an entity that repeats (user_id, station, ...), whose values repeat
 ///           twice or more on average; without an order, only a name like user_id and three times |
 /// | order | the first date column (a time of day only if there is no other); else an ascending column named t,
-///           time, step, ... |
+///           time, step, ...; else a column of integers that increases by the same step within each value of
+///           another column, which is then the group (panel_positions.h) |
 /// | predicted | a column named like a class (label, class, target, y, ...); in event tables the category; else a
 ///           column named value; else the last numeric or categorical column, but not the order; else the text |
 /// | read | all others |
@@ -17,11 +18,16 @@
 /// A table with a text has one example per row, without group and order, unless its dates are regular and a number is
 /// predicted: then it is a series.
 
+#include <vector>
+
+#include "data/schema/panel_positions.h"
 #include "data/schema/table_schema.h"
 
 namespace unfold {
 
-/// Sets the roles of all columns and `events`. REQUIRES: the options name existing columns.
-void assign_roles(TableSchema& schema, const SchemaOptions& options);
+/// Sets the roles of all columns and `events`. `positions`: columns that count the rows of each series. REQUIRES: the
+/// options name existing columns.
+void assign_roles(TableSchema& schema, const SchemaOptions& options,
+                  const std::vector<PanelPositions::Pair>& positions);
 
 }  // namespace unfold

@@ -17,6 +17,7 @@
 #include "data/schema/date_parts.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/panel_pairs.h"
+#include "data/schema/panel_positions.h"
 #include "data/schema/row_splitter.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
@@ -139,7 +140,7 @@ class SchemaInference::State {
     }
     find_panels();
     find_serial_columns();
-    assign_roles(schema_, options_);
+    assign_roles(schema_, options_, positions_.pairs());
     for (const ColumnSchema& column : schema_.columns)
       if (column.exchangeable && column.role != ColumnRole::left_out) note_exchangeable(column);
     return std::move(schema_);
@@ -213,6 +214,7 @@ class SchemaInference::State {
     schema_.date_parts = find_date_parts(layout.names, layout.rows, options_);
     pairs_ = PanelPairs(layout.names, layout.rows,
                         schema_.date_parts ? std::optional(schema_.date_parts->year) : std::nullopt);
+    positions_ = PanelPositions(layout.names, layout.rows);
     splitter_.emplace(layout.separator, layout.line_end, options_.comment);
   }
 
@@ -270,6 +272,7 @@ class SchemaInference::State {
       row_.cells[schema_.date_parts->year] = date_;
     for (std::size_t c = 0; c < profiles_.size(); ++c) profiles_[c].add(row_.cells[c], row_.line);
     pairs_.add(profiles_);
+    positions_.add(row_.cells, profiles_);
     ++rows_;
   }
 
@@ -306,6 +309,7 @@ class SchemaInference::State {
   TableRow row_;
   std::vector<ColumnProfile> profiles_;
   PanelPairs pairs_;
+  PanelPositions positions_;
   std::string date_;  ///< of the row, from its parts
   std::vector<Index> empty_lines_;
   Index header_line_ = 0, rows_ = 0;
