@@ -21,7 +21,7 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
                                     {"labels of texts", kTextLabelModel},
                                     {"labels of series", "chosen by cross-validation"},
                                     {"tables of numbers", "with --format table, chosen by cross-validation"},
-                                    {"series", kSeriesModel}},
+                                    {"series", "chosen by the error of held-out values"}},
                   .default_varies = true});
   rows.push_back({.name = "start-from",
                   .target = &s.copy_matching_parameters,

@@ -1,6 +1,7 @@
 #include "app/train/fields_job.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/fields/density_data.h"
 #include "app/fields/example_split.h"
@@ -11,6 +12,7 @@
 #include "app/schema/field_checks.h"
 #include "app/schema/table_fields.h"
 #include "app/train/fields_training.h"
+#include "app/train/stages/forecast_training.h"
 #include "app/train/stages/refit.h"
 #include "app/train/stages/series_training.h"
 #include "unfold/base/error.h"
@@ -49,6 +51,8 @@ void FieldsJob::settle() {
   plan_ = plan_fields(examples_, s);
   selects_series_ = selects_series_model(plan_, examples_, known, s);
   if (selects_series_) s.model = kLabeledSeriesModel, known.add(&TrainSettings::model);
+  selects_forecast_ =
+      !context_.run().device && context_.processes().alone() && selects_forecast_model(plan_, examples_, known, s);
   const bool default_budget = !s.epochs && !s.steps && !s.minutes;
   set_problem_defaults(plan_, examples_, known, s);
   set_series_defaults(plan_, examples_, s);
@@ -61,12 +65,32 @@ std::set<std::string_view> FieldsJob::open_settings() const {
   if (chooses_density_)
     open = {name_of(&TrainSettings::model), name_of(&TrainSettings::optimizer), name_of(&TrainSettings::batch),
             name_of(&TrainSettings::epochs)};
-  if (selects_series_) open.insert(name_of(&TrainSettings::model));
+  if (selects_series_ || selects_forecast_) open.insert(name_of(&TrainSettings::model));
+  if (selects_forecast_) open.insert({name_of(&TrainSettings::read), name_of(&TrainSettings::epochs)});
   return open;
+}
+
+/// Selects the model of series and the fields that it reads, and stores them in the settings like given options.
+template <class T>
+void FieldsJob::choose_forecast_model() {
+  TrainSettings& s = context_.settings();
+  Team team(context_.threads());
+  forecast_ = select_forecast<T>(examples_, plan_, s, team, context_.reporter());
+  if (forecast_.candidates.empty()) return;
+  const ForecastCandidate& chosen = forecast_.chosen();
+  s.model = chosen.model;
+  if (chosen.epochs > 0) s.epochs = chosen.epochs;
+  if (chosen.reads == plan_.layout.reads) return;
+  std::vector<std::string> fields;
+  for (const std::string& read : chosen.reads) fields.push_back(parse_read(read).field);
+  s.read = fmt::format("{}", fmt::join(fields, ","));
+  plan_ = plan_fields(examples_, s);
 }
 
 TrainOutcome FieldsJob::run() {
   const TrainSettings& s = context_.settings();
+  if (selects_forecast_ && *s.precision == "double") choose_forecast_model<double>();
+  if (selects_forecast_ && *s.precision != "double") choose_forecast_model<float>();
   std::array<ExampleSet, 3> parts = split_examples(examples_, plan_.choice, plan_.problem, s);
   const std::shared_ptr<const DataSpecification>& data = parts[0].shared_data();
   if (s.valid) parts[1] = {read_further(*s.valid, *data), data, plan_.choice.predicts, parse_unknown_policy(s.unknown)};
@@ -90,7 +114,9 @@ template <class T>
 TrainOutcome FieldsJob::train(const std::array<ExampleSet, 3>& parts) {
   const TrainSettings& s = context_.settings();
   FieldsTraining<T> training(context_, examples_, plan_, parts,
-                             {.selects_series = selects_series_, .chooses_density = chooses_density_});
+                             {.selects_series = selects_series_,
+                              .chooses_density = chooses_density_,
+                              .forecast = forecast_.candidates.empty() ? nullptr : &forecast_});
   training.choose_model();
   training.train();
   if (!s.test) return training.finish(parts[2].count() > 0 ? &parts[2] : nullptr);

@@ -8,6 +8,7 @@
 
 #include "app/fields/field_plan.h"
 #include "app/train/training_job.h"
+#include "model/selection/forecast_selection.h"
 #include "unfold/data/examples/example_set.h"
 
 namespace unfold {
@@ -22,13 +23,17 @@ class FieldsJob final : public TrainingJob {
  private:
   Examples read_further(const std::string& file, const DataSpecification& data) const;
   template <class T>
+  void choose_forecast_model();
+  template <class T>
   TrainOutcome train(const std::array<ExampleSet, 3>& parts);
 
   TrainingContext& context_;
   Examples examples_ = {};
   FieldPlan plan_ = {};
-  bool selects_series_ = false;   // whether the model of labeled series is selected
-  bool chooses_density_ = false;  // whether the model of a table is selected by cross-validation
+  ForecastSelection forecast_ = {};
+  bool selects_series_ = false;    // whether the model of labeled series is selected
+  bool selects_forecast_ = false;  // whether the model of series of numbers is selected
+  bool chooses_density_ = false;   // whether the model of a table is selected by cross-validation
 };
 
 }  // namespace unfold

@@ -11,6 +11,7 @@
 #include "app/fields/field_model.h"
 #include "app/fields/field_plan.h"
 #include "app/train/stages/divergence.h"
+#include "app/train/stages/forecast_training.h"
 #include "app/train/stages/objectives.h"
 #include "app/train/stages/refit.h"
 #include "app/train/stages/ridge_training.h"
@@ -230,6 +231,8 @@ void FieldsTraining<T>::describe(NetworkModel<T>& model) const {
       card[kClassesKey] = classes;
   }
   model.configuration() = std::move(card);
+  if (choices_.forecast != nullptr)
+    model.history().push_back({{"selection", nlohmann::json(to_json(*choices_.forecast))}});
 }
 
 template <class T>
@@ -336,6 +339,13 @@ void FieldsTraining<T>::add_baselines(TrainOutcome& outcome) const {
       *outcome.field_valid, [&](const std::string& field) { return field_statistics(parts_[0], field); },
       parts_[1].count() > 0 ? parts_[1] : parts_[0], settings().ahead.value_or(0));
   report_baselines(outcome.baselines, "validation", context_.reporter());
+  const auto is_unbeaten = [](const ComparedBaseline& each) {
+    return each.baseline.name == "persistence" && !is_better(each.result, each.baseline);
+  };
+  if (std::ranges::any_of(outcome.baselines, is_unbeaten))
+    context_.reporter().remark(
+        "the last value is a better prediction than the model; `unfold forecast DATA --horizon H` compares other "
+        "methods, including persistence");
 }
 
 /// Compares the result with a constant prediction and with the initial network.

@@ -16,6 +16,7 @@
 #include "app/train/training_context.h"
 #include "model/density/mixture_fit.h"
 #include "model/network/hmm_fit.h"
+#include "model/selection/forecast_selection.h"
 #include "unfold/base/threads/team.h"
 #include "unfold/base/views.h"
 #include "unfold/data/examples/example_set.h"
@@ -26,8 +27,9 @@ namespace unfold {
 
 /// The choices that are still to be made from the data.
 struct ModelChoices {
-  bool selects_series = false;   ///< the model of labeled series
-  bool chooses_density = false;  ///< the model of a table
+  bool selects_series = false;                  ///< the model of labeled series
+  bool chooses_density = false;                 ///< the model of a table
+  const ForecastSelection* forecast = nullptr;  ///< how the model of series was selected; nullptr: it was not
 };
 
 /// Returns the training, validation and test part of examples. The specification of the data comes from the training
