@@ -89,6 +89,20 @@ bool is_event_name(std::string_view name) {
          name_ends_in(lower, {"_event", "_action", "_type"});
 }
 
+bool is_quantity_name(std::string_view name) {
+  const std::string lower = lower_name(name);
+  for (std::size_t begin = 0; begin <= lower.size();) {
+    const std::size_t end = std::min(lower.find('_', begin), lower.size());
+    if (is_listed_name(std::string_view(lower).substr(begin, end - begin),
+                       {"sales",      "sold",     "units",   "quantity",    "qty",    "demand",   "load",     "revenue",
+                        "turnover",   "count",    "counts",  "cnt",         "visits", "visitors", "bookings", "orders",
+                        "passengers", "arrivals", "traffic", "consumption", "usage",  "close",    "umsatz",   "menge"}))
+      return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
 bool is_group_name(std::string_view name) {
   const std::string lower = lower_name(name);
   for (const std::string_view kind : {"class", "category", "label", "type", "status", "gender", "zip"}) {

@@ -362,6 +362,12 @@ class RoleAssignment {
            column.type == ColumnType::category;
   }
 
+  /// Returns whether a column has only two values, such as 0 and 1 for holidays.
+  static bool is_flag(const ColumnSchema& column) {
+    constexpr Index kFewest = 8;  // entries from which two values are conspicuous
+    return column.distinct <= 2 && column.entries() >= kFewest;
+  }
+
   /// A column that counts the rows; it is a value only if there is nothing else to predict.
   ColumnSchema* find_counter(const ColumnSchema* group, const ColumnSchema* order) {
     ColumnSchema* last = nullptr;
@@ -378,6 +384,7 @@ class RoleAssignment {
       return event_;
     }
     const ColumnSchema* last = nullptr;
+    const ColumnSchema *quantity = nullptr, *last_quantity = nullptr;  // of a series
     for (const ColumnSchema& column : schema_.columns) {
       if (&column == group || &column == order || named(options_.read, column) || !predictable(column)) continue;
       if (is_date_part(column)) continue;
@@ -386,12 +393,20 @@ class RoleAssignment {
         return &column;
       }
       last = &column;
+      if (order == nullptr || column.type == ColumnType::category || is_flag(column)) continue;
+      last_quantity = &column;
+      if (quantity == nullptr && is_quantity_name(column.name)) quantity = &column;
     }
     if (const ColumnSchema* value = schema_.find("value");
         value != nullptr && value != group && value != order && !named(options_.read, *value) && predictable(*value)) {
       target_reason_ = "it is named value";
       return value;
     }
+    if (quantity != nullptr) {
+      target_reason_ = "a column of a series that is named like a quantity, from its earlier values";
+      return quantity;
+    }
+    if (last_quantity != nullptr) last = last_quantity;
     if (last == nullptr && text_ != nullptr) {
       target_reason_ = "the next word or character of the text, from the earlier ones";
       return text_;
