@@ -74,10 +74,9 @@ std::map<std::string, ExampleColumn> future_dates(const Examples& examples, Inde
           fmt::format("{}: the dates in column {} have no regular step, so those of the next {} positions are not "
                       "known; train with --read and leave the column out",
                       examples.source, column.name, ahead));
-    Moments moments;
-    for (Index k = 0; k <= ahead; ++k) moments.emplace_back(index->moment(k));
-    const Index end = static_cast<Index>(moments.size());
-    for (ExampleColumn& part : calendar_columns(column.name, moments, std::span(&end, 1)))
+    const Index end = ahead + 1;
+    const auto moment_of = [&](Index k) { return std::optional(index->moment(k)); };
+    for (ExampleColumn& part : calendar_columns(column.name, end, moment_of, std::span(&end, 1)))
       parts.emplace(part.name, std::move(part));
   }
   return parts;

@@ -91,29 +91,34 @@ std::span<const std::string_view> calendar_parts() { return kCalendarParts; }
 
 bool reads_preceding_date(std::string_view column) { return column.ends_with(".gap"); }
 
-std::vector<ExampleColumn> calendar_columns(const std::string& name, const Moments& moments,
+std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows, const MomentOfRow& moment_of,
                                             std::span<const Index> ends) {
   std::vector<ExampleColumn> columns;
-  CalendarNumbers calendar;
   for (std::size_t i = 0; i < kCalendarParts.size(); ++i) {
-    const auto part = static_cast<CalendarPart>(i);
-    const Index width = kCalendarWidths[i];
-    ExampleColumn column{.name = fmt::format("{}.{}", name, kCalendarParts[i]), .width = width, .derived = true};
-    column.numbers.resize(moments.size() * at(width));
-    column.missing.resize(moments.size());
-    std::size_t example = 0;
-    for (std::size_t row = 0; row < moments.size(); ++row) {
-      while (example < ends.size() && ends[example] <= static_cast<Index>(row)) ++example;
-      const bool first = row == 0 || (example > 0 && ends[example - 1] == static_cast<Index>(row));
-      const Moment* before = !first && moments[row - 1] ? &*moments[row - 1] : nullptr;
-      const bool known = moments[row] && (part != CalendarPart::gap || before != nullptr);
-      column.missing[row] = known ? 0 : 1;
-      if (known) calendar.put(part, *moments[row], before, column.numbers.data() + row * at(width));
-    }
-    if (part == CalendarPart::gap) replace_by_logarithms(column);
-    if (std::ranges::none_of(column.missing, [](char flag) { return flag != 0; })) column.missing.clear();
-    columns.push_back(std::move(column));
+    columns.push_back({.name = fmt::format("{}.{}", name, kCalendarParts[i]), .width = kCalendarWidths[i]});
+    columns.back().derived = true;
+    columns.back().numbers.resize(at(rows * kCalendarWidths[i]));
+    columns.back().missing.resize(at(rows));
   }
+  CalendarNumbers calendar;
+  std::optional<Moment> preceding;
+  std::size_t example = 0;
+  for (Index row = 0; row < rows; ++row) {
+    while (example < ends.size() && ends[example] <= row) ++example;
+    const bool first = row == 0 || (example > 0 && ends[example - 1] == row);
+    const std::optional<Moment> moment = moment_of(row);
+    const Moment* before = !first && preceding ? &*preceding : nullptr;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const auto part = static_cast<CalendarPart>(i);
+      const bool known = moment && (part != CalendarPart::gap || before != nullptr);
+      columns[i].missing[at(row)] = known ? 0 : 1;
+      if (known) calendar.put(part, *moment, before, columns[i].numbers.data() + row * kCalendarWidths[i]);
+    }
+    preceding = moment;
+  }
+  replace_by_logarithms(columns[static_cast<std::size_t>(CalendarPart::gap)]);
+  for (ExampleColumn& column : columns)
+    if (std::ranges::none_of(column.missing, [](char flag) { return flag != 0; })) column.missing.clear();
   return columns;
 }
 

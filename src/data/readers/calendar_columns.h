@@ -7,6 +7,7 @@
 ///   when.gap       log(1 + seconds since the preceding row of the example); missing in its first row
 ///   when.trend     days since 1970-01-01
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,10 +19,11 @@
 
 namespace unfold {
 
-using Moments = std::vector<std::optional<Moment>>;  ///< empty entries are missing dates
+using MomentOfRow = std::function<std::optional<Moment>(Index row)>;  ///< nothing: the date is missing
 
-/// `ends`: as Examples::ends. All columns are marked as derived.
-std::vector<ExampleColumn> calendar_columns(const std::string& name, const Moments& moments,
+/// `moment_of` is called once for each of the rows, in their order. `ends`: as Examples::ends. All columns are marked
+/// as derived.
+std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows, const MomentOfRow& moment_of,
                                             std::span<const Index> ends);
 /// The suffixes of such columns: "hour", "weekday", "month", "gap", "trend".
 std::span<const std::string_view> calendar_parts();

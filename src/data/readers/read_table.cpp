@@ -17,6 +17,7 @@
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
 #include "data/schema/row_splitter.h"
+#include "data/schema/table_cells.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
 
@@ -43,31 +44,6 @@ SchemaOptions schema_options(const ReaderOptions& options) {
     schema.types.try_emplace(name, StatedType{.type = ColumnType::category, .unit = {}, .date_format = {}});
   schema.ignore_absent = schema.ignore_absent || !options.numbers.empty() || !options.texts.empty();
   return schema;
-}
-
-/// Returns whether digits with at most one decimal point are the shortest decimal text of their value: at most 15 of
-/// them, no leading zeros except a single one before the point, no trailing zeros after it, and not so small that it
-/// would have an exponent.
-bool is_shortest_decimal(std::string_view cell) {
-  constexpr std::size_t kMostDigits = 15;
-  const std::size_t point = std::min(cell.find('.'), cell.size());
-  if (point == 0 || cell.size() > kMostDigits + 1) return false;
-  if (point > 1 && cell[0] == '0') return false;
-  if (point == cell.size()) return cell.size() <= kMostDigits;
-  if (point + 1 == cell.size() || cell.back() == '0') return false;
-  return cell[0] != '0' || !cell.substr(point + 1).starts_with("000");
-}
-
-/// Returns whether a number is written as fmt formats its value, so that the cell need not be kept.
-bool is_plain_number(std::string_view cell, NumberShape shape, double value) {
-  const bool simple = shape == NumberShape::integer || shape == NumberShape::point;
-  const std::string_view magnitude = cell.starts_with('-') && cell != "-0" ? cell.substr(1) : cell;
-  const bool digits = simple && std::all_of(magnitude.begin(), magnitude.end(),
-                                            [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
-  if (digits && is_shortest_decimal(magnitude)) return true;
-  fmt::memory_buffer shown;
-  fmt::format_to(std::back_inserter(shown), "{}", value);
-  return std::string_view(shown.data(), shown.size()) == cell;
 }
 
 /// A column being read.
@@ -104,14 +80,24 @@ class TableColumn {
       const NumberScan scan = scan_cell(cell);
       const bool grouped = reads_as_grouped(schema_.convention, scan.shape);
       value = grouped ? scan.grouped : scan.value;
-      const bool point = scan.shape == NumberShape::point_three && !grouped;
-      plain = !column_.cells.empty() || is_plain_number(cell, point ? NumberShape::point : scan.shape, value);
+      plain = !column_.cells.empty() || (!grouped && is_shortest_text(cell, value));
     }
     if (!plain && column_.cells.empty()) keep_all_cells();
     column_.numbers.push_back(value);
     mark(missing);
     if (!plain || !column_.cells.empty()) column_.cells.add(cell);
   }
+
+  /// Takes the values that were recorded for the column; returns false if the cells must be added instead. If the cells
+  /// must be kept, the caller adds them with `keep`.
+  bool take(TableCells::Numbers& recorded) {
+    const bool simple = schema_.convention.decimal == DecimalMark::point && schema_.number_unit.empty();
+    if (!numbers_ || !recorded.complete || !simple) return false;
+    column_.numbers = std::move(recorded.values);
+    column_.missing = std::move(recorded.missing);
+    return true;
+  }
+  void keep(std::string_view cell) { column_.cells.add(cell); }
 
   /// Adds the date of a row, of which the file has parts in several columns.
   void add_date(std::string_view date, std::string_view cell) {
@@ -204,9 +190,10 @@ class TableExamples {
   TableExamples(const ReaderText& text, const ReaderOptions& options)
       : reader_options_(options), options_(schema_options(options)), examples_(text.no_examples()) {
     if (text.text().find_first_not_of(" \r\n") == std::string_view::npos) return;
-    begin(infer_table_schema(text.source(), text.text(), options_));
+    TableCells cells(text.text());
+    begin(infer_table_schema(text.source(), text.text(), options_, cells));
     if (schema_->rows == 0) return;
-    read_rows(text.text());
+    take_cells(cells);
     divide();
   }
   /// For columns in memory with one entry per row.
@@ -218,6 +205,7 @@ class TableExamples {
     examples_ = std::move(memory);
     begin(infer_table_schema(examples_.source, cells.cells(), rows, options_));
     if (rows == 0) return;
+    for (TableColumn& column : columns_) column.reserve(rows);
     for (std::size_t c = 0; c < columns_.size(); ++c)
       for (Index r = 0; r < rows; ++r) columns_[c].add(cells.columns()[c], r, cells.cell(c, r));
     if (examples_.lines.empty()) {
@@ -237,10 +225,7 @@ class TableExamples {
     require_regular(*schema_);
     vectors_ = !reader_options_.rows.field.empty();
     text_ = vectors_ ? nullptr : schema_->text();
-    for (const ColumnSchema& column : schema_->columns) {
-      columns_.emplace_back(column, options_, vectors_);
-      columns_.back().reserve(schema_->rows);
-    }
+    for (const ColumnSchema& column : schema_->columns) columns_.emplace_back(column, options_, vectors_);
   }
 
   void divide() {
@@ -254,42 +239,33 @@ class TableExamples {
       divide_by_group();
   }
 
-  void read_rows(std::string_view text) {
-    RowSplitter splitter(schema_->separator, line_end_of(text), options_.comment);
-    TableRow row;
-    std::string date;
-    std::vector<Index> empty;  // lines of empty rows of a table with one column, which count if a row follows
-    const auto add = [&](Index line) {
-      examples_.lines.push_back(line);
-      const bool parts = schema_->date_parts.has_value();
-      const std::size_t year = parts ? schema_->date_parts->year : columns_.size();
-      const bool composed = parts && schema_->date_parts->compose(row.cells, date);
-      for (std::size_t c = 0; c < columns_.size(); ++c) {
-        if (c == year)
-          columns_[c].add_date(composed ? std::string_view(date) : row.cells[c], row.cells[c]);
-        else
-          columns_[c].add(row.cells[c]);
-      }
-    };
-    examples_.lines.reserve(at(schema_->rows));
-    bool header = schema_->header;
-    for (std::size_t position = 0; position < text.size();) {
-      if (splitter.next(text, position, true, row) != RowSplitter::Result::row || row.comment) continue;
-      if (is_empty_row(row)) {
-        if (columns_.size() == 1 && row.line > schema_->first_line) empty.push_back(row.line);
-        continue;
-      }
-      if (std::exchange(header, false)) {
-        empty.clear();
-        continue;
-      }
-      const std::string_view cell = row.cells[0];
-      row.cells[0] = {};
-      for (const Index line : empty) add(line);
-      row.cells[0] = cell;
-      empty.clear();
-      add(row.line);
+  /// Moves the recorded numbers and reads the cells of the other columns.
+  void take_cells(TableCells& cells) {
+    const Index rows = cells.rows();
+    std::vector<std::size_t> read, kept;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      TableCells::Numbers& numbers = cells.numbers(c);
+      const bool plain = numbers.plain;
+      if (!columns_[c].take(numbers))
+        read.push_back(c);
+      else if (!plain)
+        kept.push_back(c);
+      if (!read.empty() && read.back() == c) columns_[c].reserve(rows);
     }
+    examples_.lines = cells.take_lines();
+    for (Index r = 0; r < rows; ++r) {
+      for (const std::size_t c : kept) columns_[c].keep(cells.cell(r, c));
+      for (const std::size_t c : read) read_cell(cells, r, c);
+    }
+  }
+
+  void read_cell(const TableCells& cells, Index row, std::size_t c) {
+    const std::string_view cell = cells.cell(row, c);
+    if (!schema_->date_parts || schema_->date_parts->year != c) return columns_[c].add(cell);
+    row_.clear();
+    for (std::size_t other = 0; other < columns_.size(); ++other) row_.push_back(cells.cell(row, other));
+    const bool composed = schema_->date_parts->compose(row_, date_);
+    columns_[c].add_date(composed ? std::string_view(date_) : cell, cell);
   }
 
   TableColumn* find(std::string_view name) {
@@ -303,13 +279,12 @@ class TableExamples {
     return found == columns_.end() ? nullptr : &*found;
   }
 
-  Moments moments_of(TableColumn& column) const {
+  /// The dates of a column, which must outlive the result.
+  static MomentOfRow moments_of(TableColumn& column) {
     const DateFormat format = column.schema().date_format.value_or(DateFormat::year_month_day);
-    Moments moments(at(rows_));
-    const ExampleColumn& cells = column.column();
-    for (Index r = 0; r < rows_; ++r)
-      if (cells.present(r)) moments[at(r)] = parse_date(cells.texts[at(r)], format);
-    return moments;
+    return [&cells = column.column(), format](Index row) {
+      return cells.present(row) ? parse_date(cells.texts[at(row)], format) : std::nullopt;
+    };
   }
 
   /// The position of each row in the order of the table: seconds or numbers. Throws DataError for a missing entry.
@@ -322,14 +297,15 @@ class TableExamples {
           fmt::format("--order {0}: column {0} has neither dates nor numbers; set its type with --types "
                       "{0}=number or {0}=date",
                       order.schema().name));
-    const Moments moments = dates ? moments_of(order) : Moments();
+    const MomentOfRow moment_of = dates ? moments_of(order) : MomentOfRow();
     for (Index r = 0; r < rows_; ++r) {
-      const bool known = dates ? moments[at(r)].has_value() : cells.present(r);
+      const std::optional<Moment> moment = dates ? moment_of(r) : std::nullopt;
+      const bool known = dates ? moment.has_value() : cells.present(r);
       if (!known)
         throw_data_error(examples_.source, examples_.lines[at(r)],
                          fmt::format("column {}, which orders the rows, is empty; fill it in, or remove the row",
                                      order.schema().name));
-      values.push_back(dates ? moments[at(r)]->seconds() : cells.numbers[at(r)]);
+      values.push_back(dates ? moment->seconds() : cells.numbers[at(r)]);
     }
     return values;
   }
@@ -348,10 +324,24 @@ class TableExamples {
   void divide_by_group() {
     TableColumn* group = find(ColumnRole::group);
     if (group == nullptr && options_.group) group = find(*options_.group);
+    TableColumn* order = sorting_column(group != nullptr);
+    if (group == nullptr && order == nullptr)
+      end_example(rows_);
+    else
+      sort_by_group(group, order);
+    for (TableColumn& column : columns_) {
+      if (&column == group)
+        add_group(column);
+      else
+        add_column(column, examples_.ends, /*once=*/false);
+    }
+  }
+
+  /// `group` or `order` may be null.
+  void sort_by_group(TableColumn* group, TableColumn* order) {
     std::vector<Index> places(at(rows_)), groups(at(rows_), 0);
     std::iota(places.begin(), places.end(), Index{0});
     if (group != nullptr) groups = groups_of(*group);
-    TableColumn* order = sorting_column(group != nullptr);
     const std::vector<double> values = order != nullptr ? order_values(*order) : std::vector<double>();
     const auto precedes = [&](Index a, Index b) {
       if (groups[at(a)] != groups[at(b)]) return groups[at(a)] < groups[at(b)];
@@ -368,12 +358,6 @@ class TableExamples {
     }
     for (Index r = 0; r < rows_; ++r)
       if (r + 1 == rows_ || groups[at(places[at(r)])] != groups[at(places[at(r + 1)])]) end_example(r + 1);
-    for (TableColumn& column : columns_) {
-      if (&column == group)
-        add_group(column);
-      else
-        add_column(column, examples_.ends, /*once=*/false);
-    }
   }
 
   /// Numbers the groups in the order of their first rows.
@@ -428,7 +412,7 @@ class TableExamples {
     std::vector<ExampleColumn> derived;
     const bool divides = reader_options_.date_parts && !vectors_;
     if (divides && column.schema().type == ColumnType::date && column.schema().role != ColumnRole::left_out)
-      derived = calendar_columns(column.schema().name, moments_of(column), ends);
+      derived = calendar_columns(column.schema().name, rows_, moments_of(column), ends);
     const auto add = [&](ExampleColumn& next) {
       next.once = once;
       examples_.columns.push_back(std::move(next));
@@ -495,6 +479,8 @@ class TableExamples {
   bool vectors_ = false;  ///< rows become vectors of all columns
   Index rows_ = 0;
   std::vector<TableColumn> columns_;
+  std::vector<std::string_view> row_;  ///< the cells of a row with a date in parts
+  std::string date_;                   ///< composed of them
 };
 
 Examples read_table(const Input& input, const ReaderOptions& options) {

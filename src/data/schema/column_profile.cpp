@@ -27,6 +27,7 @@ constexpr double kWordsOfSentences = 3;  ///< on average
 constexpr Index kRepeatsOfCategory = 5;  ///< sentences that occur this often are categories
 constexpr std::size_t kLongestCode = 64;
 constexpr std::size_t kMostUnits = 8;  ///< cells with further units are text
+constexpr Index kDistinctPerRecent = 32;
 
 bool fits_nearly(Index fitting, Index entries) {
   return fitting > 0 && (static_cast<double>(fitting) >= kFittingShare * static_cast<double>(entries) ||
@@ -86,27 +87,21 @@ ColumnProfile::ColumnProfile(std::string name, Index distinct_bound, const std::
       missing_(missing),
       date_name_(is_date_name(name_)),
       year_name_(is_year_name(name_)),
-      distinct_(distinct_bound) {}
+      distinct_(distinct_bound),
+      recent_(distinct_bound / kDistinctPerRecent) {}
 
-ColumnProfile::Kind& ColumnProfile::count(int kind, std::string_view cell, Index line) {
+ColumnProfile::Kind& ColumnProfile::count_first(int kind, std::string_view cell, Index line) {
   std::unique_ptr<Kind>& slot = kinds_[at(kind)];
   if (!slot) slot = std::make_unique<Kind>();
   ++slot->count;
-  if (slot->count <= static_cast<Index>(kMostOddCells))
-    slot->cells.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
+  slot->cells.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
   return *slot;
-}
-
-void ColumnProfile::add_value(std::string_view cell) {
-  last_hash_ = hash_of_cell(cell);
-  if (distinct_.add(last_hash_) && examples_.size() < kMostExamples) {
-    examples_.emplace_back(beginning_of(cell, kMostOddBytes));
-  }
 }
 
 void ColumnProfile::add(std::string_view cell, Index line) {
   ++rows_;
   last_hash_ = 0;
+  last_shape_ = NumberShape::none;
   last_number_ = std::numeric_limits<double>::quiet_NaN();
   add_cell(cell, line);
   if (rows_ <= SerialDependence::kMostRows) serial_.add(last_hash_, last_number_);
@@ -135,9 +130,15 @@ void ColumnProfile::add_cell(std::string_view cell, Index line) {
       return;
     }
   }
-  add_value(cell);
+  last_hash_ = hash_of_cell(cell);
+  if (const TextTraits* traits = recent_.find(cell, last_hash_); traits != nullptr)
+    return count_text(cell, line, *traits);
+  distinct_.prefetch(last_hash_);
   const NumberScan number = scan_number(year_name_ ? without_zero_decimals(cell) : cell);
+  if (distinct_.add(last_hash_) && examples_.size() < kMostExamples)
+    examples_.emplace_back(beginning_of(cell, kMostOddBytes));
   if (number.shape != NumberShape::none) {
+    last_shape_ = number.shape;
     if (unit_free_.size() < kMostOddCells) unit_free_.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
     add_number(number, cell, line);
     return;
@@ -242,8 +243,6 @@ void ColumnProfile::add_date(const DateScan& scan, std::string_view cell, Index 
 }
 
 void ColumnProfile::add_text(std::string_view cell, Index line) {
-  count(kText, cell, line);
-  text_bytes_ += static_cast<Index>(cell.size());
   // Blanks are space, tab and line feed; a word begins at every other byte that follows a blank.
   Index words = 0;
   unsigned blank = 0, digit = 0, before = 1;
@@ -254,10 +253,19 @@ void ColumnProfile::add_text(std::string_view cell, Index line) {
     words += before & ~is_blank & 1U;
     before = is_blank;
   }
-  words_ += words;
-  texts_with_blanks_ += blank;
-  code_texts_ += digit != 0 && blank == 0 && cell.size() <= kLongestCode ? 1 : 0;
   if (cell.size() >= 36 && is_uuid(cell)) ++uuids_;
+  const TextTraits traits = {
+      .words = words, .blanks = blank != 0, .code = digit != 0 && blank == 0 && cell.size() <= kLongestCode};
+  count_text(cell, line, traits);
+  recent_.add(cell, last_hash_, traits);
+}
+
+void ColumnProfile::count_text(std::string_view cell, Index line, const TextTraits& traits) {
+  count(kText, cell, line);
+  text_bytes_ += static_cast<Index>(cell.size());
+  words_ += traits.words;
+  texts_with_blanks_ += traits.blanks ? 1 : 0;
+  code_texts_ += traits.code ? 1 : 0;
 }
 
 Index ColumnProfile::all_numbers() const {

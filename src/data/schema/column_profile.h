@@ -16,6 +16,7 @@
 #include "data/schema/date_cell.h"
 #include "data/schema/distinct_count.h"
 #include "data/schema/numeric_cell.h"
+#include "data/schema/recent_texts.h"
 #include "data/schema/serial_dependence.h"
 #include "data/schema/table_schema.h"
 
@@ -59,6 +60,9 @@ class ColumnProfile {
   const std::string& name() const { return name_; }
   /// Returns the hash of the last entry; 0 after a missing cell.
   std::uint64_t last_hash() const { return last_hash_; }
+  /// Returns the shape and the value of the last entry; NumberShape::none if it is not a number without a unit.
+  NumberShape last_shape() const { return last_shape_; }
+  double last_number() const { return last_number_; }
   /// Number of cells that can be read only with a decimal comma, and of cells that can be read only with a decimal
   /// point, if the column consists of numbers.
   Index comma_evidence() const;
@@ -108,13 +112,19 @@ class ColumnProfile {
   };
 
   void add_cell(std::string_view cell, Index line);
-  Kind& count(int kind, std::string_view cell, Index line);
+  Kind& count(int kind, std::string_view cell, Index line) {
+    Kind* seen = kinds_[at(kind)].get();
+    if (seen == nullptr || seen->count < static_cast<Index>(kMostOddCells)) return count_first(kind, cell, line);
+    ++seen->count;
+    return *seen;
+  }
+  Kind& count_first(int kind, std::string_view cell, Index line);
   bool add_number_with_unit(std::string_view cell, Index line);
   void add_number(const NumberScan& scan, std::string_view cell, Index line);
   void add_integer_date(double value);
   void add_date(const DateScan& scan, std::string_view cell, Index line);
   void add_text(std::string_view cell, Index line);
-  void add_value(std::string_view cell);
+  void count_text(std::string_view cell, Index line, const TextTraits& traits);
 
   Index of(int kind) const { return kinds_[at(kind)] ? kinds_[at(kind)]->count : 0; }
   Index numbers(NumberShape shape) const { return of(kNumbers + static_cast<int>(shape)); }
@@ -162,7 +172,9 @@ class ColumnProfile {
   std::uint64_t integer_sum_ = 0, integer_squares_ = 0;  ///< of integers, modulo 2^64
   double last_integer_ = 0;
   std::uint64_t last_hash_ = 0;
+  NumberShape last_shape_ = NumberShape::none;
   double last_number_ = 0;  ///< the value of the last cell; NaN if it is not a number
+  RecentTexts recent_;
   SerialDependence serial_;
   bool consecutive_ = true;  ///< every integer exceeds the previous one by one
   Index texts_with_blanks_ = 0, words_ = 0, code_texts_ = 0, uuids_ = 0, text_bytes_ = 0;

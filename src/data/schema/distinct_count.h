@@ -4,6 +4,7 @@
 /// standard error is about 1.2 / sqrt(bound), 2 % for a bound of 4096.
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -12,9 +13,39 @@
 namespace unfold {
 
 /// A 64-bit hash of the bytes that is the same on every little-endian machine.
-std::uint64_t hash_of_cell(std::string_view text);
+inline std::uint64_t hash_of_cell(std::string_view text) {
+  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
+  const auto load = [](const char* bytes, std::size_t size) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, size);
+    return word;
+  };
+  std::uint64_t h = text.size() * kMultiplier;
+  const char* bytes = text.data();
+  std::size_t left = text.size();
+  for (; left >= 8; left -= 8, bytes += 8) {
+    h = (h ^ load(bytes, 8)) * kMultiplier;
+    h ^= h >> 32;
+  }
+  if (left >= 4) {  // two loads that overlap
+    h = (h ^ (load(bytes, 4) | load(bytes + left - 4, 4) << 32)) * kMultiplier;
+  } else if (left > 0) {
+    const auto byte = [&](std::size_t k) { return std::uint64_t{static_cast<unsigned char>(bytes[k])}; };
+    h = (h ^ (byte(0) | byte(left / 2) << 8 | byte(left - 1) << 16)) * kMultiplier;
+  }
+  h ^= h >> 33;  // the finalizer of MurmurHash3
+  h *= 0xFF51AFD7ED558CCD;
+  h ^= h >> 33;
+  h *= 0xC4CEB9FE1A85EC53;
+  return h ^ (h >> 33);
+}
 /// A hash of two hashes, which depends on their order.
-std::uint64_t hash_of_pair(std::uint64_t first, std::uint64_t second);
+inline std::uint64_t hash_of_pair(std::uint64_t first, std::uint64_t second) {
+  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
+  std::uint64_t h = (first ^ (second << 1)) * kMultiplier;
+  h ^= h >> 32;
+  return h * kMultiplier;
+}
 
 class DistinctCount {
  public:
@@ -24,6 +55,10 @@ class DistinctCount {
   bool add(std::uint64_t hash) {
     if (hash > limit_) return false;
     return insert(hash == 0 ? 1 : hash);
+  }
+  /// Begins to load the place of a hash that will be added soon.
+  void prefetch(std::uint64_t hash) const {
+    if (hash <= limit_ && !slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
   }
   bool exact() const { return limit_ == ~std::uint64_t{0}; }
   Index count() const;

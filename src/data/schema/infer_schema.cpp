@@ -19,6 +19,7 @@
 #include "data/schema/panel_pairs.h"
 #include "data/schema/panel_positions.h"
 #include "data/schema/row_splitter.h"
+#include "data/schema/table_cells.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/file.h"
@@ -75,7 +76,7 @@ class SchemaInference::State {
     pending_ += bytes;
     if (!splitter_) {
       if (pending_.size() < kLayoutBytes) return;
-      begin(false);
+      pending_.erase(0, begin(pending_, false));
     } else if (pending_.size() < wanted_) {
       return;
     }
@@ -89,8 +90,15 @@ class SchemaInference::State {
   }
 
   TableSchema finish() {
-    if (!splitter_) begin(true);
+    if (!splitter_) pending_.erase(0, begin(pending_, true));
     read_rows(pending_, true);
+    return decide(nullptr);
+  }
+
+  TableSchema finish(std::string_view bytes, TableCells* cells) {
+    cells_ = cells;
+    bytes.remove_prefix(begin(bytes, bytes.size() < kLayoutBytes));
+    read_rows(bytes, true);
     return decide(nullptr);
   }
 
@@ -193,13 +201,13 @@ class SchemaInference::State {
     if (numbers) column.type_reason = "strings in memory";
   }
 
-  /// Decides the layout from the first bytes and prepares the columns.
-  void begin(bool complete) {
-    reject_utf16(schema_.source, pending_);
-    const std::string_view text = strip_bom(pending_);
-    schema_.byte_order_mark = text.size() != pending_.size();
-    pending_.erase(0, pending_.size() - text.size());
-    const TableLayout layout = table_layout(schema_.source, pending_, complete, options_);
+  /// Decides the layout from the first bytes and prepares the columns. Returns the number of bytes of a byte order
+  /// mark.
+  std::size_t begin(std::string_view bytes, bool complete) {
+    reject_utf16(schema_.source, bytes);
+    const std::string_view text = strip_bom(bytes);
+    schema_.byte_order_mark = text.size() != bytes.size();
+    const TableLayout layout = table_layout(schema_.source, text, complete, options_);
     require_columns(options_, layout.names);
     schema_.separator = layout.separator;
     schema_.header = layout.header;
@@ -216,6 +224,8 @@ class SchemaInference::State {
                         schema_.date_parts ? std::optional(schema_.date_parts->year) : std::nullopt);
     positions_ = PanelPositions(layout.names, layout.rows);
     splitter_.emplace(layout.separator, layout.line_end, options_.comment);
+    if (cells_ != nullptr) cells_->begin(profiles_.size());
+    return bytes.size() - text.size();
   }
 
   void begin_columns(const std::vector<std::string>& names) {
@@ -268,18 +278,25 @@ class SchemaInference::State {
       return;
     }
     flush_empty_lines();
+    if (cells_ != nullptr) cells_->add_row(row_.cells, row_.line);
     if (schema_.date_parts && schema_.date_parts->compose(row_.cells, date_))
       row_.cells[schema_.date_parts->year] = date_;
     for (std::size_t c = 0; c < profiles_.size(); ++c) profiles_[c].add(row_.cells[c], row_.line);
     pairs_.add(profiles_);
     positions_.add(row_.cells, profiles_);
+    if (cells_ != nullptr) cells_->add_numbers(row_.cells, profiles_);
     ++rows_;
   }
 
   /// Empty lines of a table with one column are missing values, except at the beginning and at the end.
   void flush_empty_lines() {
+    static const std::vector<std::string_view> kEmptyRow(1);
     for (const Index line : empty_lines_) {
       profiles_[0].add({}, line);
+      if (cells_ != nullptr) {
+        cells_->add_row(kEmptyRow, line);
+        cells_->add_numbers(kEmptyRow, profiles_);
+      }
       ++rows_;
     }
     empty_lines_.clear();
@@ -310,6 +327,7 @@ class SchemaInference::State {
   std::vector<ColumnProfile> profiles_;
   PanelPairs pairs_;
   PanelPositions positions_;
+  TableCells* cells_ = nullptr;
   std::string date_;  ///< of the row, from its parts
   std::vector<Index> empty_lines_;
   Index header_line_ = 0, rows_ = 0;
@@ -326,11 +344,15 @@ TableSchema SchemaInference::finish() { return state_->finish(); }
 TableSchema SchemaInference::finish(const std::vector<ColumnCells>& columns, Index rows) {
   return state_->finish(columns, rows);
 }
+TableSchema SchemaInference::finish(std::string_view bytes, TableCells* cells) { return state_->finish(bytes, cells); }
 
 TableSchema infer_table_schema(const std::string& source, std::string_view bytes, const SchemaOptions& options) {
-  SchemaInference inference(source, options);
-  inference.add(bytes);
-  return inference.finish();
+  return SchemaInference(source, options).finish(bytes, nullptr);
+}
+
+TableSchema infer_table_schema(const std::string& source, std::string_view bytes, const SchemaOptions& options,
+                               TableCells& cells) {
+  return SchemaInference(source, options).finish(bytes, &cells);
 }
 
 TableSchema infer_table_schema(const std::string& source, const std::vector<ColumnCells>& columns, Index rows,

@@ -49,6 +49,8 @@
 
 namespace unfold {
 
+class TableCells;
+
 /// Throws a UsageError that begins with `option`, lists the columns and suggests the nearest one if there is no column
 /// with this name.
 void require_column(std::string_view option, const std::string& column, const std::vector<std::string>& names);
@@ -79,6 +81,9 @@ class SchemaInference {
   /// Returns the schema of a table in memory; instead of `add` and `finish`. Rows are counted from 1 and are used
   /// instead of lines.
   TableSchema finish(const std::vector<ColumnCells>& columns, Index rows);
+  /// Returns the schema of all bytes of a table; instead of `add` and `finish`. Records the cells if `cells` is not
+  /// null.
+  TableSchema finish(std::string_view bytes, TableCells* cells);
 
  private:
   class State;
@@ -86,6 +91,9 @@ class SchemaInference {
 };
 
 TableSchema infer_table_schema(const std::string& source, std::string_view bytes, const SchemaOptions& options = {});
+/// The same; the cells are recorded.
+TableSchema infer_table_schema(const std::string& source, std::string_view bytes, const SchemaOptions& options,
+                               TableCells& cells);
 TableSchema infer_table_schema(const std::string& source, const std::vector<ColumnCells>& columns, Index rows,
                                const SchemaOptions& options = {});
 /// Reads a file in pieces; a compressed file or standard input ("-") is read like Input::open does.

@@ -1,11 +1,14 @@
 #include "data/schema/numeric_cell.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 namespace unfold {
@@ -147,12 +150,12 @@ constexpr std::size_t kHalfBytes = 8;
 constexpr std::uint64_t kEachByteOfEight = 0x0101010101010101, kEightZeros = 0x30 * kEachByteOfEight;
 
 /// Returns whether all eight characters are digits.
-bool are_digits(std::uint64_t word) {
+[[gnu::always_inline]] inline bool are_digits(std::uint64_t word) {
   return ((word & (word + 0x06 * kEachByteOfEight)) & 0xF0 * kEachByteOfEight) == kEightZeros;
 }
 
 /// The integer of eight digits, the first of which is in the lowest bits (Lemire).
-std::uint64_t integer_of_digits(std::uint64_t word) {
+[[gnu::always_inline]] inline std::uint64_t integer_of_digits(std::uint64_t word) {
   constexpr std::uint64_t kPairs = 0x000000FF000000FF;
   word -= kEightZeros;
   word = word * 10 + (word >> 8);  // pairs of digits, in every second byte
@@ -162,14 +165,14 @@ std::uint64_t integer_of_digits(std::uint64_t word) {
          0xFFFFFFFF;
 }
 
-std::uint64_t load_characters(const char* bytes, std::size_t size) {
+[[gnu::always_inline]] inline std::uint64_t load_characters(const char* bytes, std::size_t size) {
   std::uint64_t word = 0;
   std::memcpy(&word, bytes, size);
   return word;
 }
 
 /// One to eight characters, preceded by zeros; the last one is in the highest bits.
-std::uint64_t padded_word(const char* bytes, std::size_t size) {
+[[gnu::always_inline]] inline std::uint64_t padded_word(const char* bytes, std::size_t size) {
   std::uint64_t word = 0;
   if (size == kHalfBytes) return load_characters(bytes, kHalfBytes);
   if (size >= 4)  // two loads that overlap
@@ -187,7 +190,7 @@ struct PlainDigits {
 
 /// Removes a decimal point from a word: the lower characters move up by one, and `first` becomes the lowest. Returns
 /// the number of characters above the point; kHalfBytes if there is none.
-std::size_t remove_point(std::uint64_t& word, std::uint64_t first) {
+[[gnu::always_inline]] inline std::size_t remove_point(std::uint64_t& word, std::uint64_t first) {
   constexpr std::uint64_t kHigh = 0x80 * kEachByteOfEight, kLow = ~kHigh;
   const std::uint64_t x = word ^ (std::uint64_t{'.'} * kEachByteOfEight);
   const std::uint64_t points = ~(((x & kLow) + kLow) | x | kLow);
@@ -199,7 +202,7 @@ std::size_t remove_point(std::uint64_t& word, std::uint64_t first) {
 }
 
 /// Reads up to 8, and up to 16 characters at once; false if they are not digits with at most one point.
-bool read_word(const char* bytes, std::size_t size, PlainDigits& plain) {
+[[gnu::always_inline]] inline bool read_word(const char* bytes, std::size_t size, PlainDigits& plain) {
   std::uint64_t word = padded_word(bytes, size);
   const std::size_t decimals = remove_point(word, '0');
   if (!are_digits(word)) return false;
@@ -207,7 +210,7 @@ bool read_word(const char* bytes, std::size_t size, PlainDigits& plain) {
   plain = {.value = integer_of_digits(word), .digits = size - (point ? 1 : 0), .decimals = point ? decimals : 0};
   return true;
 }
-bool read_two_words(const char* bytes, std::size_t size, PlainDigits& plain) {
+[[gnu::always_inline]] inline bool read_two_words(const char* bytes, std::size_t size, PlainDigits& plain) {
   std::uint64_t last = load_characters(bytes + size - kHalfBytes, kHalfBytes);
   std::uint64_t first = padded_word(bytes, size - kHalfBytes);
   std::size_t decimals = remove_point(last, first >> 56);
@@ -239,7 +242,7 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
 }
 
 /// Scans up to 19 digits with at most one decimal point, the form of most numbers; false for all other cells.
-bool scan_plain_number(std::string_view text, NumberScan& scan) {
+[[gnu::always_inline]] inline bool scan_plain_number(std::string_view text, NumberScan& scan) {
   const std::size_t begin = text[0] == '-' ? 1 : 0, size = text.size() - begin;
   if (size == 0 || size > kMostPlainDigits + 1 || !is_decimal_digit(text[begin]) || text.back() == '.') return false;
   PlainDigits plain;
@@ -332,6 +335,34 @@ NumberScan scan_number(std::string_view text) {
   NumberScan scan;
   if (text.empty() || text.size() > kLongestNumber || scan_plain_number(text, scan)) return scan;
   return scan_other_number(text);
+}
+
+namespace {
+
+/// Returns whether digits with at most one decimal point are the shortest decimal text of their value: at most 15 of
+/// them, no leading zeros except a single one before the point, no trailing zeros after it, and not so small that it
+/// would have an exponent.
+bool is_shortest_decimal(std::string_view text) {
+  constexpr std::size_t kMostDigits = 15;
+  const std::size_t point = std::min(text.find('.'), text.size());
+  if (point == 0 || text.size() > kMostDigits + 1) return false;
+  if (point > 1 && text[0] == '0') return false;
+  if (point == text.size()) return text.size() <= kMostDigits;
+  if (point + 1 == text.size() || text.back() == '0' || text.find('.', point + 1) != std::string_view::npos)
+    return false;
+  return text[0] != '0' || !text.substr(point + 1).starts_with("000");
+}
+
+}  // namespace
+
+bool is_shortest_text(std::string_view text, double value) {
+  const std::string_view magnitude = text.starts_with('-') && text != "-0" ? text.substr(1) : text;
+  const bool digits =
+      std::all_of(magnitude.begin(), magnitude.end(), [](char c) { return is_decimal_digit(c) || c == '.'; });
+  if (digits && is_shortest_decimal(magnitude)) return true;
+  fmt::memory_buffer shown;
+  fmt::format_to(std::back_inserter(shown), "{}", value);
+  return std::string_view(shown.data(), shown.size()) == text;
 }
 
 namespace {

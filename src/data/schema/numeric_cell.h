@@ -56,6 +56,9 @@ inline constexpr Index kLargestExactInteger = Index{1} << 53;
 
 NumberScan scan_number(std::string_view text);
 
+/// Returns whether a number with a decimal point is written as fmt formats its value.
+bool is_shortest_text(std::string_view text, double value);
+
 /// A cell divided into its number and the unit before or after it: "12 %", "$12.50", "-€3", "3.5 km".
 struct UnitCell {
   std::string number;     ///< with its sign; empty if the cell is not a number with a unit

@@ -56,14 +56,16 @@ PanelPairs::PanelPairs(const std::vector<std::string>& names, const std::vector<
 void PanelPairs::add(const std::vector<ColumnProfile>& profiles) {
   if (!time_) return;
   const std::uint64_t time = profiles[*time_].last_hash();
-  for (Candidate& candidate : candidates_)
+  bool repeats = false;
+  for (Candidate& candidate : candidates_) {
     candidate.pairs.add(hash_of_pair(time, profiles[candidate.column].last_hash()));
+    repeats = repeats || candidate.pairs.repeats() > 0;
+  }
+  if (repeats) std::erase_if(candidates_, [](const Candidate& candidate) { return candidate.pairs.repeats() > 0; });
 }
 
 bool PanelPairs::are_unique(std::size_t column) const {
-  return std::ranges::any_of(candidates_, [&](const Candidate& candidate) {
-    return candidate.column == column && candidate.pairs.repeats() == 0;
-  });
+  return std::ranges::any_of(candidates_, [&](const Candidate& candidate) { return candidate.column == column; });
 }
 
 }  // namespace unfold
