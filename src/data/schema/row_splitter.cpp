@@ -1,10 +1,15 @@
 #include "data/schema/row_splitter.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <utility>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace unfold {
 namespace {
@@ -26,14 +31,57 @@ std::uint64_t word_of(const char* bytes, std::size_t size) {
   return word;
 }
 
-/// The high bits of the bytes that are zero.
-std::uint64_t zero_bytes(std::uint64_t word) { return ~(((word & kLowBits) + kLowBits) | word | kLowBits); }
+/// The bytes of a block that end a line, end a cell or line, and are neither of these nor printable ASCII: kMaskBits
+/// bits for each byte, the first one lowest; the highest of them is set.
+#ifdef __SSE2__
+constexpr std::size_t kBlockBytes = 16;
+constexpr int kMaskBits = 1;
+using Mask = std::uint32_t;
+#else
+constexpr std::size_t kBlockBytes = kWordBytes;
+constexpr int kMaskBits = 8;
+using Mask = std::uint64_t;
+#endif
+struct BlockMasks {
+  Mask line_ends = 0, ends = 0, unprintable = 0;
+};
 
 /// The high bits of the bytes that are not printable ASCII.
 std::uint64_t unprintable_bytes(std::uint64_t word) {
   const std::uint64_t low = word & kLowBits;
   return (word | ~(low + kEachByte * 0x60) | (low + kEachByte)) & kHighBits;  // beyond ASCII, below 0x20, 0x7F
 }
+
+#ifdef __SSE2__
+/// `size`: at least one byte.
+BlockMasks masks_of(const char* bytes, std::size_t size, char line_end, char cell_end) {
+  std::array<char, kBlockBytes> last = {};
+  if (size < kBlockBytes) {
+    std::memcpy(last.data(), bytes, size);
+    bytes = last.data();
+  }
+  const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
+  const auto mask = [](__m128i found) { return static_cast<Mask>(_mm_movemask_epi8(found)); };
+  const Mask line_ends = mask(_mm_cmpeq_epi8(block, _mm_set1_epi8(line_end)));
+  const Mask ends = line_ends | mask(_mm_cmpeq_epi8(block, _mm_set1_epi8(cell_end)));
+  // As signed bytes, those beyond ASCII are negative.
+  const Mask unprintable =
+      mask(_mm_or_si128(_mm_cmplt_epi8(block, _mm_set1_epi8(0x20)), _mm_cmpeq_epi8(block, _mm_set1_epi8(0x7F))));
+  const Mask present = size < kBlockBytes ? (Mask{1} << size) - 1 : (Mask{1} << kBlockBytes) - 1;
+  return {line_ends & present, ends & present, unprintable & ~ends & present};
+}
+#else
+/// The high bits of the bytes that are zero.
+std::uint64_t zero_bytes(std::uint64_t word) { return ~(((word & kLowBits) + kLowBits) | word | kLowBits); }
+
+BlockMasks masks_of(const char* bytes, std::size_t size, char line_end, char cell_end) {
+  const std::uint64_t word = word_of(bytes, size);
+  const std::uint64_t line_ends = zero_bytes(word ^ kEachByte * static_cast<unsigned char>(line_end));
+  const std::uint64_t ends = line_ends | zero_bytes(word ^ kEachByte * static_cast<unsigned char>(cell_end));
+  const std::uint64_t present = size < kWordBytes ? (std::uint64_t{1} << 8 * size) - 1 : ~std::uint64_t{0};
+  return {line_ends & present, ends & present, unprintable_bytes(word) & ~ends & present};
+}
+#endif
 
 bool is_plain_byte(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -66,8 +114,11 @@ void RowSplitter::push_cell(const char* cell, std::size_t size, TableRow& row) c
 
 std::string_view RowSplitter::stripped(std::string_view cell) const {
   const auto blank = [&](char c) { return c == ' ' || c == '\r' || (c == '\t' && separator_ != '\t'); };
-  while (!cell.empty() && blank(cell.front())) cell.remove_prefix(1);
-  while (!cell.empty() && blank(cell.back())) cell.remove_suffix(1);
+  constexpr std::string_view kNoBreak = "\xC2\xA0";
+  while (!cell.empty() && (blank(cell.front()) || cell.starts_with(kNoBreak)))
+    cell.remove_prefix(cell.starts_with(kNoBreak) ? kNoBreak.size() : 1);
+  while (!cell.empty() && (blank(cell.back()) || cell.ends_with(kNoBreak)))
+    cell.remove_suffix(cell.ends_with(kNoBreak) ? kNoBreak.size() : 1);
   return cell;
 }
 
@@ -104,40 +155,33 @@ RowSplitter::Result RowSplitter::next(std::string_view bytes, std::size_t& posit
 }
 
 /// Reads cells from `i` on up to the end of the row, or to a cell that begins with a quote; returns whether there is
-/// one. Clears `printable` if bytes other than printable ASCII and separators occur. Eight bytes are compared at a
+/// one. Clears `printable` if bytes other than printable ASCII and separators occur. A block of bytes is compared at a
 /// time.
 bool RowSplitter::unquoted_cells(std::string_view bytes, std::size_t& i, bool& printable, TableRow& row) const {
-  const std::uint64_t each_separator = kEachByte * static_cast<unsigned char>(cell_end_),
-                      each_line_end = kEachByte * static_cast<unsigned char>(line_end_);
   const std::size_t size = bytes.size();
   if (opens_quote(bytes, i)) return true;
   std::size_t start = i;
-  std::uint64_t unprintable = 0;
-  for (std::size_t block = i;; block += kWordBytes) {
-    const std::uint64_t word = word_of(bytes.data() + block, size - block);
-    const std::uint64_t line_ends = zero_bytes(word ^ each_line_end);
-    std::uint64_t ends = line_ends | zero_bytes(word ^ each_separator);
-    std::uint64_t found = unprintable_bytes(word) & ~ends;
-    if (size - block < kWordBytes) found &= (std::uint64_t{1} << 8 * (size - block)) - 1;
-    for (; ends != 0; ends &= ends - 1) {
-      const std::size_t end = block + static_cast<std::size_t>(std::countr_zero(ends)) / 8;
+  Mask unprintable = 0;
+  for (std::size_t block = i; block < size; block += kBlockBytes) {
+    const BlockMasks masks = masks_of(bytes.data() + block, size - block, line_end_, cell_end_);
+    for (Mask ends = masks.ends; ends != 0; ends &= ends - 1) {
+      const std::size_t end = block + static_cast<std::size_t>(std::countr_zero(ends)) / kMaskBits;
       push_cell(bytes.data() + start, end - start, row);
-      if ((ends & -ends & line_ends) != 0) {
+      if ((ends & -ends & masks.line_ends) != 0) {
         i = end;
-        printable = printable && (unprintable | (found & ((ends & -ends) - 1))) == 0;
+        printable = printable && (unprintable | (masks.unprintable & ((ends & -ends) - 1))) == 0;
         return false;
       }
       i = start = end + 1;
       const bool quote = i < size && (bytes[i] == '"' || bytes[i] == ' ') && opens_quote(bytes, i);
       if (quote) return true;
     }
-    unprintable |= found;
-    if (size - block > kWordBytes) continue;
-    push_cell(bytes.data() + start, size - start, row);
-    i = size;
-    printable = printable && unprintable == 0;
-    return false;
+    unprintable |= masks.unprintable;
   }
+  push_cell(bytes.data() + start, size - start, row);
+  i = size;
+  printable = printable && unprintable == 0;
+  return false;
 }
 
 /// Returns whether a cell begins with a quote, after blanks; if so, moves to the quote.

@@ -1,8 +1,8 @@
 #pragma once
 /// Splits the bytes of a table into rows and cells (RFC 4180), even if the bytes arrive in pieces.
 ///
-/// Cells are separated by one character, and blanks at their ends are removed. A cell that begins with a quote may
-/// contain separators, line ends, doubled quotes and blanks at its ends.
+/// Cells are separated by one character, and blanks at their ends are removed, including no-break spaces. A cell that
+/// begins with a quote may contain separators, line ends, doubled quotes and blanks at its ends.
 
 #include <deque>
 #include <string>
