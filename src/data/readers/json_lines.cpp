@@ -11,6 +11,115 @@
 #include "unfold/base/formats/json.h"
 
 namespace unfold {
+namespace {
+
+/// Parses an object that cannot be parsed, for the message with its line, which is not formatted for other lines.
+nlohmann::json parse_again(const std::string& source, std::string_view line, Index number, const JsonLimits& limits) {
+  try {
+    return parse_json(line, fmt::format("{}: line {}", source, number), limits);
+  } catch (const ModelError& error) {
+    throw DataError(
+        fmt::format("{}; write one object per line or in one list, and null for missing values", error.what()));
+  }
+}
+
+/// Returns the size of the object at the beginning of a text, up to its last bracket; the whole text if it is not
+/// complete or not an object.
+std::size_t object_size(std::string_view text) {
+  Index depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      i += c == '\\' ? 1 : 0;
+      quoted = c != '"';
+      continue;
+    }
+    quoted = c == '"';
+    depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    if (depth == 0) return c == '}' ? i + 1 : text.size();
+  }
+  return text.size();
+}
+
+}  // namespace
+
+JsonObjects::JsonObjects(std::string_view text) : rest_(text), line_end_(line_end_of(text)) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || text[begin] != '[') return;
+  const std::size_t entry = text.find_first_not_of(" \t\r\n", begin + 1);
+  list_ = entry != std::string_view::npos && text[entry] == '{';
+  if (!list_) return;
+  line_ += std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), line_end_);
+  rest_.remove_prefix(begin + 1);
+}
+
+bool JsonObjects::next() { return list_ ? next_entry() : next_line(); }
+
+bool JsonObjects::next_line() {
+  while (!rest_.empty()) {
+    const std::size_t end = std::min(rest_.find(line_end_), rest_.size());
+    object_ = without_blanks(rest_.substr(0, end));
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    number_ = line_++;
+    if (!object_.empty()) return true;
+  }
+  return false;
+}
+
+void JsonObjects::skip_blanks() {
+  while (!rest_.empty() && std::string_view(" \t\r\n").find(rest_[0]) != std::string_view::npos) {
+    line_ += rest_[0] == line_end_ ? 1 : 0;
+    rest_.remove_prefix(1);
+  }
+}
+
+bool JsonObjects::next_entry() {
+  skip_blanks();
+  const bool first = number_ == 0;
+  number_ = line_;
+  if (rest_.starts_with(']')) {
+    rest_.remove_prefix(1);
+    skip_blanks();
+    return !rest_.empty() && end_with("text after the closing bracket of a list");
+  }
+  if (!first && !rest_.starts_with(',')) return end_with("a list without its closing bracket");
+  if (!first) rest_.remove_prefix(1);
+  skip_blanks();
+  const std::size_t size = object_size(rest_);
+  object_ = rest_.substr(0, size);
+  number_ = line_;
+  line_ += std::count(object_.begin(), object_.end(), line_end_);
+  rest_.remove_prefix(size);
+  return true;
+}
+
+/// Makes a text that is not an object the last one, so that the caller reports an error.
+bool JsonObjects::end_with(std::string_view text) {
+  object_ = text;
+  rest_ = {};
+  list_ = false;
+  return true;
+}
+
+bool is_json_list(const DataSample& sample) { return without_blanks(strip_bom(sample.bytes)).starts_with('['); }
+
+std::vector<nlohmann::json> first_objects(const DataSample& sample, Index most) {
+  std::vector<nlohmann::json> objects;
+  if (sample.lines.empty() && sample.bytes.find('\0') != std::string_view::npos) return {};
+  const std::string_view text = strip_bom(sample.bytes);
+  const std::string_view complete =
+      sample.whole || text.starts_with('[') ? text : text.substr(0, text.rfind(line_end_of(text)) + 1);
+  for (JsonObjects list(complete); static_cast<Index>(objects.size()) < most && list.next();) {
+    if (!list.text().starts_with('{')) return {};
+    nlohmann::json object = nlohmann::json::parse(list.text(), nullptr, /*allow_exceptions=*/false);
+    const bool last = !sample.whole && list.text().data() + list.text().size() == complete.data() + complete.size();
+    if (last && object.is_discarded()) break;  // the sample ends within it
+    if (!object.is_object()) return {};
+    objects.push_back(std::move(object));
+  }
+  return objects;
+}
 
 nlohmann::json object_in_line(const std::string& source, std::string_view line, Index number) {
   JsonLimits limits{.depth = 8};
@@ -18,9 +127,9 @@ nlohmann::json object_in_line(const std::string& source, std::string_view line, 
   limits.containers = std::max<Index>(limits.containers, static_cast<Index>(line.size()) / 4);
   nlohmann::json object;
   try {
-    object = parse_json(line, fmt::format("{}: line {}", source, number), limits);
-  } catch (const ModelError& error) {
-    throw DataError(fmt::format("{}; write one object per line, and null for missing values", error.what()));
+    object = parse_json(line, {}, limits);
+  } catch (const ModelError&) {
+    object = parse_again(source, line, number, limits);
   }
   if (!object.is_object())
     throw_data_error(source, number, "not a JSON object; write one object per line: {\"x\": [1, 2]}");
@@ -35,8 +144,8 @@ bool is_record(const nlohmann::json& object) {
 
 std::vector<std::string> record_keys(std::string_view text) {
   std::vector<std::string> keys;
-  for (ReaderLines lines(text); lines.next();) {
-    const auto object = nlohmann::json::parse(lines.line(), nullptr, /*allow_exceptions=*/false);
+  for (JsonObjects objects(text); objects.next();) {
+    const auto object = nlohmann::json::parse(objects.text(), nullptr, /*allow_exceptions=*/false);
     if (!object.is_object()) continue;
     for (const auto& item : object.items())
       if (std::ranges::find(keys, item.key()) == keys.end()) keys.push_back(item.key());

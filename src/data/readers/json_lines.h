@@ -1,14 +1,42 @@
 #pragma once
-/// Shared functions of the readers of JSON Lines: one object per line, and values as strings.
+/// Shared functions of the readers of JSON Lines: one object per line or in one list, and values as strings.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/readers/example_reader.h"
 #include "unfold/base/types.h"
 
 namespace unfold {
+
+/// Iterates over the objects of a text, which are its lines without empty ones, or the entries of one list that begins
+/// with the text: for (JsonObjects objects(text); objects.next();) objects.text();
+class JsonObjects {
+ public:
+  explicit JsonObjects(std::string_view text);
+  bool next();
+  /// Not yet parsed; an incomplete object at the end of a list is returned as it is.
+  std::string_view text() const { return object_; }
+  Index line() const { return number_; }  ///< where the object begins, from 1
+
+ private:
+  bool next_line();
+  bool next_entry();
+  bool end_with(std::string_view text);
+  void skip_blanks();
+
+  std::string_view rest_, object_;
+  char line_end_;
+  Index line_ = 1, number_ = 0;  ///< line_: at the beginning of `rest_`
+  bool list_ = false;
+};
+
+/// Returns whether a file begins with a list.
+bool is_json_list(const DataSample& sample);
+/// Returns the first objects of a file, at most `most`; none if the text contains anything else.
+std::vector<nlohmann::json> first_objects(const DataSample& sample, Index most);
 
 /// Parses the object in a line. Throws a DataError that names the line and the remedy.
 nlohmann::json object_in_line(const std::string& source, std::string_view line, Index number);

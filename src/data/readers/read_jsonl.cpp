@@ -118,10 +118,9 @@ class JsonlReader {
  public:
   JsonlReader(const ReaderText& text, const TextPositions& positions)
       : examples_(text.no_examples()), positions_(positions) {
-    for (ReaderLines lines(text.text()); lines.next();) {
-      if (without_blanks(lines.line()).empty()) continue;
-      line_ = lines.number();
-      read_object(object_in_line(text.source(), lines.line(), line_));
+    for (JsonObjects objects(text.text()); objects.next();) {
+      line_ = objects.line();
+      read_object(object_in_line(text.source(), objects.text(), line_));
     }
     for (JsonField& field : fields_) field.pad(field.type().once ? examples_.count() : examples_.positions());
     require_lengths();
@@ -245,9 +244,8 @@ class JsonlReader {
 std::vector<std::string> running_texts(const ReaderText& text, const ReaderOptions& options) {
   std::vector<std::string> texts;
   if (options.text_kind_set || text.text().find("\"text\"") == std::string_view::npos) return texts;
-  for (ReaderLines lines(text.text()); lines.next();) {
-    if (without_blanks(lines.line()).empty()) continue;
-    JsonValue object = object_in_line(text.source(), lines.line(), lines.number());
+  for (JsonObjects objects(text.text()); objects.next();) {
+    JsonValue object = object_in_line(text.source(), objects.text(), objects.line());
     const auto found = object.find(kTextKey);
     if (found != object.end() && found->is_string()) texts.push_back(std::move(found->get_ref<std::string&>()));
   }
@@ -263,17 +261,11 @@ Examples read_jsonl(const Input& input, const ReaderOptions& options) {
 
 std::string guess_jsonl(const DataSample& sample) {
   constexpr Index kLinesToSee = 20;
-  std::string why = "one JSON object per line";
-  Index seen = 0, records = 0;
-  for (const std::string_view line : sample.lines) {
-    if (without_blanks(line).empty()) continue;
-    if (!without_blanks(line).starts_with('{')) return {};
-    const JsonValue object = JsonValue::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (object.is_discarded()) return {};
-    records += is_record(object) ? 1 : 0;
-    if (++seen == kLinesToSee) break;
-  }
-  if (seen > 0) return records == seen ? std::string() : why;  // else they are rows of a table
+  std::string why = is_json_list(sample) ? "one JSON object per entry of a list" : "one JSON object per line";
+  const std::vector<JsonValue> objects = first_objects(sample, kLinesToSee);
+  if (!objects.empty())  // otherwise they are rows of a table
+    return std::ranges::all_of(objects, is_record) ? std::string() : why;
+  if (!sample.lines.empty()) return {};
   // An example may be longer than the sample.
   const bool named = ends_in(sample.name, {".jsonl", ".ndjson"});
   return named && without_blanks(strip_bom(sample.bytes)).starts_with('{') ? why : std::string();

@@ -1,8 +1,9 @@
-/// The format `records`: one JSON object per line, each a row of a table. All values are strings, numbers, true, false
-/// or null; keys are columns. The schema decides how columns are read, as for the format `table`.
+/// The format `records`: one JSON object per line or a list of them, each a row of a table. All values are strings,
+/// numbers, true, false or null; keys are columns. The schema decides how columns are read, as for the format `table`.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -18,39 +19,60 @@ namespace {
 /// recognized, like a column of a file.
 class RecordColumn {
  public:
-  explicit RecordColumn(std::string name) : name_(std::move(name)) {}
+  explicit RecordColumn(std::string name) { column_.name = std::move(name); }
 
   void pad(Index rows) {
-    while (static_cast<Index>(values_.size()) < rows) values_.emplace_back();
+    while (entries_ < rows) add_entry(/*missing=*/true);
   }
   void add(const nlohmann::json& value) {
-    values_.push_back(value);
-    if (value.is_null()) return;
-    numbers_ += value.is_number() ? 1 : 0;
-    inexact_ += is_inexact_integer(value) ? 1 : 0;
+    if (value.is_null()) return add_entry(/*missing=*/true);
     booleans_ += value.is_boolean() ? 1 : 0;
     ++present_;
+    if (value.is_number() && !is_inexact_integer(value)) {
+      ++numbers_;
+      if (column_.texts.empty()) {
+        column_.numbers.resize(at(entries_));
+        column_.numbers.push_back(value.get<double>());
+        return mark();
+      }
+    } else {
+      numbers_ += value.is_number() ? 1 : 0;
+    }
+    make_texts();
+    column_.texts.push_back(json_text(value));
+    mark();
   }
 
-  ExampleColumn take() const {
-    ExampleColumn column{.name = name_};
-    const bool numbers = numbers_ == present_ && inexact_ == 0 && present_ > 0;
-    column.width = numbers ? 1 : 0;
-    for (const nlohmann::json& value : values_) {
-      if (numbers)
-        column.numbers.push_back(value.is_null() ? 0 : value.get<double>());
-      else
-        column.texts.push_back(value.is_null() ? std::string() : json_text(value));
-      mark_entry(column, value.is_null());
-    }
-    column.integers = !numbers && present_ > 0 && (numbers_ > 0 || booleans_ == present_);
-    return column;
+  ExampleColumn take() {
+    if (column_.texts.empty() && numbers_ == 0) make_texts();
+    column_.width = column_.texts.empty() ? 1 : 0;
+    column_.integers = column_.is_text() && present_ > 0 && (numbers_ > 0 || booleans_ == present_);
+    return std::move(column_);
   }
 
  private:
-  std::string name_;
-  std::vector<nlohmann::json> values_;
-  Index present_ = 0, numbers_ = 0, inexact_ = 0, booleans_ = 0;
+  /// Adds an entry without a value.
+  void add_entry(bool missing) {
+    if (!column_.texts.empty()) column_.texts.emplace_back();
+    if (!column_.numbers.empty()) column_.numbers.push_back(0);
+    mark(missing);
+  }
+  void mark(bool missing = false) {
+    if (missing && column_.missing.empty()) column_.missing.resize(at(entries_));
+    if (missing || !column_.missing.empty()) column_.missing.push_back(missing ? 1 : 0);
+    ++entries_;
+  }
+  /// Converts the entries so far to strings.
+  void make_texts() {
+    if (!column_.texts.empty()) return;
+    column_.texts.resize(at(entries_));
+    for (std::size_t e = 0; e < column_.numbers.size(); ++e)
+      if (column_.present(static_cast<Index>(e))) column_.texts[e] = fmt::format("{}", column_.numbers[e]);
+    column_.numbers = {};
+  }
+
+  ExampleColumn column_;
+  Index entries_ = 0, present_ = 0, numbers_ = 0, booleans_ = 0;
 };
 
 Examples read_records(const Input& input, const ReaderOptions& options) {
@@ -58,12 +80,11 @@ Examples read_records(const Input& input, const ReaderOptions& options) {
   Examples examples = text.no_examples();
   std::vector<RecordColumn> columns;
   std::map<std::string, std::size_t, std::less<>> places;
-  for (ReaderLines lines(text.text()); lines.next();) {
-    if (without_blanks(lines.line()).empty()) continue;
-    const auto object = object_in_line(text.source(), lines.line(), lines.number());
+  for (JsonObjects objects(text.text()); objects.next();) {
+    const auto object = object_in_line(text.source(), objects.text(), objects.line());
     for (const auto& [key, value] : object.items()) {
       if (value.is_structured())
-        throw_data_error(text.source(), lines.number(),
+        throw_data_error(text.source(), objects.line(),
                          fmt::format("\"{}\" is a list or an object, but a row has strings, numbers, true, false and "
                                      "null; --format jsonl reads lists",
                                      key));
@@ -72,7 +93,7 @@ Examples read_records(const Input& input, const ReaderOptions& options) {
       columns[place->second].pad(static_cast<Index>(examples.lines.size()));
       columns[place->second].add(value);
     }
-    examples.lines.push_back(lines.number());
+    examples.lines.push_back(objects.line());
   }
   const auto rows = static_cast<Index>(examples.lines.size());
   if (rows == 0) return examples;
@@ -86,15 +107,10 @@ Examples read_records(const Input& input, const ReaderOptions& options) {
 
 std::string guess_records(const DataSample& sample) {
   constexpr Index kLinesToSee = 20;
-  Index seen = 0;
-  for (const std::string_view line : sample.lines) {
-    if (without_blanks(line).empty()) continue;
-    if (!without_blanks(line).starts_with('{')) return {};
-    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (object.is_discarded() || !is_record(object)) return {};
-    if (++seen == kLinesToSee) break;
-  }
-  return seen > 0 ? "one JSON object per line, each a row of a table" : "";
+  const std::vector<nlohmann::json> objects = first_objects(sample, kLinesToSee);
+  if (objects.empty() || !std::ranges::all_of(objects, is_record)) return {};
+  return fmt::format("one JSON object per {}, each a row of a table",
+                     is_json_list(sample) ? "entry of a list" : "line");
 }
 
 }  // namespace

@@ -54,6 +54,29 @@ TEST(JsonlReader, lines_of_scalars_have_one_position) {
   EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2}));
 }
 
+TEST(JsonlReader, lists_of_objects_are_read_like_lines) {
+  const Examples lines = read_as("jsonl", "{\"x\": [1, 2], \"y\": \"a}\"}\n{\"x\": [3], \"y\": \"]\\\"\"}\n");
+  const Examples list = read_as("jsonl", "\n[{\"x\": [1, 2], \"y\": \"a}\"},\n {\"x\": [3],\n  \"y\": \"]\\\"\"}\n]\n");
+  EXPECT_EQ(list.columns, lines.columns);
+  EXPECT_EQ(list.ends, lines.ends);
+  EXPECT_EQ(list.example_lines, (Indices{2, 3}));
+  const Examples rows = read_as("records", "[{\"x\": 1, \"y\": \"a\"}, {\"x\": 2, \"y\": \"b\"}]");
+  EXPECT_EQ(column_of(rows, "x").numbers, (Numbers{1, 2}));
+  EXPECT_EQ(entries_of(rows, "y"), (Texts{"a", "b"}));
+}
+
+TEST(JsonlReader, invalid_lists_are_rejected_with_their_line) {
+  const auto refused = [](const std::string& text, const std::string& part) {
+    const std::string message = refusal("records", text);
+    EXPECT_TRUE(contains(message, part)) << message;
+  };
+  refused("[{\"x\": 1},\n{\"x\": 2}", "line 2");
+  refused("[{\"x\": 1},\n{\"x\": 2", "line 2");
+  refused("[{\"x\": 1},\n]", "line 2");
+  refused("[{\"x\": 1}] {\"x\": 2}]", "line 1");
+  refused("[{\"x\": 1},\n 7]", "line 2");
+}
+
 TEST(JsonlReader, invalid_jsonl_is_rejected_with_its_line) {
   const auto refused = [](const std::string& lines, const std::string& part) {
     const std::string message = refusal("jsonl", lines);
