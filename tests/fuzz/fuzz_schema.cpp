@@ -3,12 +3,24 @@
 #include "check.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "data/schema/table_cells.h"
 #include "unfold/base/error.h"
 
 using namespace unfold;
 
+/// The values of a column of plain numbers are those of its cells.
+static void check_numbers(TableCells& cells, std::size_t column) {
+  const TableCells::Numbers& numbers = cells.numbers(column);
+  if (!numbers.complete) return;
+  check(static_cast<Index>(numbers.values.size()) == cells.rows());
+  for (Index r = 0; r < cells.rows(); ++r)
+    if (numbers.missing.empty() || numbers.missing[at(r)] == 0)
+      check(scan_number(without_zero_decimals(cells.cell(r, column))).value == numbers.values[at(r)]);
+}
+
 /// The first byte selects the options and the pieces; the other bytes are a table. The result must be a DataError, or a
-/// schema with consistent counts that does not depend on the pieces and has a printable description.
+/// schema with consistent counts that does not depend on the pieces and has a printable description. The recorded cells
+/// belong to its rows.
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes = as_text(data + 1, size - 1);
@@ -18,7 +30,10 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if ((data[0] & 8) != 0) options.comment = "#";
   if ((data[0] & 16) != 0) options.missing = {"x"};
   try {
-    const TableSchema schema = infer_table_schema("input", bytes, options);
+    TableCells cells(bytes);
+    const TableSchema schema = infer_table_schema("input", bytes, options, cells);
+    check(cells.rows() == schema.rows);
+    for (std::size_t c = 0; c < schema.columns.size(); ++c) check_numbers(cells, c);
     for (const ColumnSchema& column : schema.columns) {
       check(column.rows == schema.rows && column.missing >= 0 && column.missing <= column.rows);
       check(column.odd >= 0 && column.odd <= column.entries());

@@ -38,7 +38,7 @@ class TableRows {
   TableRows(const ReaderText& text, const SchemaOptions& options)
       : text_(text.text()),
         layout_(table_layout(text.source(), text_, true, options)),
-        splitter_(layout_.separator, layout_.line_end, options.comment) {}
+        splitter_(layout_.separator, layout_.line_end, layout_.comment) {}
   const TableLayout& layout() const { return layout_; }
 
   bool next(TableRow& row) {

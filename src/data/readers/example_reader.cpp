@@ -120,6 +120,8 @@ FormatGuess guess_format(const Input& input) {
 
 std::string resembles(const Input& input) {
   const Resemblance found = resemblance_of(sample_of(input));
+  if (!found.remedy.empty())
+    return fmt::format("{} is read as running text, but {}; {}", input.name(), found.why, found.remedy);
   if (found.format.empty()) return {};
   return fmt::format(
       "{} is read as running text, but {}; --format {} reads it in that format and reports lines that do not match",

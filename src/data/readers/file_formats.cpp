@@ -126,6 +126,29 @@ bool is_bracketed(std::string_view line) {
   return line.starts_with('(') && line.ends_with(')') && std::ranges::count(line, '(') == std::ranges::count(line, ')');
 }
 
+/// Returns whether a line is one of LIBSVM: a label and pairs of an index and a value.
+bool is_sparse_vector(std::string_view line) {
+  std::vector<std::string_view> parts;
+  split_at_blanks(line, parts);
+  if (parts.size() < 2 || scan_number(parts[0]).shape == NumberShape::none) return false;
+  return std::all_of(parts.begin() + 1, parts.end(), [](std::string_view part) {
+    const std::size_t colon = part.find(':');
+    return colon != std::string_view::npos && scan_number(part.substr(0, colon)).shape == NumberShape::integer &&
+           scan_number(part.substr(colon + 1)).shape != NumberShape::none;
+  });
+}
+
+/// Returns whether the first lines declare the attributes of ARFF.
+bool is_attribute_file(const DataSample& sample, const std::vector<std::size_t>& lines) {
+  bool attributes = false;
+  for (const std::size_t i : lines) {
+    const std::string_view line = sample.lines[i];
+    if (line.starts_with("@attribute") || line.starts_with("@ATTRIBUTE")) attributes = true;
+    if (attributes && (line.starts_with("@data") || line.starts_with("@DATA"))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::span<const std::string_view> formats_of_name(std::string_view name) {
@@ -138,6 +161,11 @@ std::span<const std::string_view> formats_of_name(std::string_view name) {
 Resemblance resemblance_of(const DataSample& sample) {
   const std::vector<std::size_t> lines = shown_lines(sample);
   if (lines.size() < kFewestLinesSeen) return {};
+  if (is_attribute_file(sample, lines))
+    return {.why = "it declares attributes as ARFF",
+            .remedy = "to read it as a table, replace the lines up to @data by a line of names, and name it .csv"};
+  if (std::string why = share_text(sample, lines, "are sparse vectors of LIBSVM", is_sparse_vector); !why.empty())
+    return {.why = std::move(why), .remedy = "to read them as numbers, convert the file to CSV"};
   if (std::string why = share_text(sample, lines, "are JSON objects", is_json_object); !why.empty())
     return {"jsonl", std::move(why)};
   if (std::string why = share_text(sample, lines, "are bracketed trees", is_bracketed); !why.empty())

@@ -19,6 +19,7 @@ std::span<const std::string_view> formats_of_name(std::string_view name);
 struct Resemblance {
   std::string format = {};  ///< a name of a format
   std::string why = {};     ///< "97 of 100 lines are JSON objects, but line 3 is not"
+  std::string remedy = {};  ///< for formats that cannot be read: how to convert the file
 };
 Resemblance resemblance_of(const DataSample& sample);
 

@@ -1,6 +1,6 @@
-/// The format `table`: comma-, semicolon- or tab-separated values (RFC 4180), files of one number per line, and tables
-/// in memory. How
-/// columns are typed and used is decided by the schema (data/schema/infer_schema.h).
+/// The format `table`: values separated by commas, semicolons, tabs or vertical bars (RFC 4180), files of one number
+/// per line, and tables in memory. How columns are typed and used is decided by the schema
+/// (data/schema/infer_schema.h).
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,7 +24,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::array<char, 3> kSeparators = {'\t', ';', ','};
+constexpr std::array<char, 4> kSeparators = {'\t', ';', ',', '|'};
 
 bool is_empty_row(const TableRow& row) { return row.cells.size() == 1 && row.cells[0].empty(); }
 
@@ -633,7 +633,9 @@ Examples table_of_columns(Examples columns, const ReaderOptions& options) {
 
 ReaderEntry table_reader() {
   return {.name = "table",
-          .help = "comma-, semicolon- or tab-separated values with or without a header; one number per line",
+          .help =
+              "values separated by commas, semicolons, tabs or vertical bars, with or without a header; one number per "
+              "line",
           .guess = guess_table,
           .read = read_table,
           .has_sequence_column = true};

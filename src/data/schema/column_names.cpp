@@ -118,8 +118,9 @@ bool is_group_name(std::string_view name) {
 MissingSpelling missing_spelling(std::string_view cell) {
   if (!may_spell_missing(cell)) return MissingSpelling::none;
   if (cell.size() == 1) return MissingSpelling::mark;
-  return is_listed_name(cell, {"null", "NULL", "Null", "None", "none", "NONE", "N/A", "n/a", "NA", "na", "nan", "NaN",
-                               "NAN", "#N/A", "<NA>", "NaT"})
+  return is_listed_name(cell, {"null", "NULL", "Null",    "None",    "none",  "NONE",   "N/A",   "n/a",   "NA",
+                               "na",   "nan",  "NaN",     "NAN",     "#N/A",  "<NA>",   "NaT",   "#NA",   "-nan",
+                               "-NaN", "\\N",  "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
              ? MissingSpelling::word
              : MissingSpelling::none;
 }

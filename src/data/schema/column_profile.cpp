@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "data/schema/describe_schema.h"
+
 namespace unfold {
 namespace {
 
@@ -71,7 +73,7 @@ const char* decimal_phrase(const NumberConvention& convention) {
   switch (convention.thousands) {
     case ThousandsMark::comma: return ", commas between thousands";
     case ThousandsMark::point: return ", points between thousands";
-    case ThousandsMark::space: return ", blanks between thousands";
+    case ThousandsMark::space: return ", blanks or apostrophes between thousands";
     default: return "";
   }
 }
@@ -201,6 +203,7 @@ void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, In
   Kind& kind = count(kNumbers + static_cast<int>(scan.shape), cell, line);
   if (scan.shape == NumberShape::infinite) return;
   last_number_ = scan.value;
+  add_sentinel(scan.value);
   if (kind.count == 1) {
     kind.least = kind.most = scan.value;
     kind.grouped_least = kind.grouped_most = scan.grouped;
@@ -209,7 +212,10 @@ void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, In
   kind.least = std::min(kind.least, scan.value);
   kind.most = std::max(kind.most, scan.value);
   kind.decimals = std::max(kind.decimals, scan.decimals);
-  if (scan.shape == NumberShape::point) return;
+  if (scan.shape == NumberShape::point) {
+    if (kind.whole) kind.whole = cell.ends_with(".0");
+    return;
+  }
   kind.grouped_least = std::min(kind.grouped_least, scan.grouped);
   kind.grouped_most = std::max(kind.grouped_most, scan.grouped);
   kind.narrowest = std::min(kind.narrowest, scan.digits);
@@ -221,6 +227,17 @@ void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, In
   integer_sum_ += value;
   integer_squares_ += value * value;
   if (date_name_) add_integer_date(scan.value);
+}
+
+void ColumnProfile::add_sentinel(double value) {
+  const double magnitude = std::abs(value);
+  for (std::size_t i = 0; i < kSentinels.size(); ++i) {
+    if (magnitude != kSentinels[i]) continue;
+    ++sentinels_[i + (value < 0 ? kSentinels.size() : 0)];
+    return;
+  }
+  ordinary_least_ = std::min(ordinary_least_, value);
+  ordinary_most_ = std::max(ordinary_most_, value);
 }
 
 void ColumnProfile::add_integer_date(double value) {
@@ -568,8 +585,86 @@ void ColumnProfile::decide(ColumnSchema& column, const Context& context) const {
     column.type_reason = "all cells are equal";
     return;
   }
-  if (decide_date(column) || decide_number(column, context)) return;
-  decide_text(column, context);
+  if (!decide_date(column) && !decide_number(column, context)) decide_text(column, context);
+}
+
+std::string ColumnProfile::hint_of(const ColumnSchema& column) const {
+  switch (column.type) {
+    case ColumnType::number:
+    case ColumnType::integer: return hint_of_number(column);
+    case ColumnType::category:
+      if (column.distinct == 1 && column.missing > 0)
+        return fmt::format(
+            "all {} entries are \"{}\", and {} cells are empty or missing; if an empty cell has a meaning, such as no, "
+            "write it into the cells",
+            column.entries(), escape_cell(column.examples[0], kMostOddBytes), column.missing);
+      [[fallthrough]];
+    case ColumnType::text:
+    case ColumnType::identifier: return hint_of_text(column);
+    default: return {};
+  }
+}
+
+std::string ColumnProfile::hint_of_text(const ColumnSchema& column) const {
+  const Kind* texts = kinds_[at(kText)].get();
+  if (texts == nullptr || is_identifier_name(name_)) return {};
+  const Index numbers = all_numbers(), dates = all_dates(), fitting = std::max(numbers, dates);
+  const OddCell& other = texts->cells[0];
+  const std::string cell = escape_cell(other.text, kMostOddBytes);
+  if (share_of(fitting, column.entries()) >= kMostlyDistinct)
+    return fmt::format(
+        "{} of {} values are {}, but \"{}\" in line {} is not, so that all are read as {}; if such cells are missing "
+        "values, use --missing \"{}\"",
+        fitting, column.entries(), numbers >= dates ? "numbers" : "dates", cell, other.line, type_name(column.type),
+        cell);
+  const bool digits = std::ranges::any_of(other.text, [](char c) { return c >= '0' && c <= '9'; });
+  if (date_name_ && digits && column.type != ColumnType::category)
+    return fmt::format(
+        "it is named like a date, but \"{}\" in line {} is not in a known format; write dates as 2024-01-31, with a "
+        "time as 2024-01-31 12:00",
+        cell, other.line);
+  return {};
+}
+
+std::string ColumnProfile::hint_of_number(const ColumnSchema& column) const {
+  constexpr double kFirstUnixTime = 1e8, kFirstSerialDay = 20000, kLastSerialDay = 80000, kFarFromOthers = 10;
+  constexpr Index kRepeatsOfSentinel = 2;
+  if (!column.least) return {};
+  if (date_name_ && *column.least > kFirstUnixTime)
+    return "it is named like a date, but its numbers are not whole seconds or milliseconds since 1970; convert them to "
+           "read them as times";
+  const bool serial = column.type == ColumnType::integer && *column.least >= kFirstSerialDay &&
+                      *column.most <= kLastSerialDay && lower_name(name_).find("date") != std::string::npos;
+  if (serial)
+    return "it is named like a date, but contains integers, perhaps day numbers of a spreadsheet; format the cells as "
+           "dates to read them as dates";
+  const double range = std::max(std::abs(ordinary_least_), std::abs(ordinary_most_));
+  for (std::size_t i = 0; i < sentinels_.size(); ++i) {
+    const double magnitude = kSentinels[i % kSentinels.size()];
+    if (sentinels_[i] < kRepeatsOfSentinel || magnitude <= kFarFromOthers * range || range == 0) continue;
+    const std::string value = fmt::format("{}{:.0f}", i < kSentinels.size() ? "" : "-", magnitude);
+    return fmt::format(
+        "{} occurs {} times and is far from all other values; if it marks missing values, use --missing "
+        "\"{}\"",
+        value, sentinels_[i], value);
+  }
+  return {};
+}
+
+/// Returns whether numbers have different currencies or percent signs, so that they are numbers, but not comparable.
+bool ColumnProfile::mixes_currencies() const {
+  return !units_.empty() && std::ranges::none_of(units_, [](const UnitCount& unit) {
+    const bool code =
+        unit.unit.size() == 3 && std::ranges::all_of(unit.unit, [](char c) { return c >= 'A' && c <= 'Z'; });
+    const char first = unit.unit[0];
+    return !code && ((first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z'));
+  });
+}
+
+/// Returns whether numbers are integers that are written with one zero after the decimal point.
+bool ColumnProfile::are_whole_decimals() const {
+  const Kind* points = kinds_[at(kNumbers + static_cast<int>(NumberShape::point))].get();
+  return points != nullptr && points->whole && points->count + numbers(NumberShape::integer) == all_numbers();
 }
 
 bool ColumnProfile::decide_date(ColumnSchema& column) const {
@@ -602,14 +697,21 @@ bool ColumnProfile::decide_number(ColumnSchema& column, const Context& context) 
   }
   const NumberConvention convention = best_convention(context);
   const bool whole = integral(convention);
-  const Index fitting =
-      admitted(convention) - (whole ? numbers(NumberShape::big_integer) : 0) - with_other_units(main_unit());
+  const Index fitting = admitted(convention) - (whole ? numbers(NumberShape::big_integer) : 0) -
+                        (mixes_currencies() ? 0 : with_other_units(main_unit()));
   // Infinite numbers count as odd cells, so that they are rejected.
   if (fitting == 0 || !fits_nearly(fitting + numbers(NumberShape::infinite), entries)) return false;
   column.type = whole ? ColumnType::integer : ColumnType::number;
   finish_numbers(column, convention);
   if (column.type == ColumnType::integer) {
     decide_integer(column, context);
+    return true;
+  }
+  const bool few = column.distinct <= kMostClasses && column.entries() >= kEntriesPerClass * column.distinct;
+  if (few && column.odd == 0 && is_class_name(name_) && are_whole_decimals()) {
+    column.type = ColumnType::category;
+    column.class_labels = true;
+    column.type_reason = fmt::format("{} different integers with .0, classes as its name says", column.distinct);
     return true;
   }
   column.type_reason =

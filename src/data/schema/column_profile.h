@@ -39,9 +39,10 @@ enum class MissingSpelling { none, word, mark };
 MissingSpelling missing_spelling(std::string_view cell);
 /// Returns whether a cell may have such a spelling: true for all that have one, false for most others.
 inline bool may_spell_missing(std::string_view cell) {
-  if (cell.empty() || cell.size() > 5) return false;
+  if (cell.empty() || cell.size() > 7) return false;
   const char c = cell[0];
-  return cell.size() == 1 ? c == '-' || c == '.' || c == '?' : c == 'n' || c == 'N' || c == '#' || c == '<';
+  if (cell.size() == 1) return c == '-' || c == '.' || c == '?';
+  return c == 'n' || c == 'N' || c == '#' || c == '<' || c == '\\' || (c == '-' && (cell[1] == 'n' || cell[1] == 'N'));
 }
 /// Returns whether a cell represents a missing value. `stated` replaces the usual spellings if it is not null; `marks`:
 /// the column has numbers or dates.
@@ -81,9 +82,12 @@ class ColumnProfile {
     bool predicted = false;  ///< set by an option; then the column is neither an identifier nor a constant
   };
   ColumnSchema finish(const Context& context) const;
+  /// Returns a clause about contents that suggest a type that differs from the inferred one; empty if there are none.
+  std::string hint_of(const ColumnSchema& column) const;
   const SerialDependence& serial() const { return serial_; }
 
  private:
+  static constexpr std::array<double, 4> kSentinels = {999, 9999, 99999, 999999};
   static constexpr int kEmpty = 0, kWord = 1, kMark = 2, kNumbers = 3, kDates = kNumbers + kNumberShapes,
                        kDateShapes = 10, kText = kDates + kDateShapes, kKinds = kText + 1;
 
@@ -94,6 +98,7 @@ class ColumnProfile {
     double grouped_least = 0, grouped_most = 0;  ///< not kept for NumberShape::point, like the digits
     int decimals = 0;
     int narrowest = 0, widest = 0;  ///< digits
+    bool whole = true;              ///< NumberShape::point: all end in ".0"
   };
   struct Dates {
     StepTracker day_first, month_first;
@@ -121,6 +126,7 @@ class ColumnProfile {
   Kind& count_first(int kind, std::string_view cell, Index line);
   bool add_number_with_unit(std::string_view cell, Index line);
   void add_number(const NumberScan& scan, std::string_view cell, Index line);
+  void add_sentinel(double value);
   void add_integer_date(double value);
   void add_date(const DateScan& scan, std::string_view cell, Index line);
   void add_text(std::string_view cell, Index line);
@@ -157,6 +163,10 @@ class ColumnProfile {
   bool decide_number(ColumnSchema& column, const Context& context) const;
   void decide_integer(ColumnSchema& column, const Context& context) const;
   void decide_text(ColumnSchema& column, const Context& context) const;
+  bool mixes_currencies() const;
+  bool are_whole_decimals() const;
+  std::string hint_of_text(const ColumnSchema& column) const;
+  std::string hint_of_number(const ColumnSchema& column) const;
 
   std::string name_;
   const std::vector<std::string>* missing_;
@@ -175,6 +185,9 @@ class ColumnProfile {
   NumberShape last_shape_ = NumberShape::none;
   double last_number_ = 0;  ///< the value of the last cell; NaN if it is not a number
   RecentTexts recent_;
+  /// Numbers that often mark missing values, and the range of the others.
+  std::array<Index, 2 * kSentinels.size()> sentinels_ = {};  ///< by magnitude, negative ones last
+  double ordinary_least_ = 0, ordinary_most_ = 0;
   SerialDependence serial_;
   bool consecutive_ = true;  ///< every integer exceeds the previous one by one
   Index texts_with_blanks_ = 0, words_ = 0, code_texts_ = 0, uuids_ = 0, text_bytes_ = 0;

@@ -118,7 +118,18 @@ bool read_half_of_day(DateCursor& in, Index& hour) {
   return true;
 }
 
-/// Reads Z, UTC, GMT, +01, +0100 or +01:00 if present; returns false for any other text before the end.
+/// Returns the minutes east of UTC of an abbreviation in lower case: those of RFC 5322, and those that mean one zone.
+std::optional<Index> zone_of(std::string_view word) {
+  static constexpr auto kZones = std::to_array<std::pair<std::string_view, int>>(
+      {{"z", 0},      {"utc", 0},    {"gmt", 0},    {"wet", 0},    {"west", 60},  {"cet", 60},   {"met", 60},
+       {"mez", 60},   {"cest", 120}, {"mest", 120}, {"mesz", 120}, {"eet", 120},  {"eest", 180}, {"msk", 180},
+       {"jst", 540},  {"kst", 540},  {"aest", 600}, {"aedt", 660}, {"est", -300}, {"edt", -240}, {"cst", -360},
+       {"cdt", -300}, {"mst", -420}, {"mdt", -360}, {"pst", -480}, {"pdt", -420}});
+  const auto found = std::ranges::find(kZones, word, &std::pair<std::string_view, int>::first);
+  return found == kZones.end() ? std::nullopt : std::optional<Index>(found->second);
+}
+
+/// Reads an abbreviation of a zone, +01, +0100 or +01:00 if present; returns false for any other text before the end.
 bool read_zone(DateCursor& in, Moment& moment) {
   in.skip_blanks();
   if (in.at_end()) return true;
@@ -138,10 +149,8 @@ bool read_zone(DateCursor& in, Moment& moment) {
     moment.zone = (west ? -1 : 1) * (hours * 60 + minutes);
     return true;
   }
-  const std::string word = in.word();
-  if (word != "z" && word != "utc" && word != "gmt") return false;
-  moment.zone = 0;
-  return true;
+  moment.zone = zone_of(in.word());
+  return moment.zone.has_value();
 }
 
 /// Reads HH:MM[:SS[.fraction]] [AM|PM] [zone] up to the end.
@@ -231,6 +240,23 @@ DateScan scan_year_first(DateCursor& in) {
   DateScan scan = with_time(whole_date(DateScan::Shape::year_first, year, month, day), in);
   scan.separator = separator;
   return scan;
+}
+
+/// Reads 20140131T103000 and 20140131T1030, the basic format of ISO 8601.
+DateScan scan_basic_format(DateCursor& in) {
+  constexpr std::size_t kDateDigits = 8;
+  Index date = 0, clock = 0;
+  if (!in.number(kDateDigits, kDateDigits, date) || !in.accept('T')) return {};
+  DateScan scan = whole_date(DateScan::Shape::year_first, date / 10000, date / 100 % 100, date % 100);
+  const std::size_t digits = in.digits_ahead();
+  if (scan.shape == DateScan::Shape::none || (digits != 4 && digits != 6)) return {};
+  in.number(digits, digits, clock);
+  if (digits == 4) clock *= 100;
+  const Index hour = clock / 10000, minute = clock / 100 % 100, second = clock % 100;
+  if (hour > 23 || minute > 59 || second > 59 || !read_zone(in, scan.moment)) return {};
+  scan.moment.has_time = true;
+  scan.moment.second = hour * 3600 + minute * 60 + second;
+  return with_end(scan, in);
 }
 
 Index full_year(Index two_digits) { return two_digits + (two_digits < 69 ? 2000 : 1900); }
@@ -446,6 +472,8 @@ DateScan scan_date(std::string_view text) {
     scan = scan_day_first(in);
   else if (digits == 4)
     scan = scan_year_first(in);
+  else if (digits == 8)
+    scan = scan_basic_format(in);
   return scan;
 }
 

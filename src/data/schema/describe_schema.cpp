@@ -188,6 +188,7 @@ const char* separator_name(char separator) {
     case '\t': return "tabs";
     case ';': return "semicolons";
     case ',': return "commas";
+    case '|': return "vertical bars";
     default: return "nothing (one column)";
   }
 }

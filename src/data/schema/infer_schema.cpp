@@ -31,6 +31,7 @@ constexpr std::size_t kLayoutBytes = 256 << 10;
 constexpr std::size_t kPieceBytes = 1 << 20;
 constexpr std::size_t kLongestRow = 16 << 20;  ///< a quote not closed within this many bytes is ignored
 constexpr Index kDistinctBudget = Index{64} << 20, kMostDistinct = 4096, kFewestDistinct = 64;
+constexpr const char* kStringsInMemory = "strings in memory";
 constexpr Index kBytesPerDistinct = 16;  ///< a slot and its free neighbor
 
 void require_columns(const SchemaOptions& options, const std::vector<std::string>& names) {
@@ -111,13 +112,24 @@ class SchemaInference::State {
     schema_.header_reason = "the columns have names";
     schema_.layout = "named in memory or in each line";
     begin_columns(names);
-    for (std::size_t c = 0; c < columns.size(); ++c)
-      for (Index r = 0; r < rows; ++r) profiles_[c].add(columns[c].cell(r), r + 1);
+    pairs_ = PanelPairs(names, first_rows(columns, rows), std::nullopt);
+    for (Index r = 0; r < rows; ++r) {
+      for (std::size_t c = 0; c < columns.size(); ++c) profiles_[c].add(columns[c].cell(r), r + 1);
+      pairs_.add(profiles_);
+    }
     rows_ = rows;
     return decide(&columns);
   }
 
  private:
+  static std::vector<std::vector<std::string>> first_rows(const std::vector<ColumnCells>& columns, Index rows) {
+    constexpr Index kFirstRows = 500;
+    std::vector<std::vector<std::string>> first(at(std::min(rows, kFirstRows)));
+    for (std::size_t r = 0; r < first.size(); ++r)
+      for (const ColumnCells& column : columns) first[r].emplace_back(column.cell(static_cast<Index>(r)));
+    return first;
+  }
+
   /// Decides types and roles. `cells`: the columns of a table in memory; nullptr for a file.
   TableSchema decide(const std::vector<ColumnCells>* cells) {
     schema_.rows = rows_;
@@ -144,6 +156,8 @@ class SchemaInference::State {
         context.decimal = DecimalMark::point, context.thousands = ThousandsMark::none;
       ColumnSchema column = profile.finish(context);
       if (cells != nullptr && !(*cells)[c].numbers && !column.stated) keep_texts(profile, context, column);
+      if (c == 0 && unnamed_first_) find_row_names(column);
+      note_hint(profile, column);
       schema_.columns.push_back(std::move(column));
     }
     find_panels();
@@ -174,6 +188,26 @@ class SchemaInference::State {
     }
   }
 
+  /// Adds a note if the cells suggest a different type.
+  void note_hint(const ColumnProfile& profile, const ColumnSchema& column) {
+    const std::string name = escape_cell(column.name, kMostOddBytes);
+    const bool stated = options_.types.contains(column.name);
+    if (column.stated && !stated && column.type_reason == kStringsInMemory)
+      schema_.notes.push_back(
+          fmt::format("column \"{0}\": its strings are numbers; use --types {0}=number to read them as numbers", name));
+    if (column.stated) return;
+    if (const std::string hint = profile.hint_of(column); !hint.empty())
+      schema_.notes.push_back(fmt::format("column \"{}\": {}", name, hint));
+  }
+
+  /// The names of rows, which R and pandas write into a first column without a name, are identifiers.
+  static void find_row_names(ColumnSchema& column) {
+    const bool texts = column.type == ColumnType::text || column.type == ColumnType::category;
+    if (!texts || column.stated || column.missing > 0 || column.distinct != column.entries()) return;
+    column.type = ColumnType::identifier;
+    column.type_reason = "names of the rows, in a column without a name";
+  }
+
   void note_exchangeable(const ColumnSchema& column) {
     const bool day_first = column.date_format == DateFormat::day_month_year;
     const DateFormat other = day_first ? DateFormat::month_day_year : DateFormat::day_month_year;
@@ -198,7 +232,7 @@ class SchemaInference::State {
     column.class_labels = false;
     column.least.reset();
     column.stated = true;
-    if (numbers) column.type_reason = "strings in memory";
+    if (numbers) column.type_reason = kStringsInMemory;
   }
 
   /// Decides the layout from the first bytes and prepares the columns. Returns the number of bytes of a byte order
@@ -223,7 +257,8 @@ class SchemaInference::State {
     pairs_ = PanelPairs(layout.names, layout.rows,
                         schema_.date_parts ? std::optional(schema_.date_parts->year) : std::nullopt);
     positions_ = PanelPositions(layout.names, layout.rows);
-    splitter_.emplace(layout.separator, layout.line_end, options_.comment);
+    unnamed_first_ = layout.unnamed_first;
+    splitter_.emplace(layout.separator, layout.line_end, layout.comment);
     if (cells_ != nullptr) cells_->begin(profiles_.size());
     return bytes.size() - text.size();
   }
@@ -331,6 +366,7 @@ class SchemaInference::State {
   std::string date_;  ///< of the row, from its parts
   std::vector<Index> empty_lines_;
   Index header_line_ = 0, rows_ = 0;
+  bool unnamed_first_ = false;  ///< the first column has no name
   char line_end_ = '\n';
 };
 

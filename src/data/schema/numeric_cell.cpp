@@ -21,12 +21,21 @@ constexpr std::size_t kLongestNumber = 400;  ///< longer cells are text
 
 bool is_decimal_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-/// Returns the number of bytes of a blank that separates thousands; 0 if there is none at `i`.
+/// Returns the number of bytes of a blank or an apostrophe that separates thousands; 0 if there is none at `i`.
 std::size_t thousands_blank(std::string_view text, std::size_t i) {
-  if (text[i] == ' ') return 1;
+  if (text[i] == ' ' || text[i] == '\'') return 1;
   if (text.substr(i, 2) == "\xC2\xA0") return 2;
-  return text.substr(i, 3) == "\xE2\x80\xAF" ? 3 : 0;
+  return text.substr(i, 3) == "\xE2\x80\xAF" || text.substr(i, 3) == "\xE2\x80\x99" ? 3 : 0;
 }
+
+/// Returns the number of bytes of a minus sign (- or U+2212) at the beginning; 0 if there is none.
+std::size_t minus_sign(std::string_view text) {
+  if (text.starts_with('-')) return 1;
+  return text.starts_with("\xE2\x88\x92") ? 3 : 0;
+}
+
+/// Returns whether a cell is in parentheses, which make an amount negative in accounts.
+bool is_in_parentheses(std::string_view text) { return text.size() > 2 && text.front() == '(' && text.back() == ')'; }
 
 /// The result of the scan of the digits and marks before an exponent.
 struct Mantissa {
@@ -38,7 +47,9 @@ struct Mantissa {
   int marks = 0;
   char first_mark = 0, last_mark = 0;  ///< ',', '.' or ' '
   bool first_zero = false;
-  bool groups = true;  ///< the groups between marks have three digits, and the marks before the last one are equal
+  /// The groups between marks have three digits (in India, those before the last one have two), and the marks before
+  /// the last one are equal.
+  bool groups = true;
 
   void digit(char c) {
     if (digits == 0) first_zero = c == '0';
@@ -52,7 +63,7 @@ struct Mantissa {
       before = digits;
       first_mark = c;
     } else {
-      groups = groups && behind == 3 && last_mark == first_mark;
+      groups = groups && (behind == 3 || (behind == 2 && c == ',')) && last_mark == first_mark;
     }
     ++marks;
     last_mark = c;
@@ -271,8 +282,11 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
 /// Scans all other numbers. Kept out of the function above, which is called for every cell of a table.
 [[gnu::noinline]] NumberScan scan_other_number(std::string_view text) {
   NumberScan scan;
-  const bool negative = text[0] == '-';
-  if (negative || text[0] == '+') text.remove_prefix(1);
+  const bool parentheses = is_in_parentheses(text);
+  if (parentheses) text = text.substr(1, text.size() - 2);
+  const std::size_t sign = parentheses ? 0 : text[0] == '+' ? 1 : minus_sign(text);
+  const bool negative = parentheses || (sign > 0 && text[0] != '+');
+  text.remove_prefix(sign);
   if (text.empty()) return scan;
   if (text[0] == 'i' || text[0] == 'I') {
     if (is_infinity(text)) scan.shape = NumberShape::infinite;
@@ -396,7 +410,11 @@ UnitCell split_unit(std::string_view text) {
   if (text.size() < 2 || text.size() > kLongestCell) return {};
   const auto starts_number = [](char c) { return is_decimal_digit(c) || c == '.' || c == ','; };
   std::string_view sign, rest = text, unit;
-  if (rest[0] == '-' || rest[0] == '+') {
+  if (is_in_parentheses(text)) {
+    sign = "-";
+    rest = text.substr(1, text.size() - 2);
+    if (!starts_number(rest.back()) && !starts_number(rest[0])) return {};
+  } else if (rest[0] == '-' || rest[0] == '+') {
     sign = rest.substr(0, 1);
     rest = trimmed_number(rest.substr(1));
   }

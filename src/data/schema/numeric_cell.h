@@ -1,5 +1,6 @@
 #pragma once
 /// Numbers in the notations that are common in tables: signs, decimal point or comma, thousands separators, exponents.
+/// A number in parentheses is negative, as in accounts.
 ///
 /// `scan_number` classifies a cell by its shape, without deciding whether "1,200" means 1.2 or 1200. The
 /// convention of the column decides (`NumberConvention`), and `parse_number` then returns the value. Blanks around a
@@ -15,7 +16,7 @@
 namespace unfold {
 
 enum class DecimalMark { point, comma };
-enum class ThousandsMark { none, comma, point, space };  ///< a space may also be U+00A0 or U+202F
+enum class ThousandsMark { none, comma, point, space };  ///< a space may also be U+00A0, U+202F or an apostrophe
 
 struct NumberConvention {
   DecimalMark decimal = DecimalMark::point;

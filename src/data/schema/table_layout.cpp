@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::array<char, 3> kCellSeparators = {'\t', ';', ','};
+constexpr std::array<char, 4> kCellSeparators = {'\t', ';', ',', '|'};
 constexpr const char* kValueName = "value";  ///< of the column of a list of numbers without a name
 constexpr std::size_t kMostSampleRows = 500;
 constexpr double kConsistentShare = 0.9;
@@ -320,21 +320,84 @@ std::vector<std::string> period_names(const std::vector<std::string>& names) {
   return periods.size() < 2 ? std::vector<std::string>() : periods;
 }
 
-/// Returns how many numbers, separated by blanks, each row below the first one contains; 0 if these counts differ.
-Index numbers_between_blanks(const std::vector<SampleRow>& rows) {
-  std::size_t wanted = 0, whole = 0;
-  for (std::size_t r = 1; r < rows.size(); ++r) {
-    std::size_t parts = 0;
-    whole += scan_number(rows[r][0]).shape != NumberShape::none ? 1U : 0U;  // blanks between thousands
-    for (std::string_view rest = rows[r][0]; !rest.empty(); ++parts) {
-      const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
-      if (scan_number(rest.substr(0, end)).shape == NumberShape::none) return 0;
-      rest.remove_prefix(std::min(rest.find_first_not_of(" \t", end), rest.size()));
-    }
-    if (parts < 2 || (wanted != 0 && parts != wanted)) return 0;
-    wanted = parts;
+/// Returns for each part of a row between blanks whether it is a number.
+std::vector<bool> numbers_between_blanks(std::string_view row) {
+  std::vector<bool> numbers;
+  while (!row.empty()) {
+    const std::size_t end = std::min(row.find_first_of(" \t"), row.size());
+    numbers.push_back(scan_number(row.substr(0, end)).shape != NumberShape::none);
+    row.remove_prefix(std::min(row.find_first_not_of(" \t", end), row.size()));
   }
-  return whole + 1 >= rows.size() ? 0 : static_cast<Index>(wanted);
+  return numbers;
+}
+
+/// Returns how many values, separated by blanks, each row below the first one contains; 0 if these counts differ, or if
+/// the rows may be text: all values must be numbers, or the first row has as many parts and a part is a number in all
+/// other rows.
+Index values_between_blanks(const std::vector<SampleRow>& rows) {
+  if (rows.size() < 2) return 0;
+  std::vector<bool> always;
+  std::size_t whole = 0;
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    const std::vector<bool> numbers = numbers_between_blanks(rows[r][0]);
+    whole += scan_number(rows[r][0]).shape != NumberShape::none ? 1U : 0U;  // blanks between thousands
+    if (r == 1) always = numbers;
+    if (numbers.size() < 2 || numbers.size() != always.size()) return 0;
+    for (std::size_t i = 0; i < always.size(); ++i) always[i] = always[i] && numbers[i];
+  }
+  if (whole + 1 >= rows.size()) return 0;
+  const bool all = std::ranges::find(always, false) == always.end(),
+             any = std::ranges::find(always, true) != always.end();
+  const bool named = numbers_between_blanks(rows[0][0]).size() == always.size();
+  return all || (any && named) ? static_cast<Index>(always.size()) : 0;
+}
+
+/// Removes the first line from a text and returns it without its line end.
+std::string_view take_line(std::string_view& text, char line_end) {
+  const std::size_t end = std::min(text.find(line_end), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+/// The prefix of the lines above a table that are not rows, and a note about them.
+struct Preamble {
+  std::string comment, note;
+};
+
+/// Recognizes the separator that spreadsheets write into the first line, "sep=;", and lines that begin with #. If the
+/// last of these lines has as many cells as the rows, it contains the names of the columns.
+Preamble preamble_of(std::string_view text, bool complete, char line_end, const SchemaOptions& options) {
+  if (!options.comment.empty()) return {options.comment, {}};
+  std::string_view rest = text;
+  const std::string_view first = take_line(rest, line_end);
+  if (first.size() == 5 && first.starts_with("sep=")) return {"sep=", "line 1 states the separator and is skipped"};
+  Index lines = 0;
+  std::string_view last;
+  for (rest = text; rest.starts_with('#'); ++lines) last = take_line(rest, line_end);
+  if (lines == 0 || rest.empty()) return {};
+  SchemaOptions without_comments = options;
+  without_comments.comment = "#";
+  const char separator = separator_of(text, complete, line_end, without_comments);
+  std::string_view row = take_line(rest, line_end);
+  while (row.empty() && !rest.empty()) row = take_line(rest, line_end);
+  const bool names = separator == kNoCellSeparator
+                         ? lines == 1
+                         : std::ranges::count(last, separator) == std::ranges::count(row, separator);
+  if (names) return {};
+  return {"#", fmt::format("lines that begin with # are skipped as comments: there {} above the table",
+                           lines == 1 ? "is 1" : fmt::format("are {}", lines))};
+}
+
+/// Throws DataError for a page or document that is named like a table.
+void reject_markup(const std::string& source, std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  std::string begin(text.substr(0, 16));
+  for (char& c : begin) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  const bool html = begin.starts_with("<!doctype html") || begin.starts_with("<html");
+  if (!html && !begin.starts_with("<?xml")) return;
+  throw DataError(fmt::format("{}: it is {} and not a table; save the table as CSV", source, html ? "HTML" : "XML"));
 }
 
 }  // namespace
@@ -345,10 +408,16 @@ char line_end_of(std::string_view text) {
 
 TableLayout table_layout(const std::string& source, std::string_view text, bool complete,
                          const SchemaOptions& options) {
+  reject_markup(source, text);
   TableLayout layout;
   layout.line_end = line_end_of(text);
-  layout.separator = separator_of(text, complete, layout.line_end, options);
-  const SampledRows sample = sampled_rows(text, complete, layout.separator, layout.line_end, options.comment);
+  const Preamble preamble = preamble_of(text, complete, layout.line_end, options);
+  layout.comment = preamble.comment;
+  if (!preamble.note.empty()) layout.notes.push_back(preamble.note);
+  SchemaOptions rows = options;
+  rows.comment = layout.comment;
+  layout.separator = separator_of(text, complete, layout.line_end, rows);
+  const SampledRows sample = sampled_rows(text, complete, layout.separator, layout.line_end, layout.comment);
   if (sample.rows.empty()) {
     throw DataError(fmt::format("{}: there are no rows; a table has one row per line", source));
   }
@@ -361,9 +430,10 @@ TableLayout table_layout(const std::string& source, std::string_view text, bool 
   layout.header_reason = decision.reason;
   const bool numbers =
       layout.columns == 1 && !layout.header && (is_number_cell((*first)[0]) || options.types.count(kValueName) > 0);
+  layout.unnamed_first = layout.header && layout.columns > 1 && (*first)[0].empty();
   name_layout(layout, *first, numbers);
   if (layout.header && layout.columns > 1) layout.periods = period_names(layout.names);
-  if (layout.separator == kNoCellSeparator) layout.blank_separated = numbers_between_blanks(sample.rows);
+  if (layout.separator == kNoCellSeparator) layout.blank_separated = values_between_blanks(sample.rows);
   for (auto row = first + (layout.header ? 1 : 0); row != sample.rows.end(); ++row)
     if (row->size() == layout.columns) layout.rows.push_back(*row);
   return layout;

@@ -15,10 +15,13 @@ char line_end_of(std::string_view text);
 struct TableLayout {
   char separator = ',';
   char line_end = '\n';
+  std::string
+      comment;  ///< prefix of lines that are skipped: stated, or that of the lines above the table; may be empty
   std::size_t columns = 0;
   Index first_line = 0;  ///< of the first row with this number of cells
   bool header = false;
   std::string header_reason;
+  bool unnamed_first = false;      ///< the header has no name for the first column
   std::vector<std::string> names;  ///< numbers from 1 for columns without a name
   std::vector<std::string> notes;
   Index blank_separated = 0;                   ///< numbers between blanks in each row of one column; 0: there are none

@@ -157,7 +157,7 @@ void require_regular(const TableSchema& schema) {
   }
   if (schema.blank_separated > 0) {
     throw DataError(
-        fmt::format("{}: the rows have {} numbers separated by blanks, but a table has commas, semicolons or tabs "
+        fmt::format("{}: the rows have {} values separated by blanks, but a table has commas, semicolons or tabs "
                     "between its cells; replace the blanks, use --format columns (one position per line), or --types "
                     "{}=text if the rows are text",
                     schema.source, schema.blank_separated, escape_cell(schema.columns[0].name, kMostOddBytes)));

@@ -103,7 +103,7 @@ struct TableSchema {
   /// form a sequence. Rows with texts are examples in any case (`text`).
   bool independent_rows = false;
   std::string rows_reason = {};  ///< a clause; empty if a group, an order or texts decide, or if there is one column
-  Index blank_separated = 0;     ///< numbers between blanks in each row of a table with one column; 0: there are none
+  Index blank_separated = 0;     ///< values between blanks in each row of a table with one column; 0: there are none
   std::vector<std::string> notes;
   std::vector<ColumnSchema> columns;
 

@@ -41,6 +41,32 @@ TEST(ParseNumber, ReturnsTheIntendedValue) {
   EXPECT_EQ(parse_number("9007199254740992"), 9007199254740992);
 }
 
+TEST(ParseNumber, ReadsTheNotationsOfAccountsAndCountries) {
+  EXPECT_EQ(parse_number("(12.50)"), -12.5);
+  EXPECT_EQ(parse_number("(1,234)", kPointCommas), -1234);
+  EXPECT_EQ(parse_number("\u22123.25"), -3.25);
+  EXPECT_EQ(parse_number("1'234'567.5", kPointSpaces), 1234567.5);
+  EXPECT_EQ(parse_number("1\u2019234", kPointSpaces), 1234);
+  EXPECT_EQ(parse_number("12,34,567", kPointCommas), 1234567);
+  EXPECT_EQ(parse_number("1,23,456.75", kPointCommas), 123456.75);
+  for (const char* text : {"()", "(1", "1)", "(-1)", "(+1)", "((1))", "\u2212", "1'23", "5'11\"", "1'2345"})
+    for (const NumberConvention& convention : {kPoint, kPointCommas, kPointSpaces})
+      EXPECT_FALSE(parse_number(text, convention)) << text;
+  for (const char* text : {"1,23,45", "1,23.5", "1,2,345", "12,34,56,7"})
+    EXPECT_FALSE(parse_number(text, kPointCommas)) << text;
+  EXPECT_EQ(split_unit("($12.50)").number, "-12.50");
+  EXPECT_EQ(split_unit("($12.50)").unit, "$");
+  EXPECT_EQ(split_unit("(12 %)").number, "-12");
+  EXPECT_EQ(split_unit("(abc)").number, "");
+}
+
+TEST(ShortestText, IsTheFormattedValue) {
+  for (const char* text : {"0", "1", "-1", "12.5", "0.25", "-0.001", "-0", "999999999999999", "1e+20"})
+    EXPECT_TRUE(is_shortest_text(text, scan_number(text).value)) << text;
+  for (const char* text : {"+1", "01", "1.0", ".5", "1.", "1e5", "0.00001", "-0.0", "1.234.567"})
+    EXPECT_FALSE(is_shortest_text(text, scan_number(text).value)) << text;
+}
+
 TEST(ParseNumber, RefusesOtherTexts) {
   for (const char* text : {"",
                            "-",
@@ -115,6 +141,16 @@ double seconds_of(const char* text, DateFormat format) {
   const auto moment = parse_date(text, format);
   EXPECT_TRUE(moment) << text;
   return moment ? moment->seconds() : -1;
+}
+
+TEST(ParseDate, ReadsZonesAndTheBasicFormat) {
+  constexpr double kDay = 1706659200;  // 2024-01-31
+  EXPECT_EQ(seconds_of("20240131T103015", DateFormat::year_month_day), kDay + 37815);
+  EXPECT_EQ(seconds_of("20240131T1030Z", DateFormat::year_month_day), kDay + 37800);
+  EXPECT_EQ(seconds_of("2024-01-31 10:30 CET", DateFormat::year_month_day), kDay + 34200);
+  EXPECT_EQ(seconds_of("2024-01-31 10:30:00 EST", DateFormat::year_month_day), kDay + 55800);
+  for (const char* text : {"20240131T2460", "20240231T1030", "20240131T10301", "20240131T", "2024-01-31 10:30 XYZ"})
+    EXPECT_FALSE(parse_date(text, DateFormat::year_month_day)) << text;
 }
 
 TEST(ParseDate, ReadsTheUsualFormats) {
