@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <utility>
 
 namespace unfold {
@@ -395,32 +397,60 @@ std::string step_name(bool months, Index amount) {
   return fmt::format("every {} seconds", amount);
 }
 
-/// Reads two digits at `i`; 100 if there are none.
-Index two_digits(std::string_view text, std::size_t i) {
-  const auto tens = static_cast<unsigned char>(text[i] - '0'), ones = static_cast<unsigned char>(text[i + 1] - '0');
-  return tens < 10 && ones < 10 ? tens * 10 + ones : 100;
+/// Two digits, separated by marks from two others on each side: 01-02-03.
+struct ThreePairs {
+  std::uint32_t first = 0, second = 0, third = 0;
+};
+
+/// Reads eight characters at `text` at once; false if they are not three pairs of digits between two marks.
+[[gnu::always_inline]] inline bool read_pairs(const char* text, char mark, ThreePairs& pairs) {
+  constexpr std::uint64_t kEachByte = 0x0101010101010101, kMarks = 0x0000FF0000FF0000, kZeros = '0' * kEachByte;
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < 8; ++i) word |= std::uint64_t{static_cast<unsigned char>(text[i])} << 8 * i;
+  const std::uint64_t pattern = (kZeros & ~kMarks) | (static_cast<unsigned char>(mark) * kEachByte & kMarks);
+  const std::uint64_t digits = word ^ pattern;  // 0 to 9 for digits, 0 for marks
+  if ((digits & kMarks) != 0 || ((digits | (digits + 6 * kEachByte)) & 0xF0 * kEachByte) != 0) return false;
+  const auto pair = [&](int byte) {
+    return static_cast<std::uint32_t>(digits >> 8 * byte & 0xF) * 10 +
+           static_cast<std::uint32_t>(digits >> 8 * (byte + 1) & 0xF);
+  };
+  pairs = {pair(0), pair(3), pair(6)};
+  return true;
+}
+
+/// The same as days_from_civil, for the years from 1 on.
+[[gnu::always_inline]] inline Index days_of_date(std::uint32_t year, std::uint32_t month, std::uint32_t day) {
+  if (month <= 2) --year;
+  const std::uint32_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+  return static_cast<Index>(365 * year + year / 4 - year / 100 + year / 400 + day_of_year) - 719468;
 }
 
 /// Scans YYYY-MM-DD and YYYY-MM-DD HH:MM[:SS], the form of most dates; false for all other cells.
 bool scan_usual_date(std::string_view text, DateScan& scan) {
   const std::size_t size = text.size();
-  if ((size != 10 && size != 16 && size != 19) || text[4] != '-' || text[7] != '-') return false;
-  const Index century = two_digits(text, 0), year = two_digits(text, 2);
-  const Index month = two_digits(text, 5), day = two_digits(text, 8);
-  if (century == 100 || year == 100 || !is_valid_date(century * 100 + year, month, day)) return false;
-  Moment moment{.days = days_from_civil(century * 100 + year, month, day)};
+  if (size != 10 && size != 16 && size != 19) return false;
+  ThreePairs date;  // of YY-MM-DD
+  if (!is_date_digit(text[0]) || !is_date_digit(text[1]) || !read_pairs(text.data() + 2, '-', date)) return false;
+  const auto century = static_cast<std::uint32_t>((text[0] - '0') * 10 + text[1] - '0');
+  const std::uint32_t year = century * 100 + date.first;
+  constexpr std::uint32_t kShortestMonth = 28;
+  const bool usual = year > 0 && date.second - 1 < 12 && date.third - 1 < kShortestMonth;
+  if (!usual && !is_valid_date(year, date.second, date.third)) return false;
+  Index second_of_day = 0;
   if (size > 10) {
-    const Index hour = two_digits(text, 11), minute = two_digits(text, 14);
-    const Index second = size == 19 ? two_digits(text, 17) : 0;
-    const bool marks = (text[10] == ' ' || text[10] == 'T') && text[13] == ':' && (size == 16 || text[16] == ':');
-    if (!marks || hour > 23 || minute > 59 || second > 59) return false;
-    moment.has_time = true;
-    moment.second = hour * 3600 + minute * 60 + second;
+    ThreePairs clock;
+    std::array<char, 8> padded = {'0', '0', ':', '0', '0', ':', '0', '0'};
+    std::copy(text.begin() + 11, text.end(), padded.begin());
+    const bool marks = text[10] == ' ' || text[10] == 'T';
+    if (!marks || !read_pairs(padded.data(), ':', clock)) return false;
+    if (clock.first > 23 || clock.second > 59 || clock.third > 59) return false;
+    second_of_day = static_cast<Index>(clock.first * 3600 + clock.second * 60 + clock.third);
   }
   scan.shape = DateScan::Shape::year_first;
   scan.separator = '-';
-  scan.moment = scan.month_first = moment;
-  scan.month_first.days = 0;
+  scan.moment.days = days_of_date(year, date.second, date.third);
+  scan.moment.has_time = scan.month_first.has_time = size > 10;
+  scan.moment.second = scan.month_first.second = second_of_day;
   return true;
 }
 

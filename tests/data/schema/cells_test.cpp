@@ -180,6 +180,31 @@ TEST(ParseDate, ReadsTheUsualFormats) {
   EXPECT_EQ(seconds_of("03/04/2024", DateFormat::day_month_year), seconds_of("04/03/2024", DateFormat::month_day_year));
 }
 
+TEST(ParseDate, EveryDayIsReadLikeTheCalendar) {
+  const auto text_of = [](Index year, Index month, Index day) {
+    const auto padded = [](Index number, std::size_t size) {
+      const std::string digits = std::to_string(number);
+      return std::string(size - digits.size(), '0') + digits;
+    };
+    return padded(year, 4) + "-" + padded(month, 2) + "-" + padded(day, 2);
+  };
+  for (const Index year :
+       {1, 2, 4, 99, 100, 400, 1582, 1600, 1700, 1899, 1900, 1970, 1999, 2000, 2023, 2024, 2100, 9999})
+    for (Index month = 0; month <= 13; ++month)
+      for (Index day = 0; day <= 32; ++day) {
+        const std::string text = text_of(year, month, day);
+        const std::optional<Moment> date = parse_date(text, DateFormat::year_month_day);
+        ASSERT_EQ(date.has_value(), is_valid_date(year, month, day)) << text;
+        if (!date) continue;
+        EXPECT_EQ(date->days, days_from_civil(year, month, day)) << text;
+        EXPECT_EQ(parse_date(text + "T23:59:58", DateFormat::year_month_day)->second, 86398) << text;
+        EXPECT_EQ(parse_date(text + " 01:02", DateFormat::year_month_day)->second, 3720) << text;
+      }
+  for (const char* text : {"2024-01-31 24:00:00", "2024-01-31 10:60", "2024-01-31 10:10:61", "2024-01-31 1a:10",
+                           "2024-01-3a", "2o24-01-31", "2024-01-31x10:10", "2024:01:31"})
+    EXPECT_FALSE(parse_date(text, DateFormat::year_month_day)) << text;
+}
+
 TEST(ParseDate, RefusesDatesThatDoNotExist) {
   for (const char* text : {"2023-02-29", "2024-13-01", "2024-00-10", "2024-01-32", "2024-01-31T25:00",
                            "2024-01-31 10:61", "2024-01-31x", "0000-01-01", "2024-1", "10:30"}) {
