@@ -73,6 +73,14 @@ const char* odd_kind(ColumnType type) {
       fmt::format("{}: line {}: \"{}\" in column {} is not ", schema.source, cell.line, text, name);
   if (column.type != ColumnType::date && scan_number(cell.text).shape == NumberShape::infinite)
     throw DataError(where + fmt::format("finite; use --missing \"{}\", or leave the cell empty", text));
+  const bool number = scan_number(cell.text).shape != NumberShape::none || !split_unit(cell.text).number.empty();
+  if (!column.number_unit.empty() && number)
+    throw DataError(
+        fmt::format("{}: line {}: \"{}\" in column {} does not have the unit {} ({} of {} values have it); convert the "
+                    "value, or use "
+                    "--types {}=category, or --read to leave the column out",
+                    schema.source, cell.line, text, name, column.number_unit, column.entries() - column.odd,
+                    column.entries(), name));
   if (!schema.header && cell.line == schema.first_line)
     throw DataError(where +
                     fmt::format("{} ({} of {} values are); if this row is not data, use --header yes to read it as "
