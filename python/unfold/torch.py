@@ -19,6 +19,9 @@ supported. The layers are instances of `torch.nn.RNNBase`, but not of `torch.nn.
 compile.
 """
 
+# mypy: allow-subclassing-any, allow-untyped-decorators
+# The base classes and decorators are those of torch, which is not required for checking the types of the package.
+
 from __future__ import annotations
 
 import itertools
@@ -230,8 +233,10 @@ class _Backward(torch.autograd.Function):
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
-        config, batch_sizes, given, weights = inputs[0], inputs[1], inputs[2:10], list(inputs[10:])
-        to_x, to_h, to_c, to_weights = _run_backward(*given, weights, batch_sizes, config)
+        config, batch_sizes, grad_y, grad_h, grad_c, x, h_0, c_0, y, block, *weights = inputs
+        to_x, to_h, to_c, to_weights = _run_backward(
+            grad_y, grad_h, grad_c, x, h_0, c_0, y, block, weights, batch_sizes, config
+        )
         return (to_x, to_h, to_c, *to_weights)
 
     @staticmethod
@@ -248,8 +253,9 @@ class _Tangent(torch.autograd.Function):
 
     @staticmethod
     def forward(config: _Config, batch_sizes: Any, count: int, *given: Any) -> Any:
-        tangents, weight_tangents, values = given[:3], list(given[3 : 3 + count]), given[3 + count :]
-        return _run_tangent(tangents, weight_tangents, *values[:5], list(values[5:]), batch_sizes, config)
+        tangents, weight_tangents = given[:3], list(given[3 : 3 + count])
+        x, h_0, c_0, y, block, *weights = given[3 + count :]
+        return _run_tangent(tangents, weight_tangents, x, h_0, c_0, y, block, weights, batch_sizes, config)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -451,7 +457,7 @@ def _transformed() -> bool:
     """Whether forward-mode derivatives or a transformation of torch.func are being computed."""
     return (
         torch.autograd.forward_ad._current_level >= 0
-        or torch._C._functorch.peek_interpreter_stack() is not None  # type: ignore[attr-defined]
+        or torch._C._functorch.peek_interpreter_stack() is not None
     )
 
 
@@ -469,20 +475,23 @@ class _Layer(torch.nn.RNNBase):
         weakref.finalize(self, _forget, key)
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]
+        parent: Any = super()
+        state: dict[str, Any] = parent.__getstate__()
         state.pop("_unfold_key", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        parent: Any = super()
+        parent.__setstate__(state)
         self._prepare()
 
     def _is_supported(self, data: Tensor) -> bool:
+        weight: Any = self._flat_weights[0]
         return (
             data.device.type == "cpu"
             and data.dtype in (torch.float32, torch.float64)
-            and data.dtype == self._flat_weights[0].dtype
-            and self._flat_weights[0].device.type == "cpu"
+            and data.dtype == weight.dtype
+            and weight.device.type == "cpu"
             and data.numel() > 0
         )
 
@@ -490,7 +499,7 @@ class _Layer(torch.nn.RNNBase):
         self, data: Tensor, batch_sizes: Optional[Tensor], h_0: Optional[Tensor], c_0: Optional[Tensor]
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return y, h_n and c_n. data: [steps, sequences, input], or [positions, input] if packed."""
-        weights = list(self._flat_weights)
+        weights: list[Any] = list(self._flat_weights)
         dropout = float(self.dropout) if self.training and self.num_layers > 1 else 0.0
         seed = torch.randint(1 << 62, (), dtype=torch.int64) if dropout > 0 else None
         keep = torch.is_grad_enabled() and any(
@@ -571,7 +580,7 @@ class _Layer(torch.nn.RNNBase):
                         f"For batched input, hx should be 3-D but got {state.dim()}-D tensor"
                     )
             states = [state if order is None else state.index_select(1, order) for state in states]
-            given = tuple(states) if self.mode == "LSTM" else states[0]
+            given: Any = tuple(states) if self.mode == "LSTM" else states[0]
             self.check_forward_args(data, given, batch_sizes)
             if any(state.dtype != data.dtype for state in states):
                 raise ValueError(f"{type(self).__name__}: hx and input must have the same type")
@@ -659,10 +668,10 @@ class LSTM(_Layer):
     True
     """
 
-    _torch_layer = torch.nn.LSTM
-    get_expected_cell_size = torch.nn.LSTM.get_expected_cell_size
-    check_forward_args = torch.nn.LSTM.check_forward_args  # type: ignore[assignment]
-    permute_hidden = torch.nn.LSTM.permute_hidden  # type: ignore[assignment]
+    _torch_layer: Any = torch.nn.LSTM
+    get_expected_cell_size = _torch_layer.get_expected_cell_size
+    check_forward_args = _torch_layer.check_forward_args
+    permute_hidden = _torch_layer.permute_hidden
 
     def __init__(
         self,
