@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 import os
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +70,49 @@ class Run:
         with open(os.path.join(self.path, "log.jsonl"), encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
 
+    def log_to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Return the log as CSV, or write it to a file: one row per event, one column per key, empty where absent.
+
+        Examples
+        --------
+        >>> import unfold
+        >>> run = unfold.train(text="to be or not to be " * 30, model="gru:3", steps=2, threads=1)
+        >>> run.log_to_csv().splitlines()[0][:21]
+        'event,step,epochs,fra'
+        """
+        log = self.log
+        names = list(dict.fromkeys(["event", "step", *(name for event in log for name in event)]))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(log)
+        if path is None:
+            return text.getvalue()
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text.getvalue())
+        return None
+
+    def log_to_tensorboard(self, folder: str | os.PathLike[str]) -> None:
+        """Write the numbers of the log as events of TensorBoard into a folder, which ``tensorboard --logdir`` reads.
+
+        Needs the package ``tensorboard``. The tags are ``training/loss``, ``validation/nats_per_symbol``, and so on.
+        """
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        log = self.log
+        begin = time.time() - max((event.get("seconds", 0) for event in log), default=0)
+        writer = EventFileWriter(os.fspath(folder))
+        try:
+            for event in log:
+                values = [Summary.Value(tag=tag, simple_value=value) for tag, value in _scalars(event)]
+                if values:
+                    writer.add_event(Event(wall_time=begin + event.get("seconds", 0), step=event["step"],
+                                           summary=Summary(value=values)))
+        finally:
+            writer.close()
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the training and the validation loss by step. Needs matplotlib.
 
@@ -103,6 +149,22 @@ class Run:
         cells = "".join(f"<tr><th>{html.escape(str(name))}</th><td>{html.escape(str(value))}</td></tr>"
                         for name, value in rows)
         return f"<table>{cells}</table>"
+
+
+def _scalars(event: dict[str, Any]) -> list[tuple[str, float]]:
+    """Return the numbers of an event of training or validation with the tags of TensorBoard.
+
+    Examples
+    --------
+    >>> _scalars({"event": "progress", "step": 3, "loss": 0.5, "seconds": 2.0})
+    [('training/loss', 0.5)]
+    """
+    part = {"progress": "training", "validation": "validation"}.get(event.get("event", ""))
+    if part is None or "step" not in event:
+        return []
+    position = {"step", "fraction", "seconds", "seconds_left", "symbols"}
+    return [(f"{part}/{name}", float(value)) for name, value in event.items()
+            if name not in position and isinstance(value, (int, float)) and not isinstance(value, bool)]
 
 
 def _numbers(value: Any, name: str) -> list[tuple[str, float]]:
