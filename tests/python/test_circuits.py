@@ -111,6 +111,12 @@ class CellTest(Folder):
             unfold.train(self.text, model="other-py:4", steps=1)
         with self.assertRaisesRegex(unfold.UsageError, "only while"):
             kept[0].input("x", 3)
+        register_cell("wide-py", lambda c, x, n: c.affine("z", n + 1, {"W": x}))
+        with self.assertRaisesRegex(unfold.UsageError, "cell wide-py: .* a signal of size 5 for 4 units"):
+            unfold.train(self.text, model="wide-py:4", steps=1)
+        c = Circuit()
+        with self.assertRaisesRegex(unfold.UsageError, "size 8 for 7 units"):
+            c.cell("wide-py", c.input("x", 3), 7)
         for name in ("lstm", "My", ""):
             with self.assertRaises(unfold.UsageError):
                 register_cell(name, leaky)

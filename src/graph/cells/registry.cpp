@@ -43,6 +43,16 @@ void register_cell(CellEntry entry) {
       cells().find(entry.name) == nullptr)
     throw UsageError("register_cell: \"" + entry.name + "\" is the cell \"" + entry.name.substr(2) +
                      "\" in both directions; choose a different name");
+  entry.add = [add = std::move(entry.add), name = entry.name](Circuit& c, Signal x, Index units,
+                                                              const AnyOptions& options, bool trained_initial) {
+    const Signal h = add(c, x, units, options, trained_initial);
+    if (h.circuit != &c)
+      throw UsageError("cell " + name + ": the function must return a signal of the circuit that it receives");
+    if (h.size() != units)
+      throw UsageError("cell " + name + ": the function returned a signal of size " + std::to_string(h.size()) +
+                       " for " + std::to_string(units) + " units; the output must have one component per unit");
+    return h;
+  };
   registry().add("register_cell", "cell", std::move(entry));
 }
 

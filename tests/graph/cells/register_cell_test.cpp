@@ -27,6 +27,27 @@ TEST(RegisterCell, registered_cell_is_found_without_moving_existing_ones) {
   EXPECT_EQ(c.parameters().size(), 3U);
 }
 
+TEST(RegisterCell, output_of_the_wrong_size_or_circuit_is_rejected) {
+  register_cell("wide-test", [](Circuit& c, Signal x, Index n) { return c.affine("z", n + 1, {{"W", x}}); });
+  static Circuit other;
+  register_cell("foreign-test", [](Circuit&, Signal, Index n) { return other.input("y", n); });
+  Circuit c;
+  const Signal x = c.input("x", 3);
+  const auto message = [&](const char* name) -> std::string {
+    const CellEntry& cell = cells().get(name);
+    try {
+      cell.add(c, x, 4, cell.options, false);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(message("wide-test"),
+            "cell wide-test: the function returned a signal of size 5 for 4 units; the output must have one component "
+            "per unit");
+  EXPECT_NE(message("foreign-test").find("must return a signal of the circuit"), std::string::npos);
+}
+
 TEST(RegisterCell, duplicate_and_invalid_cell_names_are_rejected) {
   EXPECT_THROW(register_cell("lstm", registered_cell), UsageError);
   EXPECT_THROW(register_cell("bilstm", registered_cell), UsageError);  // an lstm in both directions
