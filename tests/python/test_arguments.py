@@ -237,6 +237,15 @@ class InterruptTest(Folder):
             with self.subTest(work):
                 self.assertLess(self.seconds_to_stop(work), 20)
 
+    def test_forecasts_stop_soon_after_an_interrupt(self):
+        setup = ("from unfold.estimators import Forecaster; y = numpy.sin(numpy.arange(2000) / 9); "
+                 "model = Forecaster('lstm:64', steps=2, threads=1).fit(y)")
+        for work in ("model.predict(3000, samples=100_000)",  # take minutes
+                     "model.predict(1_000_000, samples=5)",
+                     "Forecaster('lstm:256', steps=100_000, threads=1).fit(y)"):
+            with self.subTest(work):
+                self.assertLess(self.seconds_to_stop(work, setup), 20)
+
     def test_work_on_data_with_fields_stops_soon_after_an_interrupt(self):
         setup = ("x = numpy.sin(numpy.arange(4_000_000.0)).reshape(40_000, 100, 1)\n"
                  "model = unfold.train(x[:20], model='lstm:256', read='values', predict='values', ahead=1, steps=1,"

@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/interruptible.h"
 #include "graph/engine/backend.h"
 #include "graph/engine/passes.h"
 #include "graph/engine/step_program.h"
@@ -377,6 +378,8 @@ void Unfolding<T>::recall(const StoredActivations<T>& from, const State<T>* stat
 
 template <class T>
 void Unfolding<T>::step(State<T>& state) {
+  if (const std::atomic<bool>* stop = Interruptible::flag(); stop != nullptr && stop->load(std::memory_order_relaxed))
+    throw BrokenOff();  // a step has no parallel region, where a team would stop
   Body& b = *body_;
   if (b.step == nullptr) {
     if (b.backend != nullptr || (b.team.size() > 1 && !too_small_to_share(*b.plan, sizeof(T)))) return forward(&state);
