@@ -7,6 +7,7 @@
 
 #include "numerics/functions.h"
 #include "train/cholesky.h"
+#include "unfold/base/checks.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/vector.h"
@@ -84,9 +85,12 @@ struct DualFit {
   double mean_square = 0;
 };
 
-std::optional<DualFit> solve_dual(std::vector<double> g, Matrix<const double> y, double ridge, Team& team) {
+double weight_of(std::span<const double> weights, Index row) { return weights.empty() ? 1 : weights[at(row)]; }
+
+std::optional<DualFit> solve_dual(std::vector<double> g, Matrix<const double> y, double ridge,
+                                  std::span<const double> weights, Team& team) {
   const Index n = y.rows, outputs = y.cols;
-  for (Index i = 0; i < n; ++i) g[at(i * n + i)] += ridge;
+  for (Index i = 0; i < n; ++i) g[at(i * n + i)] += ridge / weight_of(weights, i);
   const std::optional<Cholesky> factor = Cholesky::of(std::move(g), n);
   if (!factor) return std::nullopt;
   std::vector<double> u(at(n), 1.0), diagonal = factor->inverse_diagonal(team);
@@ -105,11 +109,13 @@ std::optional<DualFit> solve_dual(std::vector<double> g, Matrix<const double> y,
       if (!(diagonal[at(i)] > 0)) return std::nullopt;
       const double residual = a[at(i)] / diagonal[at(i)];
       fit.left_out[at(i * outputs + k)] = y(i, k) - residual;
-      fit.mean_square += residual * residual;
+      fit.mean_square += weight_of(weights, i) * (residual * residual);
     }
     fit.bias.push_back(bias);
   }
-  fit.mean_square /= static_cast<double>(n * outputs);
+  double all = 0;
+  for (Index i = 0; i < n; ++i) all += weight_of(weights, i);
+  fit.mean_square /= all * static_cast<double>(outputs);
   if (!std::isfinite(fit.mean_square)) return std::nullopt;
   return fit;
 }
@@ -140,6 +146,7 @@ LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, 
                                  Team& team) {
   constexpr Index kFewestRows = 3;
   if (x.rows < kFewestRows) throw DataError("ridge: fewer than three examples for fitting the readout; use more data");
+  if (!options.weights.empty()) require_length("ridge: the weights", options.weights.size(), x.rows);
   const FeatureScale scale = scale_of(x, team);
   const std::vector<double> g = products_of_rows(x, scale, team);
   double unit = 0;
@@ -150,7 +157,7 @@ LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, 
   constexpr double kSmallest = 1e-7, kLargest = 20, kStep = 3.1622776601683795;
   const bool chosen = options.lambda == 0;
   for (double lambda = chosen ? kSmallest : options.lambda; lambda < kLargest || !chosen; lambda *= kStep) {
-    std::optional<DualFit> next = solve_dual(g, y, lambda * unit, team);
+    std::optional<DualFit> next = solve_dual(g, y, lambda * unit, options.weights, team);
     if (next && (!best || next->mean_square < best->mean_square)) best = std::move(next), fit.lambda = lambda;
     if (!chosen) break;
   }
@@ -164,29 +171,33 @@ LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, 
 namespace {
 
 /// The negative log-likelihood of smoothed labels under softmax(factor * scores).
-double smoothed_nats(Matrix<const double> scores, const std::vector<Index>& labels, double factor, double smoothing) {
+double smoothed_nats(Matrix<const double> scores, const std::vector<Index>& labels, std::span<const double> weights,
+                     double factor, double smoothing) {
   const Index classes = scores.cols;
   std::vector<double> row(at(classes));
   double nats = 0;
   for (Index i = 0; i < scores.rows; ++i) {
     for (Index k = 0; k < classes; ++k) row[at(k)] = factor * scores(i, k);
     log_softmax(row.data(), row.data(), classes);
+    const double weight = weight_of(weights, i);
     for (Index k = 0; k < classes; ++k)
-      nats -= row[at(k)] * (k == labels[at(i)] ? 1 - smoothing : smoothing / static_cast<double>(classes - 1));
+      nats -=
+          weight * (row[at(k)] * (k == labels[at(i)] ? 1 - smoothing : smoothing / static_cast<double>(classes - 1)));
   }
   return nats;
 }
 
 }  // namespace
 
-double calibrated_factor(Matrix<const double> scores, const std::vector<Index>& labels) {
+double calibrated_factor(Matrix<const double> scores, const std::vector<Index>& labels,
+                         std::span<const double> weights) {
   if (scores.cols < 2) return 1;
   const double smoothing = 1 / (static_cast<double>(scores.rows) + 2);
   constexpr double kGolden = 0.6180339887498949;
   double low = -5, high = 8;  // logarithms; the likelihood is a concave function of the factor
   const auto nats = [&](double x) {
     vector_exp(&x, &x, 1);
-    return smoothed_nats(scores, labels, x, smoothing);
+    return smoothed_nats(scores, labels, weights, x, smoothing);
   };
   double a = high - kGolden * (high - low), b = low + kGolden * (high - low), at_a = nats(a), at_b = nats(b);
   constexpr int kRounds = 40;

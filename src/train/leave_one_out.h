@@ -6,11 +6,13 @@
 /// Features are standardized first. V minimizes |Z V + 1 b - Y|^2 + lambda' |V|^2 for the standardized features Z,
 /// where lambda' = lambda * (mean of the diagonal of Z Z'). With G = Z Z' + lambda' I and dual weights a, the residual
 /// of a row, predicted from all others, is a_i / (G^-1 - G^-1 1 1' G^-1 / (1' G^-1 1))_ii (Golub, Heath & Wahba 1979;
-/// the intercept is not penalized). Only the means and deviations of the features are computed from all rows.
+/// the intercept is not penalized). With weights w of the rows, the diagonal matrix lambda' / w takes the place of
+/// lambda' I. Only the means and deviations of the features are computed from all rows.
 ///
 /// Time is rows^2 times features, plus rows^3 for each lambda; memory is rows^2 in addition to the features. All sums
 /// are in double, in a fixed order; results do not depend on the number of threads.
 
+#include <span>
 #include <vector>
 
 #include "unfold/base/threads/team.h"
@@ -19,7 +21,8 @@
 namespace unfold {
 
 struct LeaveOneOutOptions {
-  double lambda = 0;  ///< 0: selected from powers of sqrt(10)
+  double lambda = 0;                     ///< 0: selected from powers of sqrt(10)
+  std::span<const double> weights = {};  ///< of the squared errors of the rows, above 0; empty: all are 1
 };
 
 struct LeaveOneOutFit {
@@ -36,7 +39,9 @@ LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, 
                                  Team& team);
 
 /// Returns the factor of the scores [rows x classes] that maximizes the likelihood of the labels under softmax, with
-/// smoothed labels (Platt 1999), so that separable scores give a finite factor. One class gives 1.
-double calibrated_factor(Matrix<const double> scores, const std::vector<Index>& labels);
+/// smoothed labels (Platt 1999), so that separable scores give a finite factor. One class gives 1. `weights`: of the
+/// rows; empty: all are 1.
+double calibrated_factor(Matrix<const double> scores, const std::vector<Index>& labels,
+                         std::span<const double> weights = {});
 
 }  // namespace unfold

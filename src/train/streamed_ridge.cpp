@@ -31,7 +31,7 @@ StreamedRidge::StreamedRidge(Index features, Index outputs, Team& team)
       first_(width_),
       second_(width_ * width_) {}
 
-void StreamedRidge::add(Matrix<const float> x, Matrix<const double> y) {
+void StreamedRidge::add(Matrix<const float> x, Matrix<const double> y, double weight) {
   for (Index r = 0; r < x.rows; ++r, ++rows_) {
     if (shift_.empty()) {
       shift_.assign(x.row(r), x.row(r) + features_);
@@ -41,35 +41,46 @@ void StreamedRidge::add(Matrix<const float> x, Matrix<const double> y) {
       held_.push_back(rows_);
       held_x_.insert(held_x_.end(), x.row(r), x.row(r) + features_);
       held_y_.insert(held_y_.end(), y.row(r), y.row(r) + outputs_);
+      held_weights_.push_back(weight);
       continue;
     }
-    double* to = block_.data() + pending_ * width_;
-    for (Index f = 0; f < features_; ++f) to[f] = static_cast<double>(x(r, f)) - shift_[at(f)];
-    for (Index k = 0; k < outputs_; ++k) to[features_ + k] = y(r, k) - shift_[at(features_ + k)];
-    if (++pending_ == kBlockRows) flush();
+    add_pending(x.row(r), y.row(r), weight);
   }
+}
+
+void StreamedRidge::add_pending(const float* x, const double* y, double weight) {
+  const double root = std::sqrt(weight);
+  double* to = block_.data() + pending_ * width_;
+  for (Index f = 0; f < features_; ++f) to[f] = root * (static_cast<double>(x[f]) - shift_[at(f)]);
+  for (Index k = 0; k < outputs_; ++k) to[features_ + k] = root * (y[k] - shift_[at(features_ + k)]);
+  roots_.push_back(root);
+  summed_ += weight;
+  if (++pending_ == kBlockRows) flush();
 }
 
 void StreamedRidge::flush() {
   if (pending_ > 0) accumulate({block_.data(), pending_, width_, width_});
   pending_ = 0;
+  roots_.clear();
 }
 
 /// Adds the upper triangle of Z' Z, in stripes of columns.
 void StreamedRidge::accumulate(Matrix<const double> z) {
   const Matrix<double> second{second_.data(), width_, width_, width_};
+  const bool weighted = std::ranges::any_of(roots_, [](double root) { return root != 1; });
   team_.run([&](Member& me) {
     for (Index c = me.id() * kColumnStripe; c < width_; c += me.size() * kColumnStripe) {
       const Index width = std::min(kColumnStripe, width_ - c);
       accumulate_outer<double>(z, z.cols_from(c, width), second.cols_from(c, width), {0, c + width}, Start::accumulate);
-      accumulate_columns<double>(z, first_.data(), {c, c + width}, Start::accumulate);
+      if (!weighted) accumulate_columns<double>(z, first_.data(), {c, c + width}, Start::accumulate);
+      for (Index r = 0; weighted && r < z.rows; ++r)
+        for (Index i = c; i < c + width; ++i) first_[i] += roots_[at(r)] * z(r, i);
     }
   });
-  summed_ += z.rows;
 }
 
 StreamedRidge::Scaled StreamedRidge::scaled() const {
-  const auto rows = static_cast<double>(summed_);
+  const double rows = summed_;
   const auto about_mean = [&](Index i, Index j) {  // i <= j
     return second_[i * width_ + j] - first_[i] * first_[j] / rows;
   };
@@ -129,10 +140,15 @@ std::vector<double> predicted_rows(Matrix<const float> x, const std::vector<doub
   return result;
 }
 
-double mean_square_of(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
-  return sum / static_cast<double>(a.size());
+/// a, b [rows x outputs].
+double mean_square_of(const std::vector<double>& a, const std::vector<double>& b, const std::vector<double>& weights) {
+  double sum = 0, all = 0;
+  const std::size_t outputs = weights.empty() ? 1 : a.size() / weights.size();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    sum += weights[i / outputs] * ((a[i] - b[i]) * (a[i] - b[i]));
+    all += weights[i / outputs];
+  }
+  return sum / all;
 }
 
 }  // namespace
@@ -150,7 +166,7 @@ StreamedRidgeFit StreamedRidge::solve(double lambda) {
       const std::vector<double> v = fit(s, next);
       if (v.empty()) continue;
       std::vector<double> held_out = predicted_rows(held_x, v, s.mean_x, s.factor, s.mean_y);
-      const double square = mean_square_of(held_out, held_y_);
+      const double square = mean_square_of(held_out, held_y_, held_weights_);
       if (!found || square < result.mean_square)
         result.lambda = next, result.mean_square = square, result.held_out = std::move(held_out);
       found = true;
@@ -158,15 +174,8 @@ StreamedRidgeFit StreamedRidge::solve(double lambda) {
     }
   }
   if (!found) throw DataError("ridge: no lambda allows a fit of these features; use a larger value, or 0 to select it");
-  std::vector<double> row(at(width_));
-  for (std::size_t h = 0; h < held_.size(); ++h) {
-    for (Index f = 0; f < features_; ++f)
-      row[at(f)] = static_cast<double>(held_x(static_cast<Index>(h), f)) - shift_[at(f)];
-    for (Index k = 0; k < outputs_; ++k)
-      row[at(features_ + k)] = held_y_[h * at(outputs_) + at(k)] - shift_[at(features_ + k)];
-    std::copy(row.begin(), row.end(), block_.data() + pending_ * width_);
-    if (++pending_ == kBlockRows) flush();
-  }
+  for (std::size_t h = 0; h < held_.size(); ++h)
+    add_pending(held_x.row(static_cast<Index>(h)), held_y_.data() + h * at(outputs_), held_weights_[h]);
   flush();
   const Scaled s = scaled();
   const std::vector<double> v = fit(s, result.lambda);

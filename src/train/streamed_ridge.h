@@ -33,8 +33,8 @@ class StreamedRidge {
  public:
   StreamedRidge(Index features, Index outputs, Team& team);
 
-  /// x [rows x features], y [rows x outputs].
-  void add(Matrix<const float> x, Matrix<const double> y);
+  /// x [rows x features], y [rows x outputs]. `weight`: of the squared errors of these rows, above 0.
+  void add(Matrix<const float> x, Matrix<const double> y, double weight = 1);
   Index rows() const { return rows_; }
   /// Adds the held-out rows to the sums; call it once. `lambda`: 0: selected from powers of ten. Throws DataError if no
   /// feature varies, some are not finite, or there are fewer than 20 rows.
@@ -42,6 +42,7 @@ class StreamedRidge {
 
  private:
   struct Scaled;
+  void add_pending(const float* x, const double* y, double weight);
   void flush();
   void accumulate(Matrix<const double> z);
   Scaled scaled() const;
@@ -49,11 +50,13 @@ class StreamedRidge {
 
   Index features_, outputs_, width_;
   Team& team_;
-  Index rows_ = 0, summed_ = 0, pending_ = 0;
+  Index rows_ = 0, pending_ = 0;
+  double summed_ = 0;                      // weights of the rows in the sums
   std::vector<double> shift_;              // subtracted from features and outputs: the first row
   Buffer<double> block_, first_, second_;  // rows [features ; outputs], and their sums and products
+  std::vector<double> roots_;              // square roots of the weights of the pending rows, which they multiply
   std::vector<float> held_x_;
-  std::vector<double> held_y_;
+  std::vector<double> held_y_, held_weights_;
   std::vector<Index> held_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "train/streamed_ridge.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
 
@@ -29,7 +30,8 @@ struct Table {
 
 /// Predicts row `left` from a fit to all others, with the scale of all features: elimination of the normal equations of
 /// weights and intercept.
-std::vector<double> slow_prediction(const Table& t, double lambda, Index left) {
+std::vector<double> slow_prediction(const Table& t, double lambda, Index left, std::vector<double> weights = {}) {
+  weights.resize(at(t.rows), 1);
   const Index n = t.features + 1;
   std::vector<double> mean(at(t.features)), deviation(at(t.features));
   for (Index f = 0; f < t.features; ++f) {
@@ -47,8 +49,8 @@ std::vector<double> slow_prediction(const Table& t, double lambda, Index left) {
   for (Index r = 0; r < t.rows; ++r) {
     if (r == left) continue;
     for (Index i = 0; i < n; ++i) {
-      for (Index j = 0; j < n; ++j) a[at(i)][at(j)] += z(r, i) * z(r, j);
-      for (Index k = 0; k < 2; ++k) a[at(i)][at(n + k)] += z(r, i) * t.outputs()(r, k);
+      for (Index j = 0; j < n; ++j) a[at(i)][at(j)] += weights[at(r)] * z(r, i) * z(r, j);
+      for (Index k = 0; k < 2; ++k) a[at(i)][at(n + k)] += weights[at(r)] * z(r, i) * t.outputs()(r, k);
     }
   }
   for (Index i = 0; i < t.features; ++i) a[at(i)][at(i)] += lambda * unit;
@@ -82,6 +84,35 @@ TEST(LeaveOneOut, PredictionsEqualThoseOfRefits) {
         EXPECT_NEAR(got, want[at(k)], 1e-6);
       }
     }
+}
+
+TEST(LeaveOneOut, WeightedPredictionsEqualThoseOfWeightedRefits) {
+  Team team(2);
+  for (const Index features : {3, 30}) {
+    const Table t(12, features, 0.5, 1);
+    std::vector<double> weights;
+    for (Index r = 0; r < t.rows; ++r) weights.push_back(0.25 * static_cast<double>(1 + r % 5));
+    const LeaveOneOutFit fit = fit_leave_one_out(t.inputs(), t.outputs(), {.lambda = 0.1, .weights = weights}, team);
+    for (Index r = 0; r < t.rows; ++r) {
+      const std::vector<double> want = slow_prediction(t, 0.1, r, weights);
+      for (Index k = 0; k < 2; ++k) EXPECT_NEAR(fit.left_out[at(r * 2 + k)], want[at(k)], 1e-6) << features << " " << r;
+    }
+  }
+}
+
+TEST(StreamedRidge, WeightsEqualRepetitions) {
+  Team team(1);
+  const Table t(300, 4, 0.5, 7);
+  StreamedRidge weighted(4, 2, team), repeated(4, 2, team);
+  for (Index r = 0; r < t.rows; ++r) {
+    const Matrix<const float> x{t.x.data() + r * 4, 1, 4, 4};
+    const Matrix<const double> y{t.y.data() + r * 2, 1, 2, 2};
+    weighted.add(x, y, static_cast<double>(1 + r % 3));
+    for (Index copy = 0; copy < 1 + r % 3; ++copy) repeated.add(x, y);
+  }
+  const StreamedRidgeFit a = weighted.solve(0.1), b = repeated.solve(0.1);
+  for (std::size_t i = 0; i < a.weights.size(); ++i) EXPECT_NEAR(a.weights[i], b.weights[i], 1e-9);
+  for (std::size_t k = 0; k < a.bias.size(); ++k) EXPECT_NEAR(a.bias[k], b.bias[k], 1e-9);
 }
 
 TEST(LeaveOneOut, SelectsTheLambdaWithTheLeastResiduals) {
@@ -129,6 +160,27 @@ TEST(CalibratedFactor, MaximizesTheLikelihood) {
     labels.push_back(random.uniform() < 1 / (1 + std::exp(-6 * s)) ? 0 : 1);
   }
   EXPECT_NEAR(calibrated_factor({scores.data(), 400, 2, 2}, labels), 3, 0.6);
+}
+
+TEST(CalibratedFactor, WeightsEqualRepetitions) {
+  Random random(2, "weighted factor");
+  std::vector<double> scores, repeated, weights;
+  std::vector<Index> labels, repeated_labels;
+  for (Index i = 0; i < 4000; ++i) {
+    const double s = random.normal();
+    const Index label = random.uniform() < 1 / (1 + std::exp(-6 * s)) ? 0 : 1;
+    weights.push_back(static_cast<double>(1 + i % 3));
+    scores.insert(scores.end(), {s, -s});
+    labels.push_back(label);
+    for (Index copy = 0; copy < 1 + i % 3; ++copy) {
+      repeated.insert(repeated.end(), {s, -s});
+      repeated_labels.push_back(label);
+    }
+  }
+  const auto rows = static_cast<Index>(repeated_labels.size());
+  // The smoothing of labels depends on the number of rows.
+  EXPECT_NEAR(calibrated_factor({scores.data(), 4000, 2, 2}, labels, weights),
+              calibrated_factor({repeated.data(), rows, 2, 2}, repeated_labels), 0.05);
 }
 
 TEST(CalibratedFactor, IsFiniteForSeparableScores) {

@@ -20,6 +20,7 @@
 #include "app/train/stages/warm_start.h"
 #include "base/interruptible.h"
 #include "data/schema/stored_schema.h"
+#include "data/text/example_weights.h"
 #include "data/text/labels.h"
 #include "model/decoding/objective.h"
 #include "model/density/density_selection.h"
@@ -54,6 +55,17 @@ ExampleBatchOptions one_pass(ExampleBatchOptions batches) {
   batches.unknown_rate = batches.word_dropout = 0;
   batches.shift = 0;
   return batches;
+}
+
+/// Throws UsageError for models that do not support weights of examples.
+template <class T>
+void require_weights_supported(const NetworkModel<T>& model, bool is_fitted, bool on_cpu) {
+  if (is_fitted) refuse_weights(fmt::format("{}, which is fitted by expectation-maximization,", model.spec_text()));
+  if (readout_of(model.spec()) && !predicts_once(model))
+    refuse_weights(fmt::format("the readout of {} at every position", model.spec_text()));
+  for (const Head<T>& head : model.network().heads)
+    if (!head.loss->parameter_indices().empty()) refuse_weights(fmt::format("the loss {}", head.loss->name()));
+  if (!on_cpu) refuse_weights("a device (--device)");
 }
 
 }  // namespace
@@ -188,6 +200,7 @@ void FieldsTraining<T>::check(const NetworkModel<T>& model) const {
   TrainSettings& s = context_.settings();
   require_options_used(model.spec(), model.data(), model.layout());
   check_training_support(model.network(), model.spec(), s, context_.run());
+  if (parts_[0].has(kExampleWeights)) require_weights_supported(model, is_fitted(), context_.device().is_cpu());
   context_.device().require(model.network(), model.data());
   // Other models do not train in steps of one batch.
   const bool in_steps = !is_fitted() && !has_random_kernels(model.spec());
@@ -353,7 +366,8 @@ template <class T>
 void FieldsTraining<T>::check_result(NetworkModel<T>& model, const Parameters<T>& initial,
                                      const std::optional<FieldFigures>& validated) {
   const TrainSettings& s = settings();
-  if (s.objective && !is_likelihood(*s.objective)) return;  // the training objective is not the nats
+  // The training objective is not the mean of the nats of the examples.
+  if ((s.objective && !is_likelihood(*s.objective)) || parts_[0].has(kExampleWeights)) return;
   std::optional<ExampleSet> beginning;
   if (!validated) beginning = beginning_of(parts_[0], kMeasuredPositions);
   const ExampleSet& measured = beginning ? *beginning : parts_[1];

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "data/text/example_weights.h"
 #include "graph/structure/whole_chains.h"
 #include "unfold/base/error.h"
 #include "unfold/data/text/lanes.h"
@@ -173,6 +174,7 @@ class ExampleFiller {
       add(name, read.field, read.back, false);
     }
     if (examples.has_trees() || examples.has_grids()) require_sequences();
+    if (examples.has(kExampleWeights)) scale_weights();
     (void)examples.spelt();  // throws if there are several
     for (const std::string& name : options.predicts) {
       const auto used = std::ranges::find(uses_, name, &Use::name);
@@ -204,6 +206,7 @@ class ExampleFiller {
       for (char& unread : unread_) unread = static_cast<char>(random->uniform() < options_.word_dropout);
     draw_shifts(random);
     for (const Use& use : uses_) put(use, random, out);
+    put_weights(out);
     out.predicted = std::accumulate(predicted_.begin(), predicted_.end(), Index{0});
   }
 
@@ -322,6 +325,32 @@ class ExampleFiller {
     }
   }
 
+  /// Scales the weights so that their mean over the examples is 1.
+  void scale_weights() {
+    weights_ = examples_.column(kExampleWeights).values;
+    const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+    if (!(sum > 0) && !weights_.empty())
+      throw DataError(fmt::format("{}: the weights of all {} examples of the training or validation part are 0",
+                                  examples_.source(), weights_.size()));
+    for (float& weight : weights_)
+      weight = static_cast<float>(static_cast<double>(weight) * static_cast<double>(weights_.size()) / sum);
+  }
+
+  /// Writes the weight of each example at all its positions.
+  void put_weights(Batch& out) const {
+    if (weights_.empty()) {
+      if (const auto earlier = out.fields.find(kExampleWeights); earlier != out.fields.end()) out.fields.erase(earlier);
+      return;
+    }
+    ValueRows& weights = out.value_field(kExampleWeights);
+    weights.clear(out.structure.positions(), 1);
+    for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
+      const auto chain = static_cast<Index>(i);
+      for (Index t = 0; t < out.structure.size(chain); ++t)
+        weights.set(out.structure.row(chain, t), 0, weights_[at(cut_->stretches[i].example)]);
+    }
+  }
+
   /// Writes fields that are predicted once per example, at its last position.
   void put_at_ends(const Use& use, Random* random, Batch& out) {
     for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
@@ -416,6 +445,7 @@ class ExampleFiller {
   ExampleBatchOptions options_;
   bool pools_chains_;  // the structure has one position per chain
   std::vector<Use> uses_;
+  std::vector<float> weights_;                   // of the examples; empty: all are 1
   std::vector<std::vector<Index>> counts_;       // for each use; empty: no symbol is replaced by `<unk>`
   const Cut* cut_ = nullptr;                     // cut of the current batch
   std::vector<Index> lengths_;                   // positions of the current batch

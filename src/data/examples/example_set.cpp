@@ -11,6 +11,7 @@
 
 #include "data/examples/derived.h"
 #include "data/examples/templates.h"
+#include "data/text/example_weights.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -424,6 +425,32 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
   return data;
 }
 
+namespace {
+
+/// The weights of examples, as a column of an ExampleSet.
+const FieldSpecification& weight_specification() {
+  static const FieldSpecification field{.name = kExampleWeights, .type = Type::values, .size = 1, .once = true};
+  return field;
+}
+
+const FieldSpecification& field_of_column(const DataSpecification& data, std::string_view name) {
+  return name == kExampleWeights ? weight_specification() : data.field(name);
+}
+
+FieldColumn weights_in(const Examples& examples, const ExampleColumn& column) {
+  if (column.width != 1 || column.entries() != examples.count())
+    throw UsageError(fmt::format("{}: the weights must be one number per example", examples.source));
+  FieldColumn weights = encode_values(examples, column, entries_of(examples, column, true), weight_specification());
+  for (Index e = 0; e < examples.count(); ++e)
+    if (weights.present[at(e)] == 0 || !(weights.values[at(e)] >= 0))
+      throw DataError(
+          fmt::format("{}: the weight of example {} is missing or below 0; use 0 to leave the example out of the loss",
+                      examples.source, e + 1));
+  return weights;
+}
+
+}  // namespace
+
 ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpecification> data,
                        std::span<const std::string> predicts, UnknownPolicy unknown)
     : source_(examples.source),
@@ -463,10 +490,12 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
                                      : encode_values(examples, *origin.column, entries, field));
     columns_.at(field.name).ends = origin.column->ends;
   }
+  if (const ExampleColumn* weights = columns.find(kExampleWeights))
+    columns_.emplace(kExampleWeights, weights_in(examples, *weights));
 }
 
 bool ExampleSet::has_sources() const {
-  return std::ranges::any_of(columns_, [&](const auto& named) { return data_->field(named.first).source; });
+  return std::ranges::any_of(columns_, [&](const auto& named) { return field_of_column(*data_, named.first).source; });
 }
 
 const FieldSpecification* ExampleSet::spelt() const {
@@ -483,7 +512,7 @@ const FieldSpecification* ExampleSet::spelt() const {
 
 Index ExampleSet::source_length(Index example) const {
   for (const auto& [name, column] : columns_)
-    if (data_->field(name).source) return column.chain(example).size();
+    if (field_of_column(*data_, name).source) return column.chain(example).size();
   throw DataError(fmt::format("{} has no source", source_));
 }
 
@@ -531,7 +560,7 @@ ExampleSet ExampleSet::subset(std::span<const Index> examples) const {
                              parents_.begin() + begin(e) + length(e));
   }
   for (const auto& [name, column] : columns_) {
-    const FieldSpecification& field = data_->field(name);
+    const FieldSpecification& field = field_of_column(*data_, name);
     FieldColumn chosen;
     for (const Index e : examples) {
       if (field.source)
@@ -561,7 +590,7 @@ ExampleSet ExampleSet::part(Index example, Index from, Index to, Index warmup) c
     result.warmup_ = {from - start};
   }
   for (const auto& [name, column] : columns_) {
-    const FieldSpecification& field = data_->field(name);
+    const FieldSpecification& field = field_of_column(*data_, name);
     if (field.source) throw UsageError(fmt::format("an example with the source {} cannot be split by positions", name));
     FieldColumn cut;
     if (!empty && field.once) append(column, example, example + 1, field.size, cut);

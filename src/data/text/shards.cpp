@@ -1,5 +1,6 @@
 #include "data/text/shards.h"
 
+#include "data/text/example_weights.h"
 #include "graph/structure/subset.h"
 
 namespace unfold {
@@ -55,6 +56,8 @@ const Batch* BatchShards::take(Index shard, Batch& room) const {
     if (field != whole_->fields.end() && at(static_cast<Index>(part)) < rows.size())
       room.fields.emplace(name, rows_of_field(field->second, rows[at(static_cast<Index>(part))]));
   }
+  if (const auto weights = whole_->fields.find(kExampleWeights); weights != whole_->fields.end())
+    room.fields.emplace(kExampleWeights, rows_of_field(weights->second, rows.front()));
   room.symbols = room.structure.positions();
   room.predicted = 0;
   for (Index r = 0; r < room.structure.positions(); ++r) {

@@ -7,11 +7,13 @@
 #include <numeric>
 #include <optional>
 
+#include "data/text/example_weights.h"
 #include "model/network/readout.h"
 #include "numerics/functions.h"
 #include "train/streamed_ridge.h"
 #include "unfold/base/error.h"
 #include "unfold/graph/engine/unfolding.h"
+#include "unfold/numerics/vector.h"
 #include "unfold/train/passes/batch_pass.h"
 
 namespace unfold {
@@ -53,7 +55,9 @@ class HeadRegression {
     const Field& target = batch.field(head_.field);
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
       const Index row = batch.structure.row(c, batch.structure.size(c) - 1);
-      if (!is_present(target, row)) continue;
+      const double weight = has_weights(batch) ? weights_of_rows<double>(batch, row, 1)(0, 0) : 1;
+      if (!is_present(target, row) || weight == 0) continue;
+      weights_.push_back(weight);
       float* to = x_.data() + (streamed_ ? 0 : static_cast<Index>(examples_.size()) * inputs_);
       for (const auto& term : node().terms) {
         const Matrix<const T> states = u.value({head_.signal.circuit, term.source});
@@ -64,7 +68,7 @@ class HeadRegression {
       add_target(target, row);
       const Index count = outputs();
       if (streamed_)
-        streamed_->add({x_.data(), 1, inputs_, inputs_}, {y_.data() + y_.size() - at(count), 1, count, count});
+        streamed_->add({x_.data(), 1, inputs_, inputs_}, {y_.data() + y_.size() - at(count), 1, count, count}, weight);
     }
   }
 
@@ -82,7 +86,7 @@ class HeadRegression {
     judged_.resize(at(rows));
     std::iota(judged_.begin(), judged_.end(), Index{0});
     return fit_leave_one_out({x_.data(), rows, inputs_, inputs_}, {y_.data(), rows, outputs(), outputs()},
-                             {.lambda = lambda}, team);
+                             {.lambda = lambda, .weights = weights_}, team);
   }
 
   /// Sets the parameters, and the left-out signals [examples x signal size].
@@ -117,12 +121,13 @@ class HeadRegression {
   double nats_of_classes(const LeaveOneOutFit& fit, double factor) const {
     std::vector<double> row(at(outputs()));
     double nats = 0;
+    const std::vector<double> weights = judged_weights();
     for (std::size_t i = 0; i < judged_.size(); ++i) {
       for (std::size_t k = 0; k < row.size(); ++k) row[k] = factor * fit.left_out[i * row.size() + k];
       log_softmax(row.data(), row.data(), outputs());
-      nats -= row[at(labels_[at(judged_[i])])];
+      nats -= weights[i] * row[at(labels_[at(judged_[i])])];
     }
-    return nats / static_cast<double>(judged_.size());
+    return nats / sum<double>(weights);
   }
 
   /// For normal distributions with the standard deviation of the residuals.
@@ -149,15 +154,24 @@ class HeadRegression {
   double factor_of(const LeaveOneOutFit& fit) const {
     std::vector<Index> labels;
     for (const Index row : judged_) labels.push_back(labels_[at(row)]);
-    return calibrated_factor({fit.left_out.data(), static_cast<Index>(labels.size()), outputs(), outputs()}, labels);
+    return calibrated_factor({fit.left_out.data(), static_cast<Index>(labels.size()), outputs(), outputs()}, labels,
+                             judged_weights());
+  }
+
+  std::vector<double> judged_weights() const {
+    std::vector<double> result(judged_.size());
+    std::ranges::transform(judged_, result.begin(), [&](Index row) { return weights_[at(row)]; });
+    return result;
   }
 
   std::vector<double> mean_squares(const LeaveOneOutFit& fit) const {
     std::vector<double> result(at(outputs()));
+    const std::vector<double> weights = judged_weights();
+    const double all = sum<double>(weights);
     for (std::size_t i = 0; i < judged_.size(); ++i)
       for (std::size_t k = 0; k < result.size(); ++k) {
         const double residual = y_[at(judged_[i]) * result.size() + k] - fit.left_out[i * result.size() + k];
-        result[k] += residual * residual / static_cast<double>(judged_.size());
+        result[k] += weights[i] * (residual * residual / all);
       }
     return result;
   }
@@ -174,6 +188,7 @@ class HeadRegression {
   Buffer<float> x_;
   std::vector<double> y_;
   std::vector<Index> labels_, examples_;  // of the rows
+  std::vector<double> weights_;           // of the rows
   std::vector<Index> judged_;             // rows that were held out for these predictions
   std::optional<StreamedRidge> streamed_;
 };

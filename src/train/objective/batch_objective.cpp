@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/interruptible.h"
+#include "data/text/example_weights.h"
 #include "graph/engine/backend.h"
 #include "unfold/base/error.h"
 #include "unfold/optim/direction/control.h"
@@ -58,6 +59,11 @@ const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std:
   if (options.penalties.flow > 0) refuse("a penalty on the flow of the gradient (--flow-penalty)");
   if (!objective.empty()) refuse(objective);
   return options;
+}
+
+/// Rejects weights of examples where only the plain pass over a batch applies them.
+void require_equal_weights(const Batch& batch, std::string_view who) {
+  if (has_weights(batch)) refuse_weights(who);
 }
 
 }  // namespace
@@ -222,6 +228,10 @@ void BatchObjective<T>::gather(Index step) {
   }
   predicted_ = 0;
   for (Index k = 0; k < options_.batches; ++k) predicted_ += static_cast<double>(batch(k).predicted);
+  if (chosen_) require_equal_weights(batch(0), chosen_->name());
+  if (sampled_) require_equal_weights(batch(0), "a sampled softmax");
+  if (forward_) require_equal_weights(batch(0), "a forward gradient (--gradient)");
+  if (own_ || free_) require_equal_weights(batch(0), "a network that reads its own outputs");
 }
 
 template <class T>
@@ -402,6 +412,7 @@ EnteredBatch<T> BatchObjective<T>::enter() {
   require_backpropagation();
   require_full_softmax();
   require_exact_products();
+  require_equal_weights(batch(0), options_.optimizer);
   enter_batch(batch(0), *network_.plan, carried_);
   copy_state(carried_, before_.front());
   computed_ = {};
@@ -431,6 +442,7 @@ void BatchObjective<T>::start_curvature(double share, Distance damping) {
   require_backpropagation();
   require_full_softmax();
   require_exact_products();
+  require_equal_weights(batch(0), options_.optimizer);
   if (options_.memory_limit > 0)
     throw UsageError(
         fmt::format("{} stores the activations of its batches for curvature products; train without a memory limit",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "data/text/example_weights.h"
 #include "loss/independent_rows.h"
 #include "unfold/base/checks.h"
 #include "unfold/base/error.h"
@@ -170,10 +171,28 @@ Observed<T> BatchPass<T>::observed(const Batch& batch, const Head<T>& head, Inde
           .parameters = parameters_->flat()};
 }
 
+namespace {
+
+/// Multiplies losses by the weights of their rows, and adjoints, if there are any.
+template <class T>
+void weigh_rows(Matrix<const T> weights, std::span<T> nats, Matrix<T> adjoint, Team& team) {
+  team.run([&](Member& me) {
+    const Range mine = me.share(weights.rows, 8);
+    for (Index r = mine.begin; r < mine.end; ++r) {
+      const T weight = weights(r, 0);
+      nats[at(r)] *= weight;
+      for (Index i = 0; i < adjoint.cols; ++i) adjoint(r, i) *= weight;
+    }
+  });
+}
+
+}  // namespace
+
 /// Computes the loss of a single head on the device; returns false if it must be computed on the host.
 template <class T>
 bool BatchPass<T>::softmax_on_device(const Batch& batch, const Head<T>& head, Index first, T scale, bool wanted) {
-  if (network_.offload == nullptr || smoothing_ != 0 || head.loss->template as<Categorical<T>>() == nullptr)
+  if (network_.offload == nullptr || smoothing_ != 0 || has_weights(batch) ||
+      head.loss->template as<Categorical<T>>() == nullptr)
     return false;
   const auto* field = std::get_if<SymbolRows>(&batch.field(head.field));
   if (field == nullptr) return false;
@@ -202,6 +221,10 @@ void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool want
       head.loss->gradient(seen, static_cast<T>(scale * head.weight), team_, nats, unfolding_.adjoint(head.signal),
                           gradient);
     smooth(head, seen, scale, nats, gradient);
+    if (const Matrix<const T> weights = weights_of_rows<T>(batch, first, seen.signal.rows); weights.data != nullptr) {
+      if (!head.loss->parameter_indices().empty()) refuse_weights(fmt::format("the loss {}", head.loss->name()));
+      weigh_rows(weights, {nats, at(seen.signal.rows)}, wanted ? unfolding_.adjoint(head.signal) : Matrix<T>{}, team_);
+    }
     if (only) continue;
     const bool starts = &head == &network_.heads.front();
     for (Index r = 0; r < seen.signal.rows; ++r) {
