@@ -48,6 +48,9 @@ std::string setting_text(nb::handle value) {
   return utf8_of(nb::str(value));
 }
 
+/// The name of a model file in memory to start from.
+constexpr const char* kModelInMemory = "the given model";
+
 using Memory = decltype(DataArgument::memory);
 
 /// Assigns files, or data in memory, to a setting.
@@ -65,6 +68,23 @@ void assign_data(const std::string& name, nb::handle value, TrainRequest& reques
   (is_validation ? request.settings.valid : request.settings.test) = std::move(data.files.front());
 }
 
+/// Assigns the model to start from: a path, a Model, or the bytes of a model file.
+void assign_start(const std::string& name, nb::handle value, TrainRequest& request, Memory& memory) {
+  if (nb::isinstance<nb::str>(value) || nb::hasattr(value.type(), "__fspath__")) {
+    request.settings.copy_matching_parameters = path_of(value, ("train: " + name).c_str());
+    return;
+  }
+  const bool is_model = nb::isinstance(value, nb::module_::import_("unfold._core").attr("Model"));
+  const nb::object bytes = is_model ? value.attr("to_bytes")() : nb::borrow(value);
+  if (!nb::isinstance<nb::bytes>(bytes))
+    throw nb::type_error(("train: " + name + " must be a path, a Model, or the bytes of a model file").c_str());
+  const auto contents = nb::borrow<nb::bytes>(bytes);
+  auto model = std::make_shared<MemoryData>();
+  model->texts.push_back(Input::from_bytes(kModelInMemory, std::string(contents.c_str(), contents.size())));
+  memory.emplace(kModelInMemory, std::move(model));
+  request.settings.copy_matching_parameters = kModelInMemory;
+}
+
 /// Assigns keyword arguments to settings; None is ignored. Throws UsageError.
 void assign(const nb::dict& options, TrainRequest& request, Memory& memory) {
   const std::vector<std::string> names = setting_names();
@@ -78,6 +98,8 @@ void assign(const nb::dict& options, TrainRequest& request, Memory& memory) {
     if (setting == name_of(&TrainSettings::data) || setting == name_of(&TrainSettings::valid) ||
         setting == name_of(&TrainSettings::test)) {
       assign_data(setting, value, request, memory);
+    } else if (setting == name_of(&TrainSettings::copy_matching_parameters)) {
+      assign_start(name, value, request, memory);
     } else if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
       std::string joined;
       for (nb::handle one : value) {

@@ -230,8 +230,19 @@ TEST_F(FieldCrfTest, training_can_start_from_the_parameters_of_another_run) {
   request.settings.model = "birnn:7";
   EXPECT_THROW(train(request), ModelError);
   request.settings.model = "birnn:6";
-  request.settings.data = {folder_.write("other.conll", "a B-NP\nb O\n\nb O\n\n")};
-  EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("trained on the same data")));
+  // Other data of the same fields keeps the alphabets of the model.
+  const auto labels = [&](const std::string& run) {
+    return with_network_model(folder_.path(run),
+                              [&]<class T>(const NetworkModel<T>& model) { return model.data().field("2").size; });
+  };
+  request.settings.data = {folder_.write("other.conll", "a B-NP\nb O\n\nb O\n\nthe B-NP\nb O\n\n")};
+  train(request);
+  EXPECT_EQ(labels("next"), labels("run"));
+  request.settings.data = {folder_.write("labels.conll", "a B-NP\nb X\n\nb O\n\nb O\n\n")};
+  EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<DataError>(HasSubstr("not a label of that model")));
+  request.settings.data = {folder_.write("fields.conll", "a b B-NP\nb b O\n\nb c O\n\nb a O\n\n")};
+  request.settings.predict = "3=crf";
+  EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("fields of that model differ")));
 }
 
 TEST_F(FieldCrfTest, path_metric_reports_that_no_path_reaches_loss_parameters) {

@@ -74,9 +74,13 @@ std::array<ExampleSet, 3> split_examples(const Examples& examples, const FieldCh
                                          const TrainSettings& s) {
   const ExampleSplit split(examples, s.valid ? SplitShares{{100'000'000, 0, 0}} : parse_split(*s.split), problem,
                            choice.predicts);
-  const auto data = std::make_shared<const DataSpecification>(specify(split.training(examples), choice, *s.format));
+  DataSpecification own = specify(split.training(examples), choice, *s.format);
+  const auto data = std::make_shared<const DataSpecification>(
+      s.copy_matching_parameters ? initial_specification(*s.copy_matching_parameters, std::move(own)) : std::move(own));
   const ExampleSet all(examples, data, choice.predicts, UnknownPolicy::skip);
-  return split.parts(all, s.window);
+  std::array<ExampleSet, 3> parts = split.parts(all, s.window);
+  if (s.copy_matching_parameters) require_known_labels(*s.copy_matching_parameters, parts[0], choice.predicts);
+  return parts;
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "data/readers/memory_data.h"
 #include "model/hmm/hmm.h"
 #include "model/stored_cell/register_stored_cell.h"
 #include "unfold/model/registry/registry.h"
@@ -29,6 +30,12 @@ bool with_language_model(const SymbolModel& model, const Use& use) {
   if (const auto* wide = model.as<LanguageModel<double>>()) return use(*wide), true;
   if (const auto* narrow = model.as<LanguageModel<float>>()) return use(*narrow), true;
   return false;
+}
+
+std::unique_ptr<SymbolModel> loaded(const std::string& model) {
+  const MemoryData* memory = MemoryFiles::find(model);
+  return memory == nullptr ? load_symbol_model(model)
+                           : symbol_model_from_bytes(std::string(memory->texts.front().bytes()), model);
 }
 
 template <class To, class From>
@@ -71,7 +78,7 @@ void export_network_as_hmm(const std::string& model, const std::function<void(st
 }
 
 InitialModel::InitialModel(const std::string& model, TrainSettings& s, const Given& given)
-    : name_(model), network_(load_symbol_model(model)) {
+    : name_(model), network_(loaded(model)) {
   if (const auto* hmm = network_->as<HmmModel>()) network_ = as_network(*hmm);
   const bool found = with_language_model(*network_, [&](const auto& network) {
     using T = std::remove_const_t<typename decltype(network.parameters().flat())::element_type>;
