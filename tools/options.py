@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TYPES = {"flag": "bool", "integer": "int", "number": "float", "string": "str", "list": "Sequence[str]"}
-IN_MEMORY = {"valid", "test"}  # may be data in memory instead of files
+IN_MEMORY = {"valid", "test", "start-from"}  # may be data or a model in memory instead of a file
 
 
 def described(unfold):
@@ -65,7 +65,7 @@ def table(rows):
 
 def keyword(row):
     if row["name"] in IN_MEMORY:
-        return f"    {row['name']}: Any = None,"
+        return f"    {row['name'].replace('-', '_')}: Any = None,"
     kind = "float | str" if row["placeholder"] == "A..B" else TYPES[row["type"]]
     if row["placeholder"].startswith("FIELD,"):
         kind += " | Sequence[str]"

@@ -6,6 +6,7 @@ import inspect
 import operator
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, Optional, TypeVar, Union
 
@@ -89,6 +90,10 @@ class Parameters:
         return tags
 
 
+#: The default optimizer of ``partial_fit``: the rate does not depend on the number of steps of a call.
+_FURTHER_OPTIMIZER = "adam:rate=0.002,clip=1"
+
+
 class BaseEstimator(Parameters):
     """Base class of the estimators that train a model of Unfold.
 
@@ -106,6 +111,9 @@ class BaseEstimator(Parameters):
         Whether to print progress to standard error.
     callback
         A function that is called with a dictionary for each event of the training. An exception stops it.
+    warm_start
+        Whether a further call of ``fit`` starts from the parameters of the fitted model, with its alphabets and scales,
+        instead of random ones. The model must be one that is trained by gradients.
 
     Attributes
     ----------
@@ -121,10 +129,10 @@ class BaseEstimator(Parameters):
     def __init__(self, model: str | None = None, *, optimizer: str | None = None, steps: int | None = None,
                  epochs: float | None = None, minutes: float | None = None, random_state: RandomState = None,
                  threads: int = 0, options: Mapping[str, Any] | None = None, verbose: bool = False,
-                 callback: Callback | None = None) -> None:
+                 callback: Callback | None = None, warm_start: bool = False) -> None:
         self.model, self.optimizer, self.steps, self.epochs, self.minutes = model, optimizer, steps, epochs, minutes
         self.random_state, self.threads, self.options = random_state, threads, options
-        self.verbose, self.callback = verbose, callback
+        self.verbose, self.callback, self.warm_start = verbose, callback, warm_start
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_bytes_")
@@ -148,11 +156,48 @@ class BaseEstimator(Parameters):
         given.update(options)
         return {name: value for name, value in given.items() if value is not None}
 
+    @property
+    def _continues(self) -> bool:
+        """Whether ``fit`` starts from the fitted model."""
+        return bool(self.warm_start) and self.__sklearn_is_fitted__()
+
     def _trained(self, data: _data.Description, **settings: Any) -> dict[str, Any]:
         """Train a model and return the attributes of the fitted estimator."""
+        if not self._continues:
+            return self._run(data, {**settings, **self._settings()})
+        return self._run_by_gradients("warm_start", data, {**settings, **self._from_fitted(), **self._settings()})
+
+    def _trained_further(self, data: _data.Description, **settings: Any) -> dict[str, Any]:
+        """Train for one pass over data, from the fitted model if there is one, without validation."""
+        passes = self._passes if self.__sklearn_is_fitted__() else 0
+        start = self._from_fitted() if passes else {}
+        given = {"optimizer": _FURTHER_OPTIMIZER, **settings, **start, **self._settings()}
+        for name in ("steps", "minutes", "valid", "test", "early_stop", "validate_every"):
+            given.pop(name, None)
+        given.update(epochs=1, split="100/0/0", seed=given["seed"] + passes)
+        return {**self._run_by_gradients("partial_fit", data, given), "_passes": passes + 1}
+
+    _passes = 0  #: calls of partial_fit since the last fit
+
+    def _from_fitted(self) -> dict[str, Any]:
+        return {"start_from": self.model_bytes_, "model": self.model_.spec}
+
+    def _run_by_gradients(self, who: str, data: _data.Description, settings: dict[str, Any]) -> dict[str, Any]:
+        try:
+            attributes = self._run(data, settings)
+        except UsageError as error:
+            if "gradients" not in str(error):
+                raise
+        else:
+            if attributes["figures_"].get("ended_by") != "fitted":
+                return attributes
+        raise UsageError(f"{who} requires a model that is trained by gradients, such as gru:32; "
+                         f"{settings.get('model', 'the model')} is fitted in one pass")
+
+    def _run(self, data: _data.Description, settings: dict[str, Any]) -> dict[str, Any]:
         progress = self.callback if self.callback is not None else bool(self.verbose)
-        run = train(data, out=None, progress=progress, **{**settings, **self._settings()})
-        return {"model_bytes_": run.model_bytes, "figures_": run.figures}
+        run = train(data, out=None, progress=progress, **settings)
+        return {"model_bytes_": run.model_bytes, "figures_": run.figures, "_passes": 1}
 
     def _set(self: Self, attributes: dict[str, Any]) -> Self:
         """Store the attributes of a successful fit; earlier ones are removed."""
@@ -245,6 +290,65 @@ def labels_of(y: Any, who: str) -> list[Any]:
     if any(isinstance(label, float) and label % 1 for label in labels):
         raise UsageError(f"{who}: Unknown label type: continuous. Labels are classes; a Forecaster predicts numbers")
     return labels
+
+
+def weights_of(sample_weight: Any, count: int, who: str) -> NDArray[numpy.float64]:
+    """Return one weight, at least 0, for each of ``count`` sequences; None is 1 for all.
+
+    Examples
+    --------
+    >>> weights_of(None, 2, "fit"), weights_of([1, 0], 2, "fit")
+    (array([1., 1.]), array([1., 0.]))
+    """
+    if sample_weight is None:
+        return numpy.ones(count)
+    if isinstance(sample_weight, (int, float, numpy.number)):
+        sample_weight = numpy.full(count, sample_weight)
+    weights = _data.as_numbers(sample_weight, f"{who}: sample_weight").astype(float)
+    if weights.shape != (count,):
+        raise UsageError(f"{who}: sample_weight must have shape ({count},), one weight per sequence, not {weights.shape}")
+    if not numpy.isfinite(weights).all() or bool((weights < 0).any()):
+        i = int(numpy.argmax(~numpy.isfinite(weights) | (weights < 0)))
+        raise UsageError(f"{who}: sample_weight: the weight of sequence {i} is {weights[i]}; weights must be finite "
+                         "numbers of at least 0")
+    if not weights.any():
+        raise UsageError(f"{who}: sample_weight: all weights are zero, so there is nothing to train on")
+    return weights
+
+
+def class_weights_of(class_weight: Any, labels: list[Any], classes: Labels, who: str) -> NDArray[numpy.float64]:
+    """Return the weight of each label by its class.
+
+    Parameters
+    ----------
+    class_weight
+        None; a dictionary of classes and weights, 1 for classes that are not in it; or "balanced": the number of labels
+        divided by the number of classes and by the number of labels of the class.
+
+    Examples
+    --------
+    >>> class_weights_of("balanced", ["a", "b", "b", "b"], numpy.array(["a", "b"]), "fit").round(2).tolist()
+    [2.0, 0.67, 0.67, 0.67]
+    """
+    if class_weight is None:
+        return numpy.ones(len(labels))
+    known = classes.tolist()
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise UsageError(f'{who}: class_weight must be None, "balanced" or a dictionary, not {class_weight!r}')
+        counts = Counter(labels)
+        return numpy.array([len(labels) / (len(counts) * counts[label]) for label in labels])
+    if not isinstance(class_weight, Mapping):
+        raise UsageError(f'{who}: class_weight must be None, "balanced" or a dictionary, not '
+                         f"{type(class_weight).__name__}")
+    weights = {plain(label): float(weight) for label, weight in class_weight.items()}
+    for label, weight in weights.items():
+        if label not in known:
+            raise UsageError(f"{who}: class_weight: {label!r} is not a class of y; the classes are "
+                             f"{', '.join(map(repr, known[:8]))}{', ...' if len(known) > 8 else ''}")
+        if not (weight >= 0 and weight < numpy.inf):
+            raise UsageError(f"{who}: class_weight: the weight of {label!r} is {weight}; it must be at least 0")
+    return numpy.array([weights.get(label, 1.0) for label in labels])
 
 
 def classes_of(labels: Iterable[Any], given: Any) -> tuple[Labels, dict[Any, int]]:

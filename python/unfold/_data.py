@@ -22,6 +22,9 @@ Column = tuple[str, bool, Values]
 
 _LARGEST_EXACT = 2**53  # integers up to here are exact as floats
 
+#: The column with the weights of examples, which multiply their losses in training (data/text/example_weights.h).
+WEIGHTS = "\x01weights"
+
 #: The name of the only field of an array without a name, as in .npy files.
 FIELD = "values"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import numpy
@@ -22,11 +22,13 @@ from ._base import (
     NotFittedError,
     RandomState,
     as_list,
+    class_weights_of,
     classes_of,
     labels_of,
     plain,
     require_equal_lengths,
     seed_of,
+    weights_of,
 )
 from ._core import Model
 from .errors import DataError, UsageError
@@ -93,6 +95,24 @@ class Sequences:
     def column(self) -> _data.Column:
         return "entry", False, self.entries
 
+    def keep(self, kept: NDArray[numpy.bool_]) -> None:
+        """Leave out the other sequences."""
+        if kept.all():
+            return
+        positions = numpy.repeat(kept, self.lengths)
+        self.entries = (self.entries[positions] if isinstance(self.entries, numpy.ndarray) else
+                        [entry for entry, stays in zip(self.entries, positions.tolist()) if stays])
+        self.lengths = self.lengths[kept]
+
+    def add_missing(self, count: int) -> None:
+        """Append sequences of one missing entry."""
+        if isinstance(self.entries, numpy.ndarray):
+            holes = numpy.full((count, *self.entries.shape[1:]), numpy.nan)
+            self.entries = numpy.concatenate([self.entries.astype(float), holes])
+        else:
+            self.entries = [*self.entries, *[None] * count]
+        self.lengths = numpy.concatenate([self.lengths, numpy.ones(count, dtype=self.lengths.dtype)])
+
     def split(self, values: Any) -> list[Any]:
         """Return values of all positions by sequence."""
         ends = numpy.cumsum(self.lengths)
@@ -149,6 +169,24 @@ class _SequenceEstimator(BaseEstimator):
             attributes["n_features_in_"] = sequences.width
         return attributes
 
+    def _number_classes(self, labels: list[Any], y: Any, who: str) -> tuple[NDArray[Any], dict[Any, int]]:
+        """Return the classes and their numbers: those of the labels, or of the fitted model that training continues."""
+        if not self._continues and (who != "partial_fit" or not self.__sklearn_is_fitted__()):
+            return classes_of(labels, y)
+        number = {label: i for i, label in enumerate(self.classes_.tolist())}
+        for label in labels:
+            if label not in number:
+                raise UsageError(f"{who}: {label!r} is not a class of the fitted model, from which training continues; "
+                                 f"leave out these sequences, or fit a new {type(self).__name__}")
+        return self.classes_, number
+
+    def _read_more(self, X: Any, who: str) -> Sequences:
+        """Read the sequences for training, of the same kind as those of the fitted model if training continues."""
+        sequences = Sequences(X, who)
+        if self._continues or (who == "partial_fit" and self.__sklearn_is_fitted__()):
+            sequences.like(self.numeric_, getattr(self, "n_features_in_", 0), who)
+        return sequences
+
 
 class SequenceClassifier(_SequenceEstimator):
     """Predict one label per sequence.
@@ -159,7 +197,10 @@ class SequenceClassifier(_SequenceEstimator):
 
     Parameters
     ----------
-    model, optimizer, steps, epochs, minutes, random_state, threads, options, verbose, callback
+    class_weight
+        None; a dictionary of classes and weights, which multiply the losses of their sequences (1 for other classes);
+        or "balanced": weights for which every class has the same total weight.
+    model, optimizer, steps, epochs, minutes, random_state, threads, options, verbose, callback, warm_start
         See ``unfold.train``. ``model=None`` is the default of the command for the data. For series of numbers it is
         selected by cross-validation among random kernels, an echo state network and a recurrent network.
 
@@ -180,7 +221,16 @@ class SequenceClassifier(_SequenceEstimator):
     array([3, 7])
     """
 
-    def fit(self, X: Any, y: Any) -> SequenceClassifier:
+    def __init__(self, model: str | None = None, *, class_weight: Any = None, optimizer: str | None = None,
+                 steps: int | None = None, epochs: float | None = None, minutes: float | None = None,
+                 random_state: RandomState = None, threads: int = 0, options: Mapping[str, Any] | None = None,
+                 verbose: bool = False, callback: Callback | None = None, warm_start: bool = False) -> None:
+        super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes,
+                         random_state=random_state, threads=threads, options=options, verbose=verbose,
+                         callback=callback, warm_start=warm_start)
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SequenceClassifier:
         """Train on sequences and their labels.
 
         Parameters
@@ -190,17 +240,84 @@ class SequenceClassifier(_SequenceEstimator):
             NaN for missing values; or symbols: lists of strings, or texts, which are split into words.
         y
             One label per sequence: strings, integers, bools.
+        sample_weight
+            One weight per sequence, which multiplies its loss in training and in the selection of the best model;
+            sequences with weight 0 are left out. Only the ratios of the weights matter. Figures count every sequence
+            once.
         """
         labels = labels_of(y, "fit")
-        sequences = Sequences(X, "fit")
+        sequences = self._read_more(X, "fit")
         require_equal_lengths(sequences, labels, "fit")
-        classes, number = classes_of(labels, y)
-        if len(classes) < 2:
-            raise UsageError("fit: labels must have at least two classes; there is only one class")
+        classes, number = self._number_classes(labels, y, "fit")
+        weights = weights_of(sample_weight, len(labels), "fit") * class_weights_of(self.class_weight, labels, classes,
+                                                                                   "fit")
+        data = self._weighted(sequences, labels, number, weights, "fit")
+        return self._set({**self._trained(data, **self._ROLES), **self._fitted_to(sequences, classes)})
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> SequenceClassifier:
+        """Train for one pass over sequences, from the fitted model if there is one.
+
+        All sequences are used for training, without validation, whatever ``steps``, ``epochs`` and ``minutes`` are.
+        The default optimizer is Adam with a constant rate; each call begins with new moments of the gradient. The first
+        call fixes the alphabets and scales of the inputs.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+        classes
+            All classes of later calls, for the first call; None: those of ``y``.
+
+        Examples
+        --------
+        >>> X, y = numpy.sin(numpy.outer(numpy.arange(40) % 2 + 1, numpy.arange(12))), numpy.arange(40) % 2
+        >>> model = SequenceClassifier("gru:4", optimizer="adam:rate=0.05", options={"batch": 4})
+        >>> for i in range(60):
+        ...     model = model.partial_fit(X[i % 4::4], y[i % 4::4], classes=[0, 1])
+        >>> model.score(X, y)
+        1.0
+        """
+        who = "partial_fit"
+        if isinstance(self.class_weight, str):
+            raise UsageError('partial_fit: class_weight="balanced" is not supported for partial_fit, because a part of the '
+                             "data does not have the frequencies of all; pass a dictionary")
+        labels = labels_of(y, who)
+        sequences = self._read_more(X, who)
+        require_equal_lengths(sequences, labels, who)
+        missing: list[Any] = []
+        if classes is not None:
+            every = labels_of(classes, f"{who}: classes")
+            unseen = sorted(set(labels) - set(every), key=repr)
+            if unseen:
+                raise UsageError(f"{who}: the label {unseen[0]!r} is not in classes")
+            missing = [] if self.__sklearn_is_fitted__() else [label for label in every if label not in set(labels)]
+        known, number = self._number_classes(labels + missing, classes if missing else y, who)
+        weights = weights_of(sample_weight, len(labels), who) * class_weights_of(self.class_weight, labels, known, who)
+        data = self._weighted(sequences, labels, number, weights, who, missing)
+        return self._set({**self._trained_further(data, **self._ROLES), **self._fitted_to(sequences, known)})
+
+    _ROLES = {"read": "entry", "predict": "label@end"}
+
+    @staticmethod
+    def _weighted(sequences: Sequences, labels: list[Any], number: dict[Any, int], weights: Floats, who: str,
+                  missing: Sequence[Any] = ()) -> _data.Description:
+        """Return the description of labeled sequences with their weights.
+
+        ``missing``: classes without sequences, each of which gets a missing entry of weight 0.
+        """
+        kept = weights > 0
+        sequences.keep(kept)
+        labels = [label for label, stays in zip(labels, kept.tolist()) if stays] + list(missing)
+        if len(set(labels) if who == "fit" else number) < 2:
+            raise UsageError(f"{who}: labels must have at least two classes; there is only one class")
+        if missing:
+            sequences.add_missing(len(missing))
+        weights = numpy.concatenate([weights[kept], numpy.zeros(len(missing))])
         targets: list[Optional[str]] = [str(number[label]) for label in labels]
-        data = _data.fields([sequences.column(), ("label", True, targets)], sequences.lengths)
-        fitted = self._trained(data, read="entry", predict="label@end")
-        return self._set({**fitted, **self._fitted_to(sequences, classes)})
+        columns: list[_data.Column] = [sequences.column(), ("label", True, targets)]
+        if len(set(weights.tolist())) > 1:
+            columns.append((_data.WEIGHTS, True, weights))
+        return _data.fields(columns, sequences.lengths)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities [sequences, classes], in the order of ``classes_``."""
@@ -240,7 +357,7 @@ class SequenceTagger(_SequenceEstimator):
     [[0, 0, 1]]
     """
 
-    def fit(self, X: Any, y: Any) -> SequenceTagger:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SequenceTagger:
         """Train on sequences and their labels.
 
         Parameters
@@ -249,17 +366,51 @@ class SequenceTagger(_SequenceEstimator):
             Sequences of numbers or symbols, as for SequenceClassifier.
         y
             For each sequence, a list of labels of the same length.
+        sample_weight
+            One weight per sequence, which multiplies its loss; sequences with weight 0 are left out. Not for losses
+            with parameters, such as ``crf``.
         """
-        sequences = Sequences(X, "fit")
-        labels = self._labels(y, sequences.lengths, "fit")
-        flat = [label for one in labels for label in one]
-        classes, number = classes_of(flat, y)
-        texts = all(isinstance(label, str) for label in flat)  # label schemes such as BIO are known by the texts
-        tags: list[Optional[str]] = [label if texts else str(number[label]) for label in flat]
-        data = _data.fields([sequences.column(), ("tag", False, tags)], sequences.lengths)
-        fitted = self._trained(data, read="entry", predict="tag")
+        data, attributes = self._described(X, y, sample_weight, "fit")
+        return self._set({**self._trained(data, **self._ROLES), **attributes})
+
+    _ROLES = {"read": "entry", "predict": "tag"}
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> SequenceTagger:
+        """Train for one pass over sequences, from the fitted model if there is one.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+        classes
+            All classes of later calls, for the first call, which must contain each of them; None: those of ``y``.
+        """
+        data, attributes = self._described(X, y, sample_weight, "partial_fit")
+        found = attributes["classes_"].tolist()
+        for label in () if classes is None else [plain(label) for label in as_list(classes, "partial_fit", "classes")]:
+            if label not in found:
+                raise UsageError(f"partial_fit: the first call must have each class in y, but {label!r} is missing")
+        return self._set({**self._trained_further(data, **self._ROLES), **attributes})
+
+    def _described(self, X: Any, y: Any, sample_weight: Any,
+                   who: str) -> tuple[_data.Description, dict[str, Any]]:
+        """Return the description of tagged sequences, and the attributes of the estimator."""
+        sequences = self._read_more(X, who)
+        labels = self._labels(y, sequences.lengths, who)
+        weights = weights_of(sample_weight, len(labels), who)
+        classes, number = self._number_classes([label for one in labels for label in one], y, who)
+        # Label schemes such as BIO are known by the texts.
+        texts = all(isinstance(label, str) for label in classes.tolist())
+        kept = weights > 0
+        sequences.keep(kept)
+        tags: list[Optional[str]] = [label if texts else str(number[label])
+                                     for one, stays in zip(labels, kept.tolist()) if stays for label in one]
+        columns: list[_data.Column] = [sequences.column(), ("tag", False, tags)]
+        if len(set(weights[kept].tolist())) > 1:
+            columns.append((_data.WEIGHTS, True, weights[kept]))
         names = [label if texts else str(i) for i, label in enumerate(classes.tolist())]
-        return self._set({**fitted, **self._fitted_to(sequences, classes), "_tags": names})
+        attributes = {**self._fitted_to(sequences, classes), "_tags": names}
+        return _data.fields(columns, sequences.lengths), attributes
 
     _tags: list[str]
 
@@ -325,10 +476,10 @@ class Forecaster(BaseEstimator):
     def __init__(self, model: str | None = "lstm:32", *, optimizer: str | None = None, steps: int | None = None,
                  epochs: float | None = None, minutes: float | None = None, random_state: RandomState = None,
                  threads: int = 0, options: Mapping[str, Any] | None = None, verbose: bool = False,
-                 callback: Callback | None = None) -> None:
+                 callback: Callback | None = None, warm_start: bool = False) -> None:
         super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes,
                          random_state=random_state, threads=threads, options=options, verbose=verbose,
-                         callback=callback)
+                         callback=callback, warm_start=warm_start)
 
     series_: Floats
 
@@ -341,8 +492,28 @@ class Forecaster(BaseEstimator):
             Numbers ``[T]`` or ``[T, n]``.
         """
         series = self._series(y)
-        fitted = self._trained(self._data(series), read="value", predict="value", ahead=1, split="100/0/0")
+        fitted = self._trained(self._data(series), **self._NEXT, split="100/0/0")
         return self._set({**fitted, "series_": series})
+
+    _NEXT = {"read": "value", "predict": "value", "ahead": 1}
+
+    def partial_fit(self, y: Any) -> Forecaster:
+        """Train for one pass over the next values of the series, which are appended to it.
+
+        The model continues from its parameters and keeps its scales. The default optimizer is Adam with a constant
+        rate.
+
+        Parameters
+        ----------
+        y
+            Numbers ``[T]`` or ``[T, n]``, which follow those of earlier calls.
+        """
+        series = self._series(y)
+        earlier: Optional[Floats] = getattr(self, "series_", None)
+        if earlier is not None and earlier.shape[1:] != series.shape[1:]:
+            raise UsageError(f"partial_fit: the series has shape {series.shape}, but the fitted one has {earlier.shape}")
+        fitted = self._trained_further(self._data(series), **self._NEXT)
+        return self._set({**fitted, "series_": series if earlier is None else numpy.concatenate([earlier, series])})
 
     def predict(self, horizon: int, y: Any = None, samples: int = 200) -> Floats:
         """Return the mean forecast of the next ``horizon`` values after the series ``y``.
@@ -388,7 +559,10 @@ class Forecaster(BaseEstimator):
         if series.ndim not in (1, 2) or len(series) < 2:
             raise UsageError(f"a series must have shape [T] or [T x n] with T >= 2, not {series.shape}")
         if not numpy.isfinite(series).all():
-            raise UsageError("the series contains values that are not finite")
+            holes = ~numpy.isfinite(series.reshape(len(series), -1)).all(axis=1)
+            raise UsageError(f"the series contains {int(holes.sum())} values that are not finite, the first at position "
+                             f"{int(holes.argmax())}; fill in missing values first, for example with "
+                             "pandas.Series(y).interpolate(), or start after them")
         return series
 
     @staticmethod
@@ -430,7 +604,12 @@ class DensityEstimator(BaseEstimator):
         if len(rows) < 2:
             raise UsageError("fit: n_samples=1 is too few: a part of the rows is used for validation")
         names = _feature_names(X)
-        fitted = self._trained(self._table(rows), **({} if self.model else self._default(rows)))
+        if self._continues:
+            self._known_rows(X, "fit")
+            if "-mixture" in self.model_.spec:
+                raise UsageError(f"fit: warm_start does not apply to {self.model_.spec}, which is fitted by "
+                                 "expectation-maximization; choose a model such as nade:50 or rnade:50")
+        fitted = self._trained(self._table(rows), **({} if self.model or self._continues else self._default(rows)))
         fitted["n_features_in_"] = rows.shape[1]
         if names is not None:
             fitted["feature_names_in_"] = names
@@ -549,10 +728,10 @@ class SymbolModel(BaseEstimator):
                  optimizer: str | None = None, steps: int | None = None, epochs: float | None = None,
                  minutes: float | None = None, random_state: RandomState = None, threads: int = 0,
                  options: Mapping[str, Any] | None = None, verbose: bool = False,
-                 callback: Callback | None = None) -> None:
+                 callback: Callback | None = None, warm_start: bool = False) -> None:
         super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes,
                          random_state=random_state, threads=threads, options=options, verbose=verbose,
-                         callback=callback)
+                         callback=callback, warm_start=warm_start)
         self.symbols, self.unknown = symbols, unknown
 
     def _more_tags_of(self, tags: Any) -> Any:
@@ -564,7 +743,22 @@ class SymbolModel(BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> SymbolModel:
         """Train on a text, or on a list of texts."""
         self._check_unknown()
-        return self._set(self._trained(_data.texts(_texts(X, "fit")), symbols=self.symbols))
+        return self._set(self._trained(_data.texts(_texts(X, "fit")), **self._reading(self._continues)))
+
+    def partial_fit(self, X: Any, y: Any = None) -> SymbolModel:
+        """Train for one pass over texts, from the fitted model if there is one.
+
+        The first call fixes the symbols; ``unknown`` determines what others mean later. The default optimizer is Adam
+        with a constant rate. The model must be one that is trained by gradients, such as ``lstm:128``.
+        """
+        self._check_unknown()
+        return self._set(self._trained_further(_data.texts(_texts(X, "partial_fit")), **self._reading(True)))
+
+    def _reading(self, continues: bool) -> dict[str, Any]:
+        settings = {"symbols": self.symbols}
+        if continues and self.unknown != "error":
+            settings["unknown"] = "skip"
+        return settings
 
     def _check_unknown(self) -> None:
         if self.unknown not in ("error", "skip", "surprise"):

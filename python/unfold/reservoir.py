@@ -57,6 +57,7 @@ class ESN(BaseEstimator):
 
     # Settings of other estimators that a readout fitted in one pass does not have.
     model = optimizer = steps = epochs = minutes = callback = None
+    warm_start = False
 
     def __init__(self, units: int = 100, *, spectral_radius: float = 0.9, leak: float = 1.0,
                  input_scaling: float = 0.5, bias_scaling: float = 0.1, degree: int = 10, ridge: float = 0.0,

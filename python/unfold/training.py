@@ -128,7 +128,8 @@ def train(data: Any = None, *, text: str | bytes | Iterable[str | bytes] | None 
     settings
         The options of ``unfold train``, with _ instead of -: ``model="lstm:128"``, ``optimizer="adam:rate=0.002"``,
         ``minutes=3``, ``split="90/5/5"``, ``whole_sequences=True``. Lists of fields may be passed as lists. ``valid``
-        and ``test`` may be data in memory like ``data``. They are listed below.
+        and ``test`` may be data in memory like ``data``, and ``start_from`` a ``Model`` or the bytes of a model file.
+        They are listed below.
 
     Returns
     -------
@@ -168,7 +169,7 @@ def train(data: Any = None, *, text: str | bytes | Iterable[str | bytes] | None 
 
 
 _TYPES = {"flag": "bool", "integer": "int", "number": "float", "string": "str", "list": "list[str]"}
-_DATA = {"valid", "test"}  # settings that may be data in memory
+_DATA = {"valid", "test", "start_from"}  # settings that may be data or a model in memory
 
 
 def _describe(function: Any) -> None:

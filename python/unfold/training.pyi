@@ -51,7 +51,7 @@ def train(
     mask: str | None = None,
     valid_mask: str | None = None,
     model: str | None = None,
-    start_from: str | None = None,
+    start_from: Any = None,
     optimizer: str | None = None,
     window: int | None = None,
     batch: int | None = None,

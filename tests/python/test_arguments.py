@@ -242,7 +242,8 @@ class InterruptTest(Folder):
                  "model = Forecaster('lstm:64', steps=2, threads=1).fit(y)")
         for work in ("model.predict(3000, samples=100_000)",  # take minutes
                      "model.predict(1_000_000, samples=5)",
-                     "Forecaster('lstm:256', steps=100_000, threads=1).fit(y)"):
+                     "Forecaster('lstm:256', steps=100_000, threads=1).fit(y)",
+                     "model.partial_fit(numpy.tile(y, 20_000))"):
             with self.subTest(work):
                 self.assertLess(self.seconds_to_stop(work, setup), 20)
 

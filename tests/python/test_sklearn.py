@@ -25,6 +25,8 @@ CLASSIFIER = {
     "check_n_features_in": TIME,
     "check_n_features_in_after_fitting": TIME,
     "check_classifiers_train": TIME,  # its last step predicts from arrays with more columns
+    "check_estimators_partial_fit_n_features": TIME,
+    "check_sample_weight_equivalence_on_dense_data": "batches and the validation part depend on the number of sequences",
 }
 
 #: Checks that do not call fit; all others expect another form of data.

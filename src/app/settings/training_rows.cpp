@@ -27,7 +27,7 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
                   .target = &s.copy_matching_parameters,
                   .placeholder = "MODEL",
                   .help = "initialize from the parameters of this run or model file: a network or an hmm over the same "
-                          "symbols, or a model of the same data with fields",
+                          "symbols, or a model of data with the same fields",
                   .keep = Keep::fixed,
                   .default_text = "random",
                   .file = FileUse::model,

@@ -1,0 +1,270 @@
+"""Weights of sequences and classes, and training that continues from a fitted model."""
+
+import importlib.util
+import pickle
+import unittest
+
+import numpy
+
+import unfold
+from unfold.estimators import DensityEstimator, Forecaster, SequenceClassifier, SequenceTagger, SymbolModel
+
+WHOLE = {"batch": 1000, "split": "100/0/0"}  # every step reads all sequences
+
+
+def bits(count=24, seed=0):
+    """Returns sequences of bits, which are not standardized, and labels that depend on them."""
+    rng = numpy.random.RandomState(seed)
+    X = rng.randint(2, size=(count, 9)).astype(float)
+    return X, numpy.where(X.sum(axis=1) + rng.normal(size=count) > 4.5, "many", "few")
+
+
+def parameters(fitted):
+    return fitted.model_.parameters()
+
+
+def imbalanced(count, seed):
+    """Returns noisy series of which a tenth belong to class 1."""
+    rng = numpy.random.RandomState(seed)
+    y = (numpy.arange(count) % 10 == 0).astype(int)
+    return rng.normal(size=(count, 12)) + 0.35 * y[:, None], y
+
+
+class SampleWeightTest(unittest.TestCase):
+    def assert_near(self, a, b, tolerance):
+        for name, array in parameters(a).items():
+            numpy.testing.assert_allclose(array, parameters(b)[name], atol=tolerance, err_msg=name)
+
+    def test_weights_of_a_network_equal_repetitions(self):
+        X, y = bits()
+        weights = numpy.arange(len(X)) % 3 + 1
+        for optimizer in ("sgd:rate=0.5", "lbfgs"):
+            with self.subTest(optimizer):
+                def fit(X, y, weights=None):
+                    model = SequenceClassifier("gru:3", optimizer=optimizer, steps=6, threads=1,
+                                               options={**WHOLE, "precision": "double"})
+                    return model.fit(X, y, sample_weight=weights)
+
+                weighted = fit(X, y, weights)
+                repeated = fit(numpy.repeat(X, weights, axis=0), numpy.repeat(y, weights))
+                self.assert_near(weighted, repeated, 1e-4 if optimizer == "lbfgs" else 1e-9)
+                self.assertGreater(numpy.abs(parameters(weighted)["layer1/g/W"]
+                                             - parameters(fit(X, y))["layer1/g/W"]).max(), 1e-4)
+
+    def test_weights_of_a_network_in_shards_and_windows_equal_those_of_whole_batches(self):
+        X, y = bits()
+        weights = numpy.arange(len(X)) % 3 + 1
+
+        def fit(**options):
+            model = SequenceClassifier("gru:3", optimizer="sgd:rate=0.5", steps=4, threads=1,
+                                       options={**WHOLE, "precision": "double", **options})
+            return model.fit(X, y, weights)
+
+        for options in ({"shards": 2}, {"memory_limit": 60_000}):
+            with self.subTest(options):
+                self.assert_near(fit(), fit(**options), 1e-9)
+
+    def test_only_ratios_of_weights_matter(self):
+        X, y = bits()
+        weights = numpy.arange(len(X)) % 4 + 1.0
+        for model in ("gru:3", "esn:20"):
+            small, large = (SequenceClassifier(model, threads=1, options=WHOLE if model == "gru:3" else None,
+                                               steps=5 if model == "gru:3" else None).fit(X, y, scale * weights)
+                            for scale in (0.25, 16))
+            self.assertEqual(small.model_bytes_, large.model_bytes_)
+        same = SequenceClassifier("esn:20", threads=1).fit(X, y)
+        self.assertEqual(SequenceClassifier("esn:20", threads=1).fit(X, y, numpy.full(len(X), 3)).model_bytes_,
+                         same.model_bytes_)
+
+    def test_sequences_of_weight_0_are_left_out(self):
+        X, y = bits()
+        weights = numpy.where(numpy.arange(len(X)) % 4 == 0, 0.0, numpy.arange(len(X)) % 3 + 1)
+        kept = weights > 0
+        ragged = [row[:5 + i % 3] for i, row in enumerate(X)]
+        words = [[str(int(x)) for x in row] for row in X]
+        for sequences in (X, ragged, words):
+            a = SequenceClassifier("gru:3", steps=3, threads=1).fit(sequences, y, weights)
+            b = SequenceClassifier("gru:3", steps=3, threads=1).fit(
+                [one for one, stays in zip(sequences, kept) if stays], y[kept], weights[kept])
+            self.assertEqual(a.model_bytes_, b.model_bytes_)
+
+    def test_weights_of_classes_multiply_those_of_sequences(self):
+        X, y = bits()
+        weights = numpy.arange(len(X)) % 3 + 1.0
+        by_class = SequenceClassifier("gru:3", class_weight={"many": 5}, steps=3, threads=1).fit(X, y, weights)
+        by_sequence = SequenceClassifier("gru:3", steps=3, threads=1).fit(X, y, numpy.where(y == "many", 5, 1) * weights)
+        self.assertEqual(by_class.model_bytes_, by_sequence.model_bytes_)
+
+    def test_balanced_weights_find_the_rare_class(self):
+        X, y = imbalanced(300, 0)
+        other, truth = imbalanced(300, 1)
+        for model, settings in (("esn:60", {}), ("gru:8", {"optimizer": "adam:rate=0.01", "steps": 60})):
+            with self.subTest(model):
+                plain = SequenceClassifier(model, threads=1, **settings).fit(X, y)
+                balanced = SequenceClassifier(model, class_weight="balanced", threads=1, **settings).fit(X, y)
+                recall = [(one.predict(other)[truth == 1] == 1).mean() for one in (plain, balanced)]
+                self.assertGreater(recall[1], recall[0] + 0.2)
+
+    def test_weights_select_the_model_of_series(self):
+        X, y = imbalanced(60, 2)
+        fitted = SequenceClassifier(class_weight="balanced", threads=1).fit(X, y)
+        self.assertEqual(fitted.predict_proba(X).shape, (60, 2))
+
+    def test_tagger_has_weights_of_sequences(self):
+        X, _ = bits()
+        tags = [[int(x) for x in row] for row in X]
+        plain = SequenceTagger("gru:3", steps=3, threads=1).fit(X, tags)
+        weights = numpy.arange(len(X)) % 3 + 1
+        self.assertNotEqual(SequenceTagger("gru:3", steps=3, threads=1).fit(X, tags, weights).model_bytes_,
+                            plain.model_bytes_)
+        chunks = [["B-N" if x else "O" for x in row] for row in X]
+        crf = SequenceTagger("bigru:3", steps=3, threads=1, options={"predict": "tag=crf"})
+        with self.assertRaisesRegex(ValueError, "the loss crf does not support weights"):
+            crf.fit(X, chunks, weights)
+
+    def test_errors_describe_the_problem(self):
+        X, y = bits(6)
+        fresh = SequenceClassifier("gru:2", steps=1)
+        for weights, what in (([1, 2], r"must have shape \(6,\)"),
+                              ([[1] * 6], r"must have shape \(6,\)"),
+                              ([1, 1, -1, 1, 1, 1], "the weight of sequence 2 is -1.0"),
+                              ([1, 1, 1, numpy.nan, 1, 1], "the weight of sequence 3 is nan"),
+                              ([0] * 6, "all weights are zero"),
+                              (["a"] * 6, "not numeric")):
+            with self.subTest(what), self.assertRaisesRegex(ValueError, what):
+                fresh.fit(X, y, weights)
+        for classes, what in (("even", '"balanced" or a dictionary'), ({"none": 2}, "'none' is not a class of y"),
+                              ({"many": -1}, "at least 0"), ([1, 2], "not list")):
+            with self.subTest(what), self.assertRaisesRegex(ValueError, what):
+                SequenceClassifier("gru:2", class_weight=classes, steps=1).fit(X, y)
+        with self.assertRaisesRegex(ValueError, "hf.* does not support weights of examples"):
+            SequenceClassifier("gru:2", optimizer="hf", steps=1, threads=1).fit(X, y, numpy.arange(6) + 1)
+
+    def test_a_grid_passes_weights(self):
+        if importlib.util.find_spec("sklearn") is None:
+            self.skipTest("scikit-learn is not installed")
+        from sklearn.model_selection import GridSearchCV
+
+        X, y = bits(40)
+        grid = GridSearchCV(SequenceClassifier("gru:2", steps=2, threads=1), {"class_weight": [None, "balanced"]}, cv=2)
+        self.assertIn(grid.fit(X, y, sample_weight=numpy.arange(40) + 1.0).best_params_["class_weight"],
+                      (None, "balanced"))
+
+
+class WarmStartTest(unittest.TestCase):
+    STILL = {"optimizer": "sgd:rate=1e-30", "steps": 1, "threads": 1}
+
+    def test_fit_continues_from_the_parameters(self):
+        X, y = bits()
+        fitted = SequenceClassifier("gru:3", steps=20, threads=1, warm_start=True).fit(X, y)
+        before, scale = parameters(fitted), fitted.model_.card["data"]
+        other = numpy.random.RandomState(1).normal(3, 2, size=(30, 12))
+        fitted.set_params(**self.STILL).fit(other, numpy.repeat(y[:15], 2))
+        self.assertEqual(fitted.model_.card["data"], scale)
+        for name, array in parameters(fitted).items():
+            numpy.testing.assert_array_equal(array, before[name])
+        fitted.set_params(warm_start=False).fit(X, y)
+        self.assertGreater(numpy.abs(parameters(fitted)["layer1/g/W"] - before["layer1/g/W"]).max(), 1e-5)
+
+    def test_unseen_labels_and_other_data_raise_errors(self):
+        X, y = bits()
+        fitted = SequenceClassifier("gru:3", steps=2, threads=1, warm_start=True).fit(X, y)
+        with self.assertRaisesRegex(ValueError, "'new' is not a class of the fitted model"):
+            fitted.fit(X, numpy.where(numpy.arange(len(y)) == 3, "new", y))
+        with self.assertRaisesRegex(ValueError, "2 features per position"):
+            fitted.fit(numpy.stack([X, X], axis=2), y)
+        with self.assertRaisesRegex(ValueError, "warm_start requires a model that is trained by gradients.*esn:10"):
+            SequenceClassifier("esn:10", threads=1, warm_start=True).fit(X, y).fit(X, y)
+
+    def test_the_selected_model_is_kept(self):
+        X, y = bits()
+        fitted = SequenceClassifier(steps=2, threads=1, warm_start=True, options={"model": "gru:3"}).fit(X, y)
+        fitted.set_params(options=None).fit(X, y)
+        self.assertTrue(fitted.model_.spec.startswith("gru:3"))
+
+    def test_other_estimators_continue(self):
+        wave = numpy.sin(numpy.arange(80) / 3)
+        X, _ = bits()
+        tags = [[int(x) for x in row] for row in X]
+        rows = numpy.random.RandomState(0).randint(2, size=(60, 3)).astype(float)
+        for make, data in ((lambda **s: Forecaster("gru:3", **s), [(wave,), (wave[:50] + 1,)]),
+                           (lambda **s: SequenceTagger("gru:3", **s), [(X, tags), (X[:9], tags[:9])]),
+                           (lambda **s: DensityEstimator("nade:3", **s), [(rows,), (rows[:40],)]),
+                           (lambda **s: SymbolModel("gru:3", **s), [(["abcab" * 30],), (["bca" * 30],)])):
+            fitted = make(steps=4, threads=1, warm_start=True).fit(*data[0])
+            with self.subTest(type(fitted).__name__):
+                before = parameters(fitted)
+                fitted.set_params(**self.STILL).fit(*data[1])
+                for name, array in parameters(fitted).items():
+                    numpy.testing.assert_array_equal(array, before[name])
+
+    def test_train_starts_from_a_model_or_its_bytes(self):
+        first = unfold.train(text="abcab" * 40, model="gru:3", steps=5, threads=1)
+        for start in (first.model, first.model_bytes):
+            again = unfold.train(text="bbc" * 40, start_from=start, optimizer="sgd:rate=1e-30", steps=1, threads=1)
+            numpy.testing.assert_array_equal(again.model.parameters()["layer1/g/W"],
+                                             first.model.parameters()["layer1/g/W"])
+        with self.assertRaisesRegex(TypeError, "start_from must be"):
+            unfold.train(text="ab" * 40, start_from=3)
+        with self.assertRaises(unfold.ModelError):
+            unfold.train(text="ab" * 40, start_from=b"nothing")
+
+
+class PartialFitTest(unittest.TestCase):
+    def test_parts_of_the_data_are_learned(self):
+        X, y = bits(200, 3)
+        model = SequenceClassifier("gru:8", optimizer="adam:rate=0.02", threads=1)
+        for i in range(60):
+            part = slice(i % 4, None, 4)
+            self.assertIs(model.partial_fit(X[part], y[part], classes=["few", "many"]), model)
+        self.assertGreater(model.score(X, y), 0.75)
+        again = pickle.loads(pickle.dumps(model)).partial_fit(X, y)
+        self.assertEqual(again.model_bytes_, model.partial_fit(X, y).model_bytes_)
+
+    def test_a_class_may_be_missing_from_the_first_part(self):
+        X, y = bits(60)
+        for sequences in (X, [[str(int(x)) for x in row] for row in X]):
+            model = SequenceClassifier("gru:3", threads=1)
+            few = [i for i in range(60) if y[i] == "few"]
+            model.partial_fit([sequences[i] for i in few], y[few], classes=["few", "many", "never"])
+            self.assertEqual(model.classes_.tolist(), ["few", "many", "never"])
+            self.assertEqual(model.predict_proba(sequences).shape, (60, 3))
+            self.assertEqual(model.partial_fit(sequences, y).classes_.tolist(), ["few", "many", "never"])
+
+    def test_errors_describe_the_problem(self):
+        X, y = bits()
+        with self.assertRaisesRegex(ValueError, "'many' is not in classes|'few' is not in classes"):
+            SequenceClassifier("gru:3").partial_fit(X, y, classes=["x", "z"])
+        with self.assertRaisesRegex(ValueError, "not supported for partial_fit"):
+            SequenceClassifier("gru:3", class_weight="balanced").partial_fit(X, y)
+        model = SequenceClassifier("gru:3", threads=1).partial_fit(X, y)
+        for make, data in ((lambda: SequenceClassifier("esn:10", threads=1), (X, y)),
+                           (lambda: SymbolModel("ngram:2"), (["abab" * 9],))):
+            with self.assertRaisesRegex(ValueError, "partial_fit requires a model that is trained by gradients"):
+                make().partial_fit(*data)
+        with self.assertRaisesRegex(ValueError, "'z' is not a class"):
+            model.partial_fit(X[:2], ["few", "z"])
+        with self.assertRaisesRegex(ValueError, "the first call must have each class in y, but 5"):
+            SequenceTagger("gru:3", threads=1).partial_fit([[1.0, 2.0]], [[0, 1]], classes=[0, 1, 5])
+
+    def test_other_estimators(self):
+        wave = numpy.sin(numpy.arange(200) / 3)
+        model = Forecaster("gru:4", threads=1)
+        for begin in range(0, 200, 50):
+            model.partial_fit(wave[begin:begin + 50])
+        numpy.testing.assert_array_equal(model.series_, wave)
+        self.assertEqual(model.predict(3, samples=5).shape, (3,))
+        with self.assertRaisesRegex(ValueError, "the fitted one has"):
+            model.partial_fit(numpy.ones((5, 2)))
+        X, _ = bits()
+        tagger = SequenceTagger("gru:3", threads=1).partial_fit(X, [[int(x) for x in row] for row in X], classes=[0, 1])
+        self.assertEqual(tagger.partial_fit(X[:4], [[int(x) for x in row] for row in X[:4]]).classes_.tolist(), [0, 1])
+        text = SymbolModel("gru:4", threads=1, options={"window": 8, "batch": 2}).partial_fit(["abc" * 40])
+        with self.assertRaises(unfold.DataError):
+            text.partial_fit(["abz" * 40])
+        text.set_params(unknown="skip").partial_fit(["abz" * 40])
+        self.assertEqual(text.model_.alphabet, ["a", "b", "c"])
+
+
+if __name__ == "__main__":
+    unittest.main()
