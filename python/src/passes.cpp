@@ -11,11 +11,15 @@
 #include <optional>
 
 #include "circuit.h"
+#include "graph/paths/path_pass.h"
 #include "graph/stored/circuit_data.h"
+#include "optim/rtrl/forward_gradient.h"
 #include "unfold/base/error.h"
+#include "unfold/data/text/batch.h"
 #include "unfold/gradcheck/derivative_check.h"
 #include "unfold/graph/engine/unfolding.h"
 #include "unfold/loss/registry.h"
+#include "unfold/optim/rtrl/gradient_method.h"
 #include "work.h"
 
 namespace unfold::python {
@@ -174,10 +178,91 @@ class ArrayPasses {
   nb::ndarray<nb::numpy, T, nb::ndim<2>> tangent_of(std::size_t k) {
     return read(unfolding_.tangent_of(checked_output(k)));
   }
+  /// (gamma^2 as mantissa and exponent, kappa and its exponent); graph/paths/path_pass.h.
+  nb::tuple path(Index length, bool every_step, bool with_second) {
+    require_idle();
+    require_range("path: the length", 1, length, Index{1} << 32);
+    auto kappa = std::make_unique<double[]>(at(parameters_.size()));
+    PathSums sums;
+    {
+      const Busy busy(is_busy_);
+      const nb::gil_scoped_release unlocked;
+      PathPass<T> pass(*circuit_, team_);
+      sums = pass.run(parameters_, {.length = length, .every_step = every_step, .with_second = with_second},
+                      {kappa.get(), at(parameters_.size())});
+    }
+    return nb::make_tuple(sums.norm.mantissa, sums.norm.exponent, new_vector(std::move(kappa), parameters_.size()),
+                          sums.exponent);
+  }
+  /// (nats, gradient) by a method that does not look back, such as "rtrl"; optim/rtrl/gradient_method.h. Reads the
+  /// inputs that have been set; `targets` as for the losses.
+  nb::tuple forward_gradient(const std::string& method, const std::string& loss, nb::handle targets,
+                             std::uint64_t seed) {
+    require_idle();
+    const GradientMethod how = GradientMethod::parse(method);
+    if (how.looks_back()) throw UsageError("forward_gradient: use loss_and_gradient for the method bptt");
+    Batch batch;
+    batch.structure = unfolding_.structure();
+    const Network<T> network = predicting(loss, targets, batch);
+    auto gradient = std::make_unique<T[]>(at(parameters_.size()));
+    double nats = 0;
+    {
+      const Busy busy(is_busy_);
+      const nb::gil_scoped_release unlocked;
+      const Index chains = batch.structure.sequences();
+      ForwardGradient<T> pass(network, how, {.streams = chains, .seed = seed}, team_);
+      State<T> state(*plan_, chains);
+      batch.reset_all_chains();
+      enter_batch(batch, *plan_, state);
+      nats = pass.gradient(batch, state, parameters_, 0, 1, {gradient.get(), at(parameters_.size())});
+    }
+    return nb::make_tuple(nats, new_vector(std::move(gradient), parameters_.size()));
+  }
   std::string plan() const { return plan_->print(); }
   std::string first_non_finite() const { return unfolding_.first_non_finite(); }
 
  private:
+  static constexpr const char* kTarget = "\x01target";
+
+  /// Returns the circuit as a network with one loss; fills the fields of the batch with its inputs and targets.
+  Network<T> predicting(const std::string& loss, nb::handle targets, Batch& batch) {
+    const ChosenLoss chosen = choose_loss(loss);
+    Network<T> network;
+    network.plan = plan_;
+    const Index rows = batch.structure.positions();
+    for (const Signal input : inputs_) {
+      const std::string& name = node(input).name;
+      network.inputs.push_back({name, input});
+      if (circuit_->is_symbols(input)) {
+        const std::span<const Symbol> from = unfolding_.symbols(input);
+        batch.symbol_field(name).symbols.assign(from.begin(), from.end());
+      } else {
+        put_rows(unfolding_.input(input), batch.value_field(name));
+      }
+    }
+    network.heads.push_back({.field = kTarget, .signal = checked_output(0), .loss = chosen.make<T>()});
+    network.heads.front().loss->template need<RowLoss<T>>("forward_gradient");
+    if (chosen.entry.of_symbols) {
+      const auto given = nb::cast<SymbolVector>(targets);
+      if (static_cast<Index>(given.size()) != rows) throw_rows(given.size(), at(rows));
+      SymbolRows& field = batch.symbol_field(kTarget);
+      field.clear(rows);
+      for (Index i = 0; i < rows; ++i) field.symbols[at(row(i))] = given.data()[i];
+    } else {
+      const auto given = nb::cast<Table<T>>(targets);
+      std::vector<T> laid(given.size());
+      const auto cols = static_cast<Index>(given.shape(1));
+      write(given, {laid.data(), rows, cols, cols});
+      put_rows({laid.data(), rows, cols, cols}, batch.value_field(kTarget));
+    }
+    batch.predicted = batch.symbols = rows;
+    return network;
+  }
+  static void put_rows(Matrix<const T> from, ValueRows& to) {
+    to.clear(from.rows, from.cols);
+    for (Index r = 0; r < from.rows; ++r)
+      for (Index i = 0; i < from.cols; ++i) to.set(r, i, static_cast<float>(from(r, i)));
+  }
   static std::unique_ptr<Circuit> copied(const Circuit& from) {
     auto copy = std::make_unique<Circuit>();
     add_circuit(*copy, data_of(from));
@@ -333,6 +418,9 @@ void add_of_type(nb::module_& module, const char* passes, const char* loss) {
       .def("input_adjoint", &Passes::input_adjoint, nb::arg("input"))
       .def("tangent", &Passes::tangent, nb::arg("direction"), nb::arg("moving"))
       .def("tangent_of", &Passes::tangent_of, nb::arg("output"))
+      .def("path", &Passes::path, nb::arg("length"), nb::arg("every_step"), nb::arg("with_second"))
+      .def("forward_gradient", &Passes::forward_gradient, nb::arg("method"), nb::arg("loss"), nb::arg("targets"),
+           nb::arg("seed"))
       .def("plan", &Passes::plan)
       .def("first_non_finite", &Passes::first_non_finite);
   using Losses = ArrayLoss<T>;

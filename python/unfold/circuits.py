@@ -32,6 +32,8 @@ whole numbers, -1 where there is none. There is no padding. Results do not depen
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional, Union
 
@@ -434,6 +436,71 @@ class Function:
             one = {found.name: value[s] for found, value in zip(self._inputs, values)}
             rows[s] = self.loss_and_gradient(parameters, one, target, loss=loss)[1]
         return rows
+
+    def forward_gradient(self, parameters: ArrayLike, inputs: Inputs, targets: Any, *, method: str = "rtrl",
+                         loss: str = "softmax", seed: int = 1) -> tuple[float, Array]:
+        """Return the loss and its gradient by a method that carries derivatives forward, without a backward pass.
+
+        Inputs and targets are rounded to float32. All links must be along `previous`.
+
+        Parameters
+        ----------
+        parameters, inputs, targets, loss
+            As for `loss_and_gradient`.
+        method
+            `rtrl`: real-time recurrent learning, exact; `snap:N`: only parameters that reach a state within N steps;
+            `uoro`, `nobacktrack`: unbiased random estimates.
+        seed
+            Of the random signs of estimates.
+
+        Examples
+        --------
+        >>> c = Circuit()
+        >>> h = c.link(2)
+        >>> y = c.affine("z", 2, {"W": c.input("x", 1), "U": h}).tanh()
+        >>> c.feed(h, y)
+        >>> c.output(c.affine("y", 1, {"V": y}))
+        >>> f = Function(c)
+        >>> w, x, target = f.initial(), [[1.0], [0.5], [-1.0]], [[0.0], [1.0], [1.0]]
+        >>> nats, gradient = f.forward_gradient(w, x, target, loss="gaussian")
+        >>> numpy.allclose(gradient, f.loss_and_gradient(w, x, target, loss="gaussian")[1])
+        True
+        """
+        self._lay(parameters, inputs)
+        observed = self._targets(self._loss(loss), targets)
+        nats, gradient = self._passes.forward_gradient(method, loss, observed, seed)
+        return float(nats), gradient
+
+    def path(self, parameters: ArrayLike, length: int = 1, *, every_step: bool = True,
+             second: bool = False) -> tuple[float, Array]:
+        """Return the path norm of a network of rectified linear units, and its metric, as in path-SGD.
+
+        The first result is the sum over all paths from an input or bias to an output, in one sequence, of the product
+        of the squared weights on the path. The second is the vector [size] of its derivatives with respect to the
+        squared parameters. Raises UsageError for maps that are not positively homogeneous, such as tanh.
+
+        Parameters
+        ----------
+        parameters
+            Vector of `size` numbers.
+        length
+            The length of the sequence.
+        every_step
+            Whether outputs are read at every position or only at the last one.
+        second
+            Return half the second derivative with respect to the parameters, which differs for recurrent matrices.
+
+        Examples
+        --------
+        >>> c = Circuit()
+        >>> c.output(c.affine("y", 1, {"W": c.affine("h", 2, {"V": c.input("x", 1)}, bias=None).relu()}, bias=None))
+        >>> norm, metric = Function(c).path([1.0, 2.0, 3.0, 4.0])
+        >>> norm, metric.tolist()
+        (73.0, [9.0, 16.0, 1.0, 4.0])
+        """
+        self._passes.set_parameters(self._vector(parameters, "the parameters"))
+        mantissa, exponent, metric, scale = self._passes.path(operator.index(length), every_step, second)
+        return math.ldexp(mantissa, exponent), numpy.ldexp(metric, scale)
 
     def gauss_newton(self, parameters: ArrayLike, inputs: Inputs, direction: ArrayLike, *, loss: Optional[str] = None,
                      targets: Any = None, curvature: Optional[Callable[[Any, Any], Any]] = None) -> Array:

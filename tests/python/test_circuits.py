@@ -315,6 +315,49 @@ class PassesTest(unittest.TestCase):
         squares, _ = f.vjp(w, x, numpy.ones((1, 2)), squared=True)
         numpy.testing.assert_allclose(squares.reshape(3, 2), numpy.repeat(x.T ** 2, 2, axis=1), rtol=1e-12)
 
+    def test_forward_gradients_are_those_of_the_backward_pass(self):
+        f, w = self.function()
+        x = [one.astype(numpy.float32) for one in self.x]
+        targets = [self.random.normal(size=(len(one), 2)).astype(numpy.float32) for one in x]
+        nats, gradient = f.loss_and_gradient(w, x, targets, loss="gaussian")
+        for method in ("rtrl", "snap:1000"):
+            found, forward = f.forward_gradient(w, x, targets, method=method, loss="gaussian")
+            self.assertAlmostEqual(found, nats, places=9)
+            numpy.testing.assert_allclose(forward, gradient, atol=1e-9)
+        estimates = [f.forward_gradient(w, x, targets, method="uoro", loss="gaussian", seed=seed)[1]
+                     for seed in range(3000)]
+        error = numpy.abs(numpy.mean(estimates, axis=0) - gradient)
+        self.assertLess((error - 5 * numpy.std(estimates, axis=0) / 3000 ** 0.5).max(), 1e-6)
+        g = Function(with_output(leaky, symbols=True))
+        v, words, labels = g.initial(1), [[0, 2, 1], [1, 1]], [[1, 0, -1], [0, 1]]
+        numpy.testing.assert_allclose(g.forward_gradient(v, words, labels)[1], g.loss_and_gradient(v, words, labels)[1],
+                                      atol=1e-9)
+        for method, what in (("bptt", "loss_and_gradient"), ("rtlr", "rtrl")):
+            with self.assertRaisesRegex(unfold.UsageError, what):
+                f.forward_gradient(w, x, targets, method=method, loss="gaussian")
+
+    def test_path_metric_is_the_derivative_of_the_sum_over_paths(self):
+        c = Circuit()
+        h = c.link(2)
+        y = c.affine("z", 2, {"W": c.input("x", 3), "U": h}).relu()
+        c.feed(h, y)
+        c.output(c.affine("y", 1, {"V": y}))
+        f = Function(c)
+        w = self.random.uniform(0.5, 1, size=f.size)
+
+        def norm(w):  # the forward pass with squared parameters over inputs of one
+            return f.forward(numpy.square(w), numpy.ones((5, 3))).sum()
+
+        found, metric = f.path(w, 5)
+        self.assertAlmostEqual(found, norm(w), places=9)
+        by_differences = [(norm(w + d) - norm(w - d)) / 2e-6 for d in 1e-6 * numpy.eye(f.size)]
+        numpy.testing.assert_allclose(metric * 2 * w, by_differences, rtol=1e-6)
+        half = [(norm(w + d) - 2 * norm(w) + norm(w - d)) / 2e-6 for d in 1e-3 * numpy.eye(f.size)]
+        numpy.testing.assert_allclose(f.path(w, 5, second=True)[1], half, rtol=1e-4)
+        self.assertLess(f.path(w, 5, every_step=False)[0], found)
+        with self.assertRaisesRegex(unfold.UsageError, "tanh"):
+            Function(with_output(leaky)).path(Function(with_output(leaky)).initial())
+
     def test_check_derivatives(self):
         for c in (with_output(gated), with_output(leaky, symbols=True)):
             report = check_derivatives(c)
