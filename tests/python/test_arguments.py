@@ -243,7 +243,7 @@ class InterruptTest(Folder):
         for work in ("model.predict(3000, samples=100_000)",  # take minutes
                      "model.predict(1_000_000, samples=5)",
                      "Forecaster('lstm:256', steps=100_000, threads=1).fit(y)",
-                     "model.partial_fit(numpy.tile(y, 20_000))"):
+                     "model.partial_fit(numpy.tile(y, 3_000))"):
             with self.subTest(work):
                 self.assertLess(self.seconds_to_stop(work, setup), 20)
 
