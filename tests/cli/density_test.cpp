@@ -400,7 +400,7 @@ TEST_F(DensityTest, meaningless_options_are_rejected) {
   refused(bits, {"--model", "nade:5,layers=2"}, 2, "layers");
   refused(bits, {"--model", "nade:5", "--read", "a"}, 2, "nade:5 has no inputs: leave out --read");
   refused(bits, {"--model", "nade:5", "--ahead", "1"}, 2, "treats each row separately");
-  refused(bits, {"--model", "nade:5", "--optimizer", "ruop"}, 2, "nade");
+  refused(bits, {"--model", "nade:5", "--optimizer", "path"}, 2, "losses with parameters");
   refused(data("texts.csv", "a,b\n0,x\n1,y\n0,z\n"), {"--model", "bernoulli-mixture:5"}, 2, "supports only bits");
   refused(bits, {"--model", "nade:5,columns=b*3"}, 2, "the columns of the data are b*4; leave out the option columns");
   expect_failure({"train", text_, "--out", folder_ / "other", "--model", "nade:5"}, 2, "is a distribution of vectors");

@@ -13,19 +13,19 @@ struct MetricPass {
   double nats = 0;
 };
 
-/// `state` is the one before the batch.
+/// `state` is the one before the batch; `outer`: ruop, otherwise rbpm.
 inline MetricPass metric_pass(const Network<double>& net, Team& team, const Batch& batch,
-                              const Parameters<double>& values, State<double> state, bool outer, bool full,
+                              const Parameters<double>& values, State<double> state, bool outer, Reduction reduction,
                               double damping) {
   const Circuit& circuit = net.circuit();
   const auto count = at(circuit.parameter_count());
   CorePass<double> core(net, team);
   OutputMetric<double> writing(core, 1, false);
-  UnitMetric<double> metric(core, full, damping, false);
+  UnitMetric<double> metric(core, reduction, damping, false);
   core.forward(batch, values, state, std::nullopt);
   const std::vector<double> zeros(count, 0);
   MetricPass found{zeros, zeros, zeros, 0};
-  found.nats = writing.pass(core, values, batch, {.metric = true, .adjoints = true, .variances = true});
+  found.nats = writing.pass(core, values, batch, {.metric = true, .adjoints = true, .variances = !outer});
   writing.direction(values, 0, found.writing);
   found.direction = found.writing;
   writing.gradient(values, found.gradient);
@@ -48,6 +48,13 @@ inline MetricPass metric_pass(const Network<double>& net, Team& team, const Batc
     }
   }
   return found;
+}
+
+inline MetricPass metric_pass(const Network<double>& net, Team& team, const Batch& batch,
+                              const Parameters<double>& values, State<double> state, bool outer, bool full,
+                              double damping) {
+  return metric_pass(net, team, batch, values, std::move(state), outer,
+                     full ? Reduction::full : Reduction::quasi_diagonal, damping);
 }
 
 }  // namespace unfold

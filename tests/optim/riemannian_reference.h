@@ -286,18 +286,38 @@ void for_each_own_text(WindowProblem& problem, const Use& use) {
   problem.window = text;
 }
 
+/// Returns the backpropagated moduli of the predictions of the window.
+inline Vector backpropagated_moduli(const ScalarGraph& graph, WindowProblem& problem) {
+  const Matrix<double> w = problem.values.at("output/V");
+  Vector seeds(at(graph.nodes()), 0);
+  for (Index r = 0; r < problem.window.structure.positions(); ++r) {
+    if (predicted_symbols(problem.window)[at(r)] == kNoSymbol) continue;
+    double p[kAlphabet], total = 0;
+    for (Index y = 0; y < kAlphabet; ++y) total += p[y] = std::exp(graph.value(graph.node(problem.logits.id, r, y)));
+    for (Index i = 0; i < w.rows; ++i) {
+      double mean = 0, square = 0;
+      for (Index y = 0; y < kAlphabet; ++y) mean += p[y] / total * w(i, y), square += p[y] / total * w(i, y) * w(i, y);
+      seeds[at(graph.node(problem.activity.id, r, i))] = square - mean * mean;
+    }
+  }
+  return graph.backward(seeds, true);
+}
+
 /// Returns the gradient on the text, multiplied by the inverse metric on all texts that the network could generate.
-inline Vector direction_by_own_texts(WindowProblem& problem, double damping) {
-  const BruteForce on_text(problem, Phi::outer, damping);
+inline Vector direction_by_own_texts(WindowProblem& problem, double damping, Phi kind = Phi::outer) {
+  const BruteForce on_text(problem, kind, damping);
   const std::size_t n = on_text.gradient.size();
   std::vector<Vector> m(n, Vector(n, 0));
   for_each_own_text(problem, [&](const ScalarGraph& graph, const Vector& b, double probability) {
     std::map<Index, std::vector<std::pair<Index, double>>> inputs_of;
     for (const auto& edge : graph.edges())
       if (edge.from < graph.parameters()) inputs_of[edge.to].emplace_back(edge.from, edge.partial);
+    Vector phi = kind == Phi::backpropagated ? backpropagated_moduli(graph, problem) : b;
+    if (kind == Phi::outer)
+      for (double& x : phi) x *= x;
     for (const auto& [node, inputs] : inputs_of)
       for (const auto& [q, u] : inputs)
-        for (const auto& [k, v] : inputs) m[at(q)][at(k)] += probability * b[at(node)] * b[at(node)] * u * v;
+        for (const auto& [k, v] : inputs) m[at(q)][at(k)] += probability * phi[at(node)] * u * v;
   });
   for (std::size_t k = 0; k < n; ++k) m[k][k] += damping;
   return solve(m, on_text.gradient);

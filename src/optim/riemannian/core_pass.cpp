@@ -13,18 +13,14 @@ bool takes_seed(const Node& node) {
          (node.kind == Node::Kind::link && node.delay.to_end());
 }
 
-const Node& output_node(Signal output) {
-  const Node& node = output.circuit->nodes()[static_cast<std::size_t>(output.id)];
-  const auto refuse = [&](const std::string& why) {
-    throw UsageError(std::string(kWho) + ": the output " + node.name + " " + why +
-                     "; an affine map of activations is required, as every built-in cell provides");
-  };
-  if (node.kind != Node::Kind::affine) refuse("is not an affine map");
-  for (const auto& term : node.terms) {
-    const Node& source = output.circuit->nodes()[static_cast<std::size_t>(term.source)];
-    if (!takes_seed(source) || !term.dense()) refuse("reads " + source.name + " in a way that does not support a seed");
-  }
-  return node;
+const Node& node_of(Signal signal) { return signal.circuit->nodes()[static_cast<std::size_t>(signal.id)]; }
+
+/// Returns whether the signal is an affine map with matrices, of signals that can be seeded.
+bool reads_activations(Signal output) {
+  const Node& node = node_of(output);
+  return node.kind == Node::Kind::affine && std::ranges::all_of(node.terms, [&](const Node::AffineTerm& term) {
+           return takes_seed(output.circuit->nodes()[static_cast<std::size_t>(term.source)]) && term.dense();
+         });
 }
 
 /// The softmax of logarithms equals their arguments divided by their sum (probabilities_to_logits), which is a linear
@@ -45,15 +41,28 @@ Head<T> without_logarithm(const Head<T>& head) {
 }
 
 template <class T>
+bool has_row_metric(const Loss<T>& loss) {
+  return loss.template as<RowLoss<T>>() != nullptr && loss.template as<LossFisher<T>>() != nullptr;
+}
+
+/// Returns the number of components that an affine map reads; for other signals, the number of components.
+Index inputs_of(Signal signal) {
+  Index inputs = 0;
+  for (const auto& term : node_of(signal).terms) inputs += Signal{signal.circuit, term.source}.size();
+  return std::max<Index>(1, inputs > 0 ? inputs : signal.size());
+}
+
+template <class T>
 CoreHead<T> core_head(const Head<T>& given) {
   const Head<T> head = without_logarithm(given);
-  CoreHead<T> result{.head = head, .output = output_node(head.signal), .activities = {}};
+  if (!reads_activations(head.signal) || !has_row_metric(*head.loss))
+    return {
+        .head = given, .split = false, .output = {}, .activities = {given.signal}, .units = inputs_of(given.signal)};
+  CoreHead<T> result{.head = head, .output = node_of(head.signal), .activities = {}};
   for (const auto& term : result.output.terms) {
     result.activities.push_back({head.signal.circuit, term.source});
     result.units += result.activities.back().size();
   }
-  head.loss->template need<RowLoss<T>>(kWho);
-  head.loss->template need<LossFisher<T>>(kWho);
   return result;
 }
 

@@ -4,7 +4,12 @@
 /// separately: the seeds of their backward passes are set at the activations, where the Fisher matrix of the losses is
 /// known (docs/riemannian.md).
 ///
-/// The core is a separate plan over the same circuit and parameters, with the activations as outputs.
+/// A head whose loss couples positions, owns parameters or has no Fisher metric by rows cannot be split. Neither can
+/// one whose signal is not an affine map of activations. The core then includes the map to its signal, whose weights
+/// are those of units.
+///
+/// The core is a separate plan over the same circuit and parameters, with the activations, or the signals of such
+/// heads, as outputs.
 
 #include <optional>
 #include <vector>
@@ -14,20 +19,19 @@
 
 namespace unfold {
 
-/// A head with its output weights.
+/// A head with its output weights, or a head that is not split.
 template <class T>
 struct CoreHead {
   Head<T> head;
-  Node output;                     ///< the affine map to the signal of the loss
-  std::vector<Signal> activities;  ///< the sources of the affine map, one per term
-  Index units = 0;                 ///< total number of components of the activations
+  bool split = true;               ///< whether the output weights are separate from the core
+  Node output;                     ///< the affine map to the signal of the loss; only if split
+  std::vector<Signal> activities;  ///< the sources of the affine map, one per term; otherwise the signal of the loss
+  Index units = 0;                 ///< number of components that the output map reads
 };
 
 template <class T>
 class CorePass {
  public:
-  /// Throws UsageError for a loss with dependent rows or without a Fisher metric, and for a head that does not read an
-  /// affine map of signals that can be seeded.
   CorePass(const Network<T>& network, Team& team);
 
   void forward(const Batch& batch, const Parameters<T>& parameters, State<T>& state,

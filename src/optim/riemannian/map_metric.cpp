@@ -39,7 +39,7 @@ MapMetric<T>::MapMetric(const CorePass<T>& core, bool full, double damping, bool
         throw UsageError(fmt::format("Riemannian training: the parameters {} of a {} map {}; use sgd or adam", p.name,
                                      term.op->name(), why));
       };
-      if (term.op->has_memory() || term.op->reads_symbols() > 0) refuse("read more than one position");
+      if (term.op->reads_symbols() > 0) refuse("are selected by the symbols that a position reads");
       if (full && p.size() > kMostParameters)
         refuse(fmt::format("would have a matrix of {} x {} (reduction=quasi-diagonal has its diagonal)", p.size(),
                            p.size()));
@@ -57,13 +57,14 @@ MapMetric<T>::MapMetric(const CorePass<T>& core, bool full, double damping, bool
   for (auto& scratch : scratch_) scratch.resize(at(room));
 }
 
-/// Computes g_t for some rows of a tile: the gradient at one position.
+/// Computes g_t for some rows of a tile: the gradient at one position, or the same with squared derivatives.
 template <class T>
-void MapMetric<T>::find_slopes(const CorePass<T>& core, const Block& block, Range positions, Range rows,
+void MapMetric<T>::find_slopes(const CorePass<T>& core, const Block& block, Range positions, Range rows, bool squared,
                                std::vector<T>& scratch) {
   const Unfolding<T>& u = core.unfolding();
-  const auto& order = u.structure().order();
-  const auto& term = core.plan().nodes()[at(block.node)].terms[block.term];
+  const Node& node = core.plan().nodes()[at(block.node)];
+  const auto& order = u.structure().part(node.part).order();
+  const auto& term = node.terms[block.term];
   const Matrix<const T> b = u.affine_adjoint(core.signal(block.node));
   const Matrix<const T> w = core.parameters()[term.parameter];
   for (Index t = rows.begin; t < rows.end; ++t) {
@@ -72,25 +73,26 @@ void MapMetric<T>::find_slopes(const CorePass<T>& core, const Block& block, Rang
         std::upper_bound(order.step_begin.begin(), order.step_begin.end(), row) - order.step_begin.begin() - 1;
     const Matrix<T> g{slopes_.data() + t * block.count, w.rows, w.cols, w.cols};
     std::fill_n(g.data, block.count, T{0});
-    const Index size = term.op->inputs();
-    const OperatorRows<T> in{.w = w,
-                             .x = {u.source_row(term.source, step, row), 1, size, size},
-                             .gates = term.gate >= 0 ? u.symbols_read(term.gate).data() + row : nullptr,
-                             .scratch = scratch.data()};
-    term.op->gradient(in, b.rows_from(row, 1), g, {0, w.cols}, false);
+    OperatorRows<T> in = u.rows_read(node, term, step, row);
+    if (term.gate >= 0) in.gates = u.symbols_read(term.gate).data() + row;
+    const Index seen = term.op->has_memory() ? static_cast<Index>(in.memory.seen_by(0).size()) : 0;
+    const Index room = term.op->scratch() + seen * term.op->scratch_per_seen();
+    if (static_cast<Index>(scratch.size()) < room) scratch.resize(at(room));
+    in.scratch = scratch.data();
+    term.op->gradient(in, b.rows_from(row, 1), g, {0, w.cols}, squared);
   }
 }
 
 template <class T>
 void MapMetric<T>::sum(const CorePass<T>& core, double share, bool first, bool gradients) {
-  const Index all = core.unfolding().structure().positions();
   for (Block& block : blocks_) {
+    const Index all = core.unfolding().structure().part(core.plan().nodes()[at(block.node)].part).positions();
     if (first) std::ranges::fill(block.matrix, 0.0);
     if (gradients) std::ranges::fill(block.gradient, 0.0);
     for (Index begin = 0; begin < all; begin += kSlopeTile) {
       const Range tile{begin, std::min(all, begin + kSlopeTile)};
       core.team().run(
-          [&](Member& me) { find_slopes(core, block, tile, me.share(tile.size()), scratch_[at(me.id())]); });
+          [&](Member& me) { find_slopes(core, block, tile, me.share(tile.size()), false, scratch_[at(me.id())]); });
       core.team().run([&](Member& me) {
         const Range mine = me.share(block.count);
         for (Index t = 0; t < tile.size(); ++t) {
@@ -104,6 +106,22 @@ void MapMetric<T>::sum(const CorePass<T>& core, double share, bool first, bool g
           }
         }
       });
+    }
+  }
+}
+
+template <class T>
+void MapMetric<T>::measure_moduli(const CorePass<T>& core) {
+  for (Block& block : blocks_) {
+    std::ranges::fill(block.matrix, 0.0);
+    const Index all = core.unfolding().structure().part(core.plan().nodes()[at(block.node)].part).positions();
+    for (Index begin = 0; begin < all; begin += kSlopeTile) {
+      const Range tile{begin, std::min(all, begin + kSlopeTile)};
+      core.team().run(
+          [&](Member& me) { find_slopes(core, block, tile, me.share(tile.size()), true, scratch_[at(me.id())]); });
+      for (Index t = 0; t < tile.size(); ++t)
+        for (Index i = 0; i < block.count; ++i)
+          block.matrix[at(full_ ? i * block.count + i : i)] += static_cast<double>(slopes_[t * block.count + i]);
     }
   }
 }

@@ -17,7 +17,7 @@ template <class T>
 class MapMetric {
  public:
   /// For the terms of a core that UnitMetric leaves out. `full`: M, otherwise its diagonal. Throws UsageError for a
-  /// term whose operator reads another chain, or that has too many parameters for a matrix.
+  /// term whose operator selects parameters by symbols, or that has too many parameters for a matrix.
   MapMetric(const CorePass<T>& core, bool full, double damping, bool averages);
 
   /// Returns whether a term's parameters are not weights of units, so that it is handled here.
@@ -26,6 +26,10 @@ class MapMetric {
 
   /// Sets G and M from the adjoints of the core's last backward pass.
   void measure(const CorePass<T>& core) { sum(core, 1, true, true); }
+  /// Sets M to the diagonal of the sum over t of Phi_i (dz_i / dtheta)^2, with the moduli Phi in the adjoints of the
+  /// core's last backward pass; leaves G unchanged. REQUIRES: operators with squared rules whose parameters each change
+  /// one component, such as gains.
+  void measure_moduli(const CorePass<T>& core);
   /// Sets M = share times this M, or adds to M if not `first`; leaves G unchanged.
   void add_squares(const CorePass<T>& core, double share, bool first) { sum(core, share, first, false); }
   /// Sets M = share times the M of another metric over the same core, or adds to M if not `first`; leaves G unchanged.
@@ -50,7 +54,8 @@ class MapMetric {
   };
 
   void sum(const CorePass<T>& core, double share, bool first, bool gradients);
-  void find_slopes(const CorePass<T>& core, const Block& block, Range positions, Range rows, std::vector<T>& scratch);
+  void find_slopes(const CorePass<T>& core, const Block& block, Range positions, Range rows, bool squared,
+                   std::vector<T>& scratch);
   void average(Block& block, double keep) const;
 
   const bool full_;

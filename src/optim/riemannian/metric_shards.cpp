@@ -29,13 +29,11 @@ MetricShards<T>::MetricShards(Objective<T>& objective, const RiemannianOptions& 
     if (options.metric == RiemannianMetric::rbpm) require_squares(shard.core->plan());
     shard.output = std::make_unique<OutputMetric<T>>(*shard.core, options.writing_damping, options.keep > 0);
     if (!plain)
-      shard.metric = std::make_unique<UnitMetric<T>>(*shard.core, options.reduction == Reduction::full, options.damping,
-                                                     options.keep > 0);
+      shard.metric = std::make_unique<UnitMetric<T>>(*shard.core, options.reduction, options.damping, options.keep > 0);
     if (options.own > 0) {
       shard.own = std::make_unique<SampledSequences<T>>(objective.network());
       shard.own_core = std::make_unique<CorePass<T>>(objective.network(), team_);
-      shard.own_metric = std::make_unique<UnitMetric<T>>(*shard.own_core, options.reduction == Reduction::full,
-                                                         options.damping, false);
+      shard.own_metric = std::make_unique<UnitMetric<T>>(*shard.own_core, options.reduction, options.damping, false);
     }
     // Each head of each shard has a separate random stream.
     shard.stream = static_cast<std::uint64_t>((sharding_.divided() ? sharding_.own().begin + i : 0) *
@@ -91,6 +89,7 @@ double MetricShards<T>::outputs(const MetricWanted& wanted) {
   for (Shard& shard : shards_) {
     MetricWanted of_shard = wanted;
     of_shard.weights = shard.weights;
+    of_shard.stream = shard.stream;
     nats.push_back(shard.batch == nullptr ? 0 : shard.output->pass(*shard.core, *parameters_, *shard.batch, of_shard));
   }
   if (!sharding_.divided()) return nats.front();
@@ -131,12 +130,13 @@ void MetricShards<T>::add_starts(std::span<T> squares, std::span<const T> of_pas
   for (const Index i : passed_) squares[at(i)] += static_cast<T>(share) * of_pass[at(i)];
 }
 
-/// Computes M on sequences sampled from the model instead of the data; B is then the gradient of the log-probability of
-/// the sample.
+/// Computes M on sequences sampled from the model instead of the data. Phi is the square of the gradient of the
+/// log-probability of the sample, or the backpropagated modulus of the predictions at its positions.
 template <class T>
 void MetricShards<T>::measure_own(Shard& shard, std::span<T> squares) {
   const std::span<T> of_pass = clear_starts(squares), gradient = std::span(scratch_).first(squares.size());
   const double share = 1 / static_cast<double>(options_.own);
+  const bool backpropagated = options_.metric == RiemannianMetric::rbpm;
   Unfolding<T>& u = shard.own_core->unfolding();
   for (Index k = 0; k < options_.own; ++k) {
     const Batch& batch =
@@ -145,13 +145,19 @@ void MetricShards<T>::measure_own(Shard& shard, std::span<T> squares) {
     shard.own_core->forward(batch, *parameters_, state, std::nullopt);
     shard.output->pass(*shard.own_core, *parameters_, batch,
                        {.adjoints = true,
+                        .variances = backpropagated,
                         .seeds = shard.weights.empty() ? MetricSeeds::gradient : MetricSeeds::weighted,
                         .weights = shard.weights});
     u.backward(gradient, {.weights = false});
-    u.squares_at_starts(of_pass);
-    add_starts(squares, of_pass, share);
     shard.own_metric->keep_adjoints(*shard.own_core);
-    shard.own_metric->accumulate(*shard.own_core, Modulus::outer);
+    if (backpropagated) {
+      shard.output->seed_variances(*shard.own_core);
+      u.backward(of_pass, {.algebra = Algebra::squared, .weights = false});
+    } else {
+      u.squares_at_starts(of_pass);
+    }
+    add_starts(squares, of_pass, share);
+    shard.own_metric->accumulate(*shard.own_core, backpropagated ? Modulus::adjoints : Modulus::outer);
     shard.metric->take_matrices(*shard.own_metric, share, k == 0);
   }
 }

@@ -1,11 +1,17 @@
 #include "optim/riemannian/output_metric.h"
 
+#include <algorithm>
+
 namespace unfold {
 
 template <class T>
 OutputMetric<T>::OutputMetric(const CorePass<T>& core, double damping, bool averages) {
   heads_.reserve(core.heads().size());
-  for (const CoreHead<T>& head : core.heads()) heads_.emplace_back(head, core.team().size(), damping, averages);
+  for (const CoreHead<T>& head : core.heads())
+    if (head.split)
+      heads_.emplace_back(std::in_place_type<HeadMetric<T>>, head, core.team().size(), damping, averages);
+    else
+      heads_.emplace_back(std::in_place_type<LossMetric<T>>, head, core.plan(), damping, averages);
 }
 
 template <class T>
@@ -14,8 +20,8 @@ double OutputMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters,
   if (wanted.adjoints) core.unfolding().clear_adjoints();
   double nats = 0;
   Wanted of_head = wanted;
-  for (HeadMetric<T>& head : heads_) {
-    nats += head.pass(core, parameters, batch, of_head);
+  for (HeadPart& head : heads_) {
+    nats += std::visit([&](auto& part) { return part.pass(core, parameters, batch, of_head); }, head);
     ++of_head.stream;
   }
   return nats;
@@ -23,25 +29,45 @@ double OutputMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters,
 
 template <class T>
 void OutputMetric<T>::direction(const Parameters<T>& parameters, double keep, std::span<double> direction) {
-  for (HeadMetric<T>& head : heads_) head.direction(parameters, keep, direction);
+  for (HeadPart& head : heads_)
+    if (auto* split = std::get_if<HeadMetric<T>>(&head))
+      split->direction(parameters, keep, direction);
+    else
+      std::get<LossMetric<T>>(head).direction(keep, direction);
 }
 
 template <class T>
 void OutputMetric<T>::gradient(const Parameters<T>& parameters, std::span<double> gradient) const {
-  for (const HeadMetric<T>& head : heads_) head.gradient(parameters, gradient);
+  for (const HeadPart& head : heads_)
+    if (const auto* split = std::get_if<HeadMetric<T>>(&head))
+      split->gradient(parameters, gradient);
+    else
+      std::get<LossMetric<T>>(head).gradient(gradient);
 }
 
 template <class T>
 void OutputMetric<T>::seed_variances(CorePass<T>& core) const {
   core.unfolding().clear_adjoints();
-  for (const HeadMetric<T>& head : heads_) head.add_variances(core);
+  for (const HeadPart& head : heads_) std::visit([&](const auto& part) { part.add_variances(core); }, head);
+}
+
+template <class T>
+bool OutputMetric<T>::samples_variances() const {
+  return std::ranges::any_of(heads_, [](const HeadPart& head) {
+    const auto* whole = std::get_if<LossMetric<T>>(&head);
+    return whole != nullptr && whole->samples_variances();
+  });
 }
 
 /// The first head uses the name that checkpoints with one head have.
 template <class T>
 void OutputMetric<T>::visit_averages(StateVisitor<T>& visitor) {
-  for (HeadMetric<T>& head : heads_)
-    visitor(&head == heads_.data() ? "average/writing" : "average/writing/" + head.field(), head.average());
+  for (HeadPart& head : heads_)
+    std::visit(
+        [&](auto& part) {
+          visitor(&head == heads_.data() ? "average/writing" : "average/writing/" + part.field(), part.average());
+        },
+        head);
 }
 
 template class OutputMetric<float>;

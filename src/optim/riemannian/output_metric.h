@@ -1,11 +1,14 @@
 #pragma once
 /// The part of Riemannian training for output weights, over all heads of a network: likelihood, gradient,
-/// quasi-diagonal Hessian and the seeds of the backward passes (head_metric.h). Signs follow the loss: nats = -F, and
-/// gradients point in the direction of increasing loss.
+/// quasi-diagonal Hessian and the seeds of the backward passes (head_metric.h), or, for heads that are not split, the
+/// seeds at their signals and the metric of their losses' parameters (loss_metric.h). Signs follow the loss: nats = -F,
+/// and gradients point in the direction of increasing loss.
 
+#include <variant>
 #include <vector>
 
 #include "optim/riemannian/head_metric.h"
+#include "optim/riemannian/loss_metric.h"
 #include "unfold/base/state_visitor.h"
 
 namespace unfold {
@@ -29,21 +32,25 @@ class OutputMetric {
   void gradient(const Parameters<T>& parameters, std::span<double> gradient) const;
   /// Overwrites the adjoints of the core's activations with the variances of the last pass with `variances`.
   void seed_variances(CorePass<T>& core) const;
+  /// Returns whether a pass with `variances` draws random numbers, so that its `draw` matters.
+  bool samples_variances() const;
 
   /// Gradients and Hessians of the last pass with `metric`. The caller may replace them with sums over several batches
   /// and must then call `count_targets` for all of them.
   template <class Visit>
   void visit_sums(const Visit& visit) {
-    for (HeadMetric<T>& head : heads_) visit(head.sums());
+    for (HeadPart& head : heads_) visit(std::visit([](auto& part) { return part.sums(); }, head));
   }
   void count_targets(const Batch& batch) {
-    for (HeadMetric<T>& head : heads_) head.count_targets(batch);
+    for (HeadPart& head : heads_)
+      if (auto* split = std::get_if<HeadMetric<T>>(&head)) split->count_targets(batch);
   }
 
   void visit_averages(StateVisitor<T>& visitor);  ///< the state of the running averages, for checkpoints
 
  private:
-  std::vector<HeadMetric<T>> heads_;
+  using HeadPart = std::variant<HeadMetric<T>, LossMetric<T>>;
+  std::vector<HeadPart> heads_;
 };
 
 }  // namespace unfold

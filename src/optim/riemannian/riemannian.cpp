@@ -42,7 +42,8 @@ class RiemannianControl final : public Control<T> {
     };
     for (const CoreHead<T>& head : shards_->core().heads()) {
       for (const auto& term : head.output.terms) mark(term.parameter);
-      if (head.output.bias >= 0) mark(head.output.bias);
+      if (head.split && head.output.bias >= 0) mark(head.output.bias);
+      if (!head.split) std::ranges::for_each(head.head.loss->parameter_indices(), mark);
     }
   }
 
@@ -59,8 +60,10 @@ class RiemannianControl final : public Control<T> {
     report.finite = std::isfinite(nats_);
     if (!report.finite) return report;
 
-    const typename OutputMetric<T>::Wanted seeds{
-        .metric = false, .adjoints = true, .variances = options_.metric == RiemannianMetric::rbpm};
+    const typename OutputMetric<T>::Wanted seeds{.metric = false,
+                                                 .adjoints = true,
+                                                 .variances = options_.metric == RiemannianMetric::rbpm,
+                                                 .draw = static_cast<std::uint64_t>(drawn_)};
     find_output_direction(objective, predicted);
     move(kOutput, objective, rate * options_.writing_factor, [&] { return shards_->outputs(seeds); });
     find_transition_direction(objective, predicted);
@@ -79,7 +82,7 @@ class RiemannianControl final : public Control<T> {
   void visit_state(StateVisitor<T>& visitor) override {
     visitor("rate/writing", rates_[kOutput]);
     visitor("rate/transition", rates_[kTransition]);
-    if (options_.draws + options_.own > 0) visitor.count("draws", drawn_);
+    if (draws() > 0) visitor.count("draws", drawn_);
     if (options_.average) {
       visitor("previous/writing", previous_[kOutput].span());
       visitor("previous/transition", previous_[kTransition].span());
@@ -91,6 +94,11 @@ class RiemannianControl final : public Control<T> {
   }
 
  private:
+  /// Returns how many random numbers a step draws for each prediction.
+  Index draws() const {
+    const bool sampled = options_.metric == RiemannianMetric::rbpm && shards_->output().samples_variances();
+    return options_.draws + options_.own + (sampled ? 1 : 0);
+  }
   double units() const { return static_cast<double>(shards_->core().units()); }
 
   /// Runs the forward pass of the core, then the sweep over the predictions.
@@ -144,7 +152,7 @@ class RiemannianControl final : public Control<T> {
     std::vector<double>& d = directions_[kTransition];
     const bool plain = options_.metric == RiemannianMetric::none;
     shards_->backward(gradient_, squares_, static_cast<std::uint64_t>(drawn_));
-    drawn_ += static_cast<double>(options_.draws + options_.own);
+    drawn_ += static_cast<double>(draws());
     if (!plain) {
       shards_->metric().direction(options_.keep, d, sums_);
     } else {

@@ -6,7 +6,8 @@
 ///   ruop    Phi = B^2, unit-wise outer product; with `draws` the mean square of B for random errors that have the
 ///           covariance of the Fisher matrix: the recurrent natural metric, unit by unit; with `own` the mean over
 ///           sequences sampled from the model: the Fisher metric of whole sequences, unit by unit and step by step
-///   rbpm    Phi = the backpropagated modulus, seeded with the Fisher matrix of the softmax
+///   rbpm    Phi = the backpropagated modulus, seeded with the Fisher matrix of the softmax; with `own` over sequences
+///           sampled from the model
 ///   ascent  no metric: the mean gradient, for comparison under the same control
 ///
 /// Control `backtracking` (for full batches): a step that increases the loss is undone and retried with half the
@@ -19,7 +20,7 @@ namespace unfold {
 
 enum class RiemannianMetric { ruop, rbpm, none };
 enum class StepControl { backtracking, fixed };
-enum class Reduction { full, quasi_diagonal };
+enum class Reduction { full, quasi_diagonal, diagonal };
 enum class SequenceWeights { length, equal };
 
 struct RiemannianOptions {
@@ -29,7 +30,7 @@ struct RiemannianOptions {
   double damping = 1;          ///< epsilon, added to the diagonal of M
   double writing_damping = 1;  ///< multiplied by the frequency of a symbol, added to the diagonal of its Hessian
   Index draws = 0;             ///< ruop: number of random errors over which B^2 is averaged; 0: the actual error
-  Index own = 0;               ///< ruop: sampled sequences per data sequence over which M is summed; 0: the data
+  Index own = 0;               ///< sampled sequences per data sequence over which M is summed; 0: the data
   SequenceWeights sequences =
       SequenceWeights::length;  ///< weight of a sequence in the metric: its length, or the same for all
   double keep = 0;              ///< weight of the old matrices in the running average over batches
@@ -42,18 +43,17 @@ void describe(Visitor& v, RiemannianOptions& o) {
     {{StepControl::backtracking, "backtracking"}, {StepControl::fixed, "fixed"}});
   if (o.metric != RiemannianMetric::none) {
     v("reduction", o.reduction, "approximation of the matrix of each unit",
-      {{Reduction::full, "full"}, {Reduction::quasi_diagonal, "quasi-diagonal"}});
+      {{Reduction::full, "full"}, {Reduction::quasi_diagonal, "quasi-diagonal"}, {Reduction::diagonal, "diagonal"}});
     v("damping", o.damping, "added to the diagonal of the matrices of the units", at_least(0));
     v("writing-damping", o.writing_damping, "damping of the output weights, multiplied by the frequency of each symbol",
       at_least(0));
     if (o.metric == RiemannianMetric::ruop)
       v("draws", o.draws, "number of random errors for the metric (the recurrent natural metric); 0: the actual error",
         at_least(0));
-    if (o.metric == RiemannianMetric::ruop)
-      v("own", o.own,
-        "number of sampled sequences per data sequence for the metric (the Fisher metric of whole sequences); 0: the "
-        "data",
-        at_least(0));
+    v("own", o.own,
+      "number of sampled sequences per data sequence for the metric (the Fisher metric of whole sequences); 0: the "
+      "data",
+      at_least(0));
     v("sequences", o.sequences, "weight of a sequence in the metric: its length, or the same for all",
       {{SequenceWeights::length, "length"}, {SequenceWeights::equal, "equal"}});
     v("keep", o.keep, "weight of the old matrices in the running average over batches; 0 for full batches",

@@ -19,8 +19,8 @@ int symbols_of(const Plan& plan, const Node::AffineTerm& term) {
 }  // namespace
 
 template <class T>
-UnitMetric<T>::UnitMetric(const CorePass<T>& core, bool full, double damping, bool averages)
-    : full_(full), damping_(damping), others_(core, full, damping, averages) {
+UnitMetric<T>::UnitMetric(const CorePass<T>& core, Reduction reduction, double damping, bool averages)
+    : reduction_(reduction), damping_(damping), others_(core, reduction == Reduction::full, damping, averages) {
   const Plan& plan = core.plan();
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
     if (plan.live(i) && plan.nodes()[at(i)].kind == Node::Kind::affine) add_maps(plan, i);
@@ -46,13 +46,9 @@ UnitMetric<T>::UnitMetric(const CorePass<T>& core, bool full, double damping, bo
   }
 }
 
-/// Throws UsageError if the parameters of a term are not weights of units.
 template <class T>
 void UnitMetric<T>::add_maps(const Plan& plan, int i) {
   const Node& node = plan.nodes()[at(i)];
-  if (node.part > 0)
-    throw UsageError("Riemannian training: " + node.name +
-                     " runs over a separate chain; the metrics support only circuits over one chain; use sgd or adam");
   std::vector<int> kinds;
   bool has_weights = node.bias >= 0;
   for (const auto& term : node.terms) {
@@ -120,13 +116,14 @@ void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shar
           shared.push_back(column), shared_places.push_back(first + e);
       }
     }
-    units_.push_back({.map = maps_.size(),
-                      .component = c,
-                      .moments = UnitMoments(std::move(gated), std::move(shared), alphabet, full_),
-                      .gated = std::move(gated_places),
-                      .shared = std::move(shared_places),
-                      .gated_first = lookup,
-                      .shared_first = has_bias});
+    units_.push_back(
+        {.map = maps_.size(),
+         .component = c,
+         .moments = UnitMoments(std::move(gated), std::move(shared), alphabet, reduction_ == Reduction::full),
+         .gated = std::move(gated_places),
+         .shared = std::move(shared_places),
+         .gated_first = lookup,
+         .shared_first = has_bias});
   }
   for (Index u = map.units.begin; u < map.units.end; ++u)
     map.all_gated = map.all_gated && units_[at(u)].moments.shared() == 0 && units_[at(u)].moments.gated() > 0;
@@ -175,12 +172,18 @@ Matrix<const T> UnitMetric<T>::moduli(const CorePass<T>& core, std::size_t m, Mo
   return {squares_[m].data(), squares_[m].size() / size, size, size};
 }
 
+/// Returns the positions that a map runs over: those of its part.
+template <class T>
+const Structure& UnitMetric<T>::structure_of(const CorePass<T>& core, const Map& map) const {
+  return core.unfolding().structure().part(core.plan().nodes()[at(map.node)].part);
+}
+
 /// Returns the values that the weights of a source multiply, [rows x size]: its values, or the result of an operator,
 /// stored in inputs.row.
 template <class T>
 Matrix<T> UnitMetric<T>::source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source,
                                      Range range, Inputs& inputs) const {
-  const auto& order = core.unfolding().structure().order();
+  const auto& order = structure_of(core, map).order();
   const auto& term = core.plan().nodes()[at(map.node)].terms[source.term];
   const Matrix<T> rows{inputs.row.data(), range.size(), source.size, source.size};
   const Matrix<T> read = term.dense() ? rows : Matrix<T>{inputs.read.data(), range.size(), source.read, source.read};
@@ -211,6 +214,7 @@ void UnitMetric<T>::load_inputs(const CorePass<T>& core, const Map& map, Range r
 
 template <class T>
 void UnitMetric<T>::accumulate(const CorePass<T>& core, Modulus modulus) {
+  if (modulus == Modulus::adjoints) others_.measure_moduli(core);
   core.team().run([&](Member& me) {
     const Range mine = me.share(static_cast<Index>(units_.size()));
     for (std::size_t m = 0; m < maps_.size(); ++m) {
@@ -228,7 +232,7 @@ template <class T>
 void UnitMetric<T>::accumulate_rows(const CorePass<T>& core, std::size_t m, Range units, Modulus modulus,
                                     Inputs& inputs) {
   const Map& map = maps_[m];
-  const Index positions = core.unfolding().structure().positions();
+  const Index positions = structure_of(core, map).positions();
   for (Index begin = 0; begin < positions; begin += kTile) {
     const Range range{begin, std::min(positions, begin + kTile)};
     load_inputs(core, map, range, inputs);
@@ -249,7 +253,7 @@ template <class T>
 void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Range units, Modulus modulus,
                                       Inputs& inputs) {
   const Map& map = maps_[m];
-  const Index positions = core.unfolding().structure().positions();
+  const Index positions = structure_of(core, map).positions();
   const std::span<const Symbol> symbols = core.unfolding().symbols_read(map.symbols);
   const Index alphabet = core.plan().nodes()[at(map.symbols)].size;
   if (inputs.sorted.empty()) inputs.sorted.resize(maps_.size());
@@ -326,7 +330,11 @@ void UnitMetric<T>::direction(double keep, std::span<double> direction, std::spa
         gradient[at(unit.gated[at(j)].first + x * unit.gated[at(j)].second)] = m.gated_gradient(x, j);
     for (Index j = 0; j < m.shared(); ++j) gradient[at(unit.shared[at(j)])] = m.shared_gradient(j);
     if (keep > 0) average(u, keep);
-    full_ ? solve_full(unit, direction) : solve_quasi_diagonal(unit, direction);
+    switch (reduction_) {
+      case Reduction::full: solve_full(unit, direction); break;
+      case Reduction::quasi_diagonal: solve_quasi_diagonal(unit, direction); break;
+      case Reduction::diagonal: solve_diagonal(unit, direction); break;
+    }
     const auto stand_still_if_infinite = [&](Index place) {
       if (!std::isfinite(direction[at(place)])) direction[at(place)] = 0;
     };
@@ -441,6 +449,18 @@ void UnitMetric<T>::solve_quasi_diagonal(Unit& unit, std::span<double> direction
     for (Index x = 0; x < a && first; ++x) d_first[at(x)] -= m.first_shared(x, j) / own(x) * d;
   }
   for (Index x = 0; x < a && first; ++x) direction[gated_place(x, 0)] = d_first[at(x)];
+}
+
+/// Assumes that all inputs are orthogonal to each other.
+template <class T>
+void UnitMetric<T>::solve_diagonal(Unit& unit, std::span<double> direction) const {
+  const UnitMoments& m = unit.moments;
+  for (Index j = 0; j < m.shared(); ++j)
+    direction[at(unit.shared[at(j)])] = m.shared_gradient(j) / (m.shared_moment(j, j) + damping_);
+  for (Index x = 0; x < m.alphabet(); ++x)
+    for (Index j = 0; j < m.gated(); ++j)
+      direction[at(unit.gated[at(j)].first + x * unit.gated[at(j)].second)] =
+          m.gated_gradient(x, j) / (m.gated_moment(x, j, j) + damping_);
 }
 
 template class UnitMetric<float>;

@@ -1,7 +1,7 @@
 #pragma once
 /// The part of Riemannian training for transition weights: a matrix M for every unit, computed from the inputs of its
 /// incoming parameters and its modulus, and the direction M^-1 G (equations 25-29 of the paper and the quasi-diagonal
-/// reduction; docs/riemannian.md).
+/// reduction; docs/riemannian.md). Each map runs over the positions of its part: a target, a source, a condition.
 ///
 /// A unit is a component of an affine map of the core; its parameters are those of all terms of that component. Weights
 /// that belong to a symbol (lookups and gated terms) interact only with weights of the same symbol. M therefore
@@ -14,6 +14,7 @@
 #include "numerics/moments.h"
 #include "optim/riemannian/core_pass.h"
 #include "optim/riemannian/map_metric.h"
+#include "optim/riemannian/riemannian.h"
 #include "optim/riemannian/sorted_tile.h"
 #include "unfold/base/state_visitor.h"
 #include "unfold/graph/circuit/unit_weights.h"
@@ -30,9 +31,9 @@ enum class Modulus {
 template <class T>
 class UnitMetric {
  public:
-  /// Parameters that are not weights of units have separate blocks (map_metric.h), which Modulus::adjoints does not
-  /// support. Throws UsageError for parameters without a metric.
-  UnitMetric(const CorePass<T>& core, bool full, double damping, bool averages);
+  /// Parameters that are not weights of units have separate blocks (map_metric.h); Modulus::adjoints supports those of
+  /// operators with squared rules. Throws UsageError for parameters without a metric.
+  UnitMetric(const CorePass<T>& core, Reduction reduction, double damping, bool averages);
 
   /// Stores the adjoints of the core's last backward pass as B. The next call overwrites them.
   void keep_adjoints(const CorePass<T>& core);
@@ -87,6 +88,7 @@ class UnitMetric {
 
   void add_maps(const Plan& plan, int node);
   void add_map(const Plan& plan, int node, int symbols, bool with_shared);
+  const Structure& structure_of(const CorePass<T>& core, const Map& map) const;
   Matrix<T> source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source, Range rows,
                         Inputs& inputs) const;
   void load_inputs(const CorePass<T>& core, const Map& map, Range rows, Inputs& inputs) const;
@@ -95,9 +97,10 @@ class UnitMetric {
   Matrix<const T> moduli(const CorePass<T>& core, std::size_t map, Modulus modulus) const;
   void solve_full(Unit& unit, std::span<double> direction) const;
   void solve_quasi_diagonal(Unit& unit, std::span<double> direction) const;
+  void solve_diagonal(Unit& unit, std::span<double> direction) const;
   void average(std::size_t unit, double keep);
 
-  const bool full_;
+  const Reduction reduction_;
   const double damping_;
   MapMetric<T> others_;  // metric of the parameters that are not weights of units
   std::vector<Map> maps_;

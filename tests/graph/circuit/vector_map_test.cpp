@@ -235,6 +235,33 @@ TEST_P(EveryVectorMap, vector_maps_have_the_same_bits_by_row_and_in_gradient_par
   EXPECT_EQ(gradient.values, sum.values);
 }
 
+TEST_P(EveryVectorMap, squared_rules_square_every_entry_of_the_jacobian) {
+  const VectorMap& map = *GetParam();
+  if (!map.has_squared()) GTEST_SKIP() << map.name() << " has no entries";
+  const Index rows = 3, size = map.size(), cols = map.parameter_cols(), count = map.parameter_rows() * cols;
+  const Numbers w(map.parameter_rows(), cols, "w"), x(rows, size, "x"), weights(rows, size, "weights");
+  std::vector<double> scratch(at(map.scratch())), moduli(at(rows * size)), back(moduli), gradient(at(count));
+  for (std::size_t i = 0; i < moduli.size(); ++i) moduli[i] = weights.values[i] * weights.values[i];
+  const Matrix<const double> phi{moduli.data(), rows, size, size};
+  map.transposed(on(w.read(), x.read(), scratch), phi, {back.data(), rows, size, size}, true, true);
+  map.gradient(on(w.read(), x.read(), scratch), phi, {gradient.data(), w.view.rows, cols, cols}, {0, cols}, true);
+  std::vector<double> expected(at(count));
+  for (Index r = 0; r < rows; ++r) {
+    std::vector<double> of_row(at(size));
+    for (Index i = 0; i < size; ++i) {
+      std::vector<double> unit(at(size)), entries(at(size)), slopes(at(count));
+      unit[at(i)] = 1;
+      const auto in = on(w.read(), x.read().rows_from(r, 1), scratch);
+      map.transposed(in, {unit.data(), 1, size, size}, {entries.data(), 1, size, size}, true, false);
+      map.gradient(in, {unit.data(), 1, size, size}, {slopes.data(), w.view.rows, cols, cols}, {0, cols}, false);
+      for (Index j = 0; j < size; ++j) of_row[at(j)] += phi(r, i) * entries[at(j)] * entries[at(j)];
+      for (Index k = 0; k < count; ++k) expected[at(k)] += phi(r, i) * slopes[at(k)] * slopes[at(k)];
+    }
+    for (Index j = 0; j < size; ++j) EXPECT_NEAR(back[at(r * size + j)], of_row[at(j)], 1e-11 * (1 + of_row[at(j)]));
+  }
+  for (Index k = 0; k < count; ++k) EXPECT_NEAR(gradient[at(k)], expected[at(k)], 1e-11 * (1 + expected[at(k)]));
+}
+
 INSTANTIATE_TEST_SUITE_P(, EveryVectorMap,
                          testing::Values(unitary_map(8, 1), unitary_map(2, 1), modulus_relu(5), layer_norm(7),
                                          complex_decay(4), complex_gain(3)));

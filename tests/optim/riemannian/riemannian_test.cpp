@@ -191,6 +191,20 @@ TEST(UnitMetric, metric_on_generated_sequences_is_the_mean_over_all) {
   }
 }
 
+TEST(UnitMetric, backpropagated_metric_on_generated_sequences_is_the_mean_over_all) {
+  WindowProblem problem(kNetworks.at("glnn"), {3, 2});
+  const Vector expected = direction_by_own_texts(problem, 0.3, Phi::backpropagated),
+               on_text = BruteForce(problem, Phi::backpropagated, 0.3).direction,
+               found = direction_of(problem, {.metric = RiemannianMetric::rbpm, .damping = 0.3, .own = 5'000});
+  const auto distance = [&](const Vector& direction) {
+    double worst = 0;
+    for (std::size_t i = 0; i < direction.size(); ++i)
+      if (!is_writing(problem, i)) worst = std::max(worst, std::fabs(direction[i] - expected[i]));
+    return worst;
+  };
+  EXPECT_LT(distance(found), 0.1 * distance(on_text));
+}
+
 TEST(UnitMetric, single_chain_metric_equals_the_dense_matrices) {
   for (const char* name : {"glnn", "gnn", "sparse-rnn"}) {
     WindowProblem problem(kNetworks.at(name), {40}, 2);
@@ -553,13 +567,17 @@ TEST(Riemannian, sampling_errors_excludes_generating_sequences) {
   EXPECT_THROW(riemannian_control<double>(3, {.draws = 1, .own = 1}), UsageError);
 }
 
-TEST(Riemannian, untrainable_network_is_rejected) {
+TEST(Riemannian, nonlinear_output_is_a_part_of_the_core) {
   Circuit c;
   const Signal x = c.symbols("x", 3), h = tanh(c.affine("a", 3, {{"W", x}}));
   c.output(h);
   Team team(1);
   const Network<double> network = text_network<double>(std::make_shared<const Plan>(c), x, h);
-  EXPECT_THROW(CorePass<double>(network, team), UsageError);
+  const CorePass<double> core(network, team);
+  EXPECT_FALSE(core.heads().front().split);
+  EXPECT_EQ(core.plan().nodes()[at(h.id)].kind, Node::Kind::map);
+  EXPECT_TRUE(core.plan().live(h.id));
+  EXPECT_EQ(core.units(), 3);
 }
 
 }  // namespace
