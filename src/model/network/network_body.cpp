@@ -186,13 +186,14 @@ void require_causal(const ModelSpec& spec, const NetworkLayout& layout) {
 }
 
 /// Adds the last `spec.direct` inputs as terms of an output: "D1" the current one, "D2" the previous one, ...; with
-/// several fields "FIELD/D1", ...
+/// several fields "FIELD/D1", ... The characters of words are a separate chain and are not read directly.
 std::vector<Term> direct_terms(const ModelSpec& spec, const std::vector<NetworkInput>& inputs, Circuit& circuit,
                                std::deque<std::string>& names) {
   std::vector<Term> terms;
   for (const NetworkInput& input : inputs) {
-    const bool symbols = circuit.nodes()[static_cast<std::size_t>(input.signal.id)].kind == Node::Kind::symbols;
-    if (symbols && spec.direct > 1)
+    const Node& read = circuit.nodes()[static_cast<std::size_t>(input.signal.id)];
+    if (read.part > 0) continue;
+    if (read.kind == Node::Kind::symbols && spec.direct > 1)
       throw UsageError(fmt::format("model {}: direct={} is supported only for numbers; use direct=1 for symbols",
                                    to_string(spec), spec.direct));
     for (Index back = 1; back <= spec.direct; ++back) {
