@@ -24,7 +24,7 @@ void check_shards(TrainSettings& s) {
   if (s.gradient_sums && !s.shards) throw UsageError("--gradient-sums needs --shards S with S of at least 2");
   if (!s.shards) return;
   const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} cannot be combined with --shards", what));
+    throw UsageError(fmt::format("{} cannot be combined with --shards; leave one of them out", what));
   };
   if (s.follow) refuse("--follow");
   if (*s.shards > s.batch)
@@ -44,7 +44,7 @@ void check_activations(TrainSettings& s, const RunSettings& run) {
   if (s.activations != "bf16")
     throw UsageError(fmt::format("--activations must be exact or bf16, not \"{}\"", *s.activations));
   const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} cannot be combined with --activations bf16", what));
+    throw UsageError(fmt::format("{} cannot be combined with --activations bf16; leave one of them out", what));
   };
   if (s.precision == "double") refuse("--precision double");
   if (run.memory_limit) refuse("--memory-limit");

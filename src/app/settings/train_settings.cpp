@@ -481,7 +481,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   if (s.whole_sequences && given.contains(&TrainSettings::window))
     throw UsageError(given.resumed && !given.contains(&TrainSettings::whole_sequences)
                          ? "the run reads whole sequences, but --window divides them: leave out --window to continue"
-                         : "--window cannot be combined with --whole-sequences");
+                         : "--window cannot be combined with --whole-sequences; leave one of them out");
   if (s.valid && s.split)
     throw UsageError("--valid cannot be combined with --split: validation data is either a file or a part of DATA");
   if (s.valid_mask && !s.valid) throw UsageError("--valid-mask requires --valid; --mask covers all of DATA");

@@ -101,7 +101,9 @@ class SegmentCrf final : public LabelRandomField<T, SegmentFieldChain> {
     return fmt::format(", or a segment has more than {} positions; correct the labels or increase segments=", longest_);
   }
   [[noreturn]] static void refuse_neighbors() {
-    throw UsageError("crf:segments=L does not support --constraint, export, or an --objective other than likelihood");
+    throw UsageError(
+        "crf:segments=L does not support --constraint, export, or an --objective other than likelihood; leave out segments "
+        "or these options");
   }
 
   Index longest_;

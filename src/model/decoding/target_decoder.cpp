@@ -40,7 +40,10 @@ template <class T>
 void TargetDecoder<T>::find_heads(const TargetEnds& ends) {
   for (const Head<T>& head : network_.heads) {
     const bool of_stops = !ends.stop_field.empty() && head.field.ends_with(ends.stop_field);
-    if (of_stops || !ends.numbers) head.loss->template need<Categorical<T>>("finding targets");
+    if ((of_stops || !ends.numbers) && head.loss->template as<Categorical<T>>() == nullptr)
+      throw UsageError(fmt::format(
+          "finding targets requires logits of symbols, which the loss {} of {} does not have; leave --objective out",
+          head.loss->name(), head.field));
     const Head<T>*& place = of_stops ? stops_ : target_;
     if (place != nullptr) network_.only_head("finding targets");  // throws
     place = &head;

@@ -5,11 +5,21 @@
 #include <vector>
 
 #include "graph/paths/path_pass.h"
+#include "unfold/base/error.h"
 #include "unfold/base/views.h"
 #include "unfold/optim/direction/objective.h"
 
 namespace unfold {
 namespace {
+
+void require_one_sequence(const Circuit& circuit) {
+  using Along = Delay::Along;
+  for (const Node& node : circuit.nodes())
+    if (const Along along = node.delay.along; node.kind == Node::Kind::link && along != Along::previous &&
+                                              along != Along::next && along != Along::first && along != Along::last)
+      throw UsageError("path-penalty supports only paths along one sequence, but " + node.name +
+                       " reads other neighbors; leave path-penalty out");
+}
 
 template <class T>
 class PathPenalty final : public Direction<T> {
@@ -17,7 +27,9 @@ class PathPenalty final : public Direction<T> {
   PathPenalty(std::unique_ptr<Direction<T>> inner, double weight) : inner_(std::move(inner)), weight_(weight) {}
 
   void attach(Objective<T>& objective) override {
-    pass_ = std::make_unique<PathPass<T>>(*objective.path_reading().circuit, objective.team());
+    const Circuit& circuit = *objective.path_reading().circuit;
+    require_one_sequence(circuit);
+    pass_ = std::make_unique<PathPass<T>>(circuit, objective.team());
     inner_->attach(objective);
   }
   void prepare(Objective<T>& objective) override {

@@ -1,5 +1,7 @@
 #include "optim/rtrl/forward_gradient.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "loss/independent_rows.h"
@@ -18,7 +20,10 @@ template <class T>
 std::unique_ptr<OpenCircuit> opened(const Network<T>& network, const GradientMethod& method) {
   const std::string who = "--gradient " + method.text();
   for (const Head<T>& head : network.heads)
-    if (!has_separate_rows(*head.loss)) head.loss->template need<IndependentRows<T>>(who);
+    if (!has_separate_rows(*head.loss))
+      throw UsageError(fmt::format(
+          "{} requires independent rows, but the loss {} depends on whole sequences; train with --gradient bptt", who,
+          head.loss->name()));
   return open_circuit(network, who);
 }
 

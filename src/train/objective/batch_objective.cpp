@@ -16,6 +16,9 @@
 namespace unfold {
 namespace {
 
+/// Returns the name of an optimizer, without its options.
+std::string short_name(const std::string& spec) { return spec.substr(0, spec.find(':')); }
+
 /// Returns whether some target is not at the last position of its chain.
 template <class T>
 bool predicts_before_the_end(const Batch& batch, const Network<T>& network) {
@@ -124,7 +127,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
   }
   if (network.fewer_outputs == nullptr) return;
   if (options.penalties.any() || options.penalties.smoothing > 0)
-    throw UsageError("penalties and label smoothing cannot be combined with a sampled softmax");
+    throw UsageError("penalties and label smoothing cannot be combined with a sampled softmax; leave one of them out");
   sampled_ = std::make_unique<SampledSoftmax<T>>(with_options(network, options), parameters, options.seed, team,
                                                  options.memory_limit);
 }
@@ -133,7 +136,8 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
 template <class T>
 void BatchObjective<T>::check_forward() const {
   const auto refuse = [&](std::string_view what) {
-    throw UsageError(fmt::format("--gradient {} cannot be combined with {}", options_.gradient.text(), what));
+    throw UsageError(
+        fmt::format("--gradient {} cannot be combined with {}; leave one of them out", options_.gradient.text(), what));
   };
   if (options_.penalties.any()) refuse("penalties on the states of a window");
   if (options_.penalties.smoothing > 0) refuse("label smoothing");
@@ -142,14 +146,14 @@ void BatchObjective<T>::check_forward() const {
   if (network_.fewer_outputs != nullptr) refuse("sampled softmax");
   if (options_.precision != Precision::exact) refuse("bfloat16 products");
   if (options_.activities != Precision::exact) refuse("bfloat16 activations");
-  if (options_.batches > 1) refuse(fmt::format("steps over several batches, as in {}", options_.optimizer));
+  if (options_.batches > 1) refuse(fmt::format("steps over several batches, as in {}", short_name(options_.optimizer)));
 }
 
 /// Rejects options that a pass over selected sequences does not support.
 template <class T>
 void BatchObjective<T>::check_chooser(std::string_view name) const {
   const auto refuse = [&](std::string_view what) {
-    throw UsageError(fmt::format("{} cannot be combined with {}", name, what));
+    throw UsageError(fmt::format("{} cannot be combined with {}; leave one of them out", name, what));
   };
   if (options_.own_outputs || options_.feedback.on()) refuse("own outputs as inputs (--teacher-forcing, --feedback)");
   if (!options_.gradient.looks_back()) refuse(fmt::format("--gradient {}", options_.gradient.text()));
@@ -168,8 +172,7 @@ void BatchObjective<T>::require_losses(std::string_view objective) const {
     throw UsageError(
         fmt::format("{} uses losses and curvature of the network, which {} replaces with a different objective; train "
                     "with sgd, asgd, rmsprop or adam, or remove {}",
-                    std::string_view(options_.optimizer).substr(0, options_.optimizer.find(':')), objective,
-                    objective.substr(0, objective.find(' '))));
+                    short_name(options_.optimizer), objective, objective.substr(0, objective.find(' '))));
 }
 
 /// Rejects forward gradients, because metrics and curvature are sums over a stored window.
@@ -179,7 +182,7 @@ void BatchObjective<T>::require_backpropagation() const {
     throw UsageError(
         fmt::format("{} needs the stored window, which --gradient {} does not keep; train with sgd, rmsprop or adam, "
                     "or with --gradient bptt",
-                    options_.optimizer, options_.gradient.text()));
+                    short_name(options_.optimizer), options_.gradient.text()));
 }
 
 /// Rejects the sampled softmax: the loss is a new estimate in each step, which is sufficient for a gradient but not for
@@ -187,13 +190,14 @@ void BatchObjective<T>::require_backpropagation() const {
 template <class T>
 void BatchObjective<T>::require_full_softmax() const {
   if (sampled_)
-    throw UsageError(options_.optimizer + " needs exact losses; a sampled softmax only estimates the gradient");
+    throw UsageError(short_name(options_.optimizer) +
+                     " needs exact losses; a sampled softmax only estimates the gradient; leave --sampled-softmax out");
 }
 
 template <class T>
 void BatchObjective<T>::require_exact_products() const {
   if (options_.precision != Precision::exact || options_.activities != Precision::exact)
-    throw UsageError(options_.optimizer +
+    throw UsageError(short_name(options_.optimizer) +
                      " computes curvature, for which bfloat16 is not precise enough; train in float");
 }
 
@@ -204,7 +208,7 @@ void BatchObjective<T>::require_own_inputs_apart() const {
     throw UsageError(
         fmt::format("{} does not support networks that read their own outputs; train with sgd, asgd, rmsprop or adam, "
                     "or remove --feedback",
-                    options_.optimizer));
+                    short_name(options_.optimizer)));
 }
 
 /// Rejects dropped and tied weights, which optimizers that combine several weights do not support.
@@ -214,7 +218,7 @@ void BatchObjective<T>::require_plain_weights() const {
     throw UsageError(
         fmt::format("{} does not support dropped or tied weights; train with sgd, asgd, rmsprop or adam, or remove "
                     "wdrop, dropoute and tied from the model",
-                    options_.optimizer));
+                    short_name(options_.optimizer)));
 }
 
 template <class T>
@@ -446,7 +450,7 @@ void BatchObjective<T>::start_curvature(double share, Distance damping) {
   if (options_.memory_limit > 0)
     throw UsageError(
         fmt::format("{} stores the activations of its batches for curvature products; train without a memory limit",
-                    options_.optimizer));
+                    short_name(options_.optimizer)));
   if (!curvature_) curvature_ = std::make_unique<ShardedCurvature<T>>(network_, damping, team_, options_.sharding);
   const auto least = static_cast<Index>(std::ceil(share * static_cast<double>(options_.batches)));
   std::vector<CurvaturePart<T>> parts;

@@ -72,8 +72,8 @@ ScheduledSampling<T>::ScheduledSampling(const Network<T>& network, Team& team, s
       if (head.field != read.field) continue;
       if (!head.loss->template as<Categorical<T>>() && !head.loss->template as<ValueDistribution<T>>())
         throw UsageError(
-            fmt::format("scheduled sampling requires an output at each position, but the loss {} of {} is over whole "
-                        "sequences; remove --teacher-forcing",
+            fmt::format("scheduled sampling requires a loss with samples of single positions, which the loss {} of {} "
+                        "does not provide; remove --teacher-forcing",
                         head.loss->name(), head.field));
       uses_.push_back({input.field, h, read.back});
     }

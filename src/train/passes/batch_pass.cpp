@@ -71,7 +71,9 @@ void BatchPass<T>::require_pieces(std::string_view why) const {
   require_rows(why);
   if (penalties_ && penalties_->flows())
     throw UsageError(
-        fmt::format("a flow penalty requires the whole batch at once and cannot be combined with {}", why));
+        fmt::format("a flow penalty requires the whole batch at once and cannot be combined with {}; leave one of them "
+                    "out",
+                    why));
   if (!network_.plan->recomputable())
     throw UsageError(
         fmt::format("{} divides sequences into pieces, which networks that read later positions or the ends of a "
@@ -267,7 +269,11 @@ std::vector<Matrix<const T>> BatchPass<T>::outputs() const {
 template <class T>
 void BatchPass<T>::require_rows(std::string_view why) const {
   for (const Head<T>& head : network_.heads)
-    if (!has_separate_rows(*head.loss)) head.loss->template need<IndependentRows<T>>(why);
+    if (!has_separate_rows(*head.loss))
+      throw UsageError(fmt::format(
+          "{} requires independent rows, but the loss {} depends on whole sequences; leave it out, and read whole "
+          "sequences (--whole-sequences)",
+          why, head.loss->name()));
 }
 
 template <class T>
@@ -287,7 +293,7 @@ template <class T>
 void BatchPass<T>::check(const Batch& batch) const {
   require_order(parameters_ != nullptr, "batch pass", "call set_parameters first");
   require_length("batch: the list of state slots", batch.carry.slots.size(), batch.structure.sequences());
-  if (!batch.whole) require_rows("a batch of segments (--whole-sequences reads whole ones)");
+  if (!batch.whole) require_rows("reading sequences in segments (--window)");
 }
 
 template <class T>

@@ -1,5 +1,7 @@
 #include "train/passes/curvature.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -84,7 +86,12 @@ template <class T>
 Curvature<T>::Curvature(const Network<T>& network, Distance distance, Team& team)
     : damped_(damped_signals(network, distance)), team_(team) {
   network_ = watching(network, damped_);
-  for (const Head<T>& head : network_.heads) head.loss->template need<LossCurvature<T>>("this optimizer");
+  for (const Head<T>& head : network_.heads)
+    if (head.loss->template as<LossCurvature<T>>() == nullptr)
+      throw UsageError(fmt::format(
+          "hf or natural: the optimizer requires a curvature, which the loss {} does not support; use --optimizer adam "
+          "or lbfgs",
+          head.loss->name()));
 }
 
 template <class T>

@@ -45,7 +45,7 @@ void Penalties<T>::find_matrix(Layer& layer, const Circuit& circuit) const {
   const auto& nodes = circuit.nodes();
   const std::string name = nodes[at(layer.hidden.id)].name;
   const auto refuse = [&](const std::string& why) {
-    throw UsageError("flow penalty: " + name + ": " + why + "; it supports only rnn and mrnn");
+    throw UsageError("flow penalty: " + name + ": " + why + "; it supports only rnn and mrnn without delays and leak; leave --flow-penalty out");
   };
   const std::string scope = name.substr(0, name.rfind('/') + 1);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -57,6 +57,8 @@ void Penalties<T>::find_matrix(Layer& layer, const Circuit& circuit) const {
           refuse("its previous state is read by " + nodes[reader].name + ", not by a matrix");
       for (const auto& term : nodes[reader].terms) {
         if (term.source != static_cast<int>(i)) continue;
+        if (!term.dense())
+          refuse("its previous state is read by a " + std::string(term.op->name()) + " map, not by a matrix");
         if (layer.matrix >= 0) refuse("its previous state is read by two matrices");
         layer.affine = {layer.hidden.circuit, static_cast<int>(reader)};
         layer.matrix = term.parameter;

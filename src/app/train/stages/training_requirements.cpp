@@ -29,7 +29,7 @@ void check_training_support(const Network<T>& network, const ModelSpec& spec, co
     throw UsageError(
         fmt::format("{} needs several passes over the data, which --gradient {} does not store; train with sgd, "
                     "rmsprop or adam, or with --gradient bptt",
-                    settings.optimizer, *settings.gradient));
+                    settings.optimizer.substr(0, settings.optimizer.find(':')), *settings.gradient));
   ForwardOptions options{.streams = settings.batch};
   if (run.memory_limit) options.limit = parse_bytes(*run.memory_limit);
   require_forward_gradient(network, GradientMethod::parse(*settings.gradient), options);
