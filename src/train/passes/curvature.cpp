@@ -36,6 +36,15 @@ Network<T> watching(const Network<T>& network, const std::vector<Damped>& damped
   return result;
 }
 
+/// The outputs that penalties act on have no curvature.
+template <class T>
+void clear_penalized(const Network<T>& network, Unfolding<T>& u) {
+  for (const Signal hidden : network.hidden) {
+    const Matrix<T> seed = u.adjoint(hidden);
+    std::fill_n(seed.data, seed.rows * seed.cols, T{0});
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -127,6 +136,7 @@ void Curvature<T>::product(std::span<const T> v, double structural, std::span<T>
     Piece& piece = *pieces_[i];
     Unfolding<T>& u = piece.pass.unfolding();
     u.tangent(v);
+    clear_penalized(network_, u);
     for (const Head<T>& head : network_.heads)
       head.loss->template as<LossCurvature<T>>()->curvature(
           piece.pass.observed(*piece.batch, head), static_cast<T>(head.weight / predicted_), team_,
@@ -150,6 +160,7 @@ void Curvature<T>::sample(std::uint64_t seed, double structural, std::span<T> re
   for (std::size_t i = 0; i < used_; ++i) {
     Piece& piece = *pieces_[i];
     Unfolding<T>& u = piece.pass.unfolding();
+    clear_penalized(network_, u);
     for (std::size_t k = 0; k < network_.heads.size(); ++k) {
       const Head<T>& head = network_.heads[k];
       head.loss->template as<LossCurvature<T>>()->curvature_sample(

@@ -51,13 +51,16 @@ Batch random_window(std::span<const Index> lengths, Out out, std::uint64_t seed)
 }
 
 struct Problem {
-  Problem(const Build& build, Out out, Distance distance_) : distance(distance_) {
+  /// `penalized`: the layer is an output, as for penalties.
+  Problem(const Build& build, Out out, Distance distance_, bool penalized = false) : distance(distance_) {
     windows = {random_window(std::vector<Index>{5, 3, 6}, out, 1), random_window(std::vector<Index>{4, 4}, out, 2)};
     const Signal x = circuit.symbols("x", kSymbols);
-    const Signal o = circuit.affine("output", kSymbols, {{"V", build(circuit, x, kUnits)}});
+    const Signal h = build(circuit, x, kUnits), o = circuit.affine("output", kSymbols, {{"V", h}});
     circuit.output(o);
+    if (penalized) circuit.output(h);
     network =
         Network<double>::of(std::make_shared<const Plan>(circuit), {kPreviousSymbol, x}, {kSymbol, o, loss_of(out)});
+    if (penalized) network.hidden = {h};
     parameters = Parameters<double>(circuit);
     parameters.initialize(2);
     Random noise(3, "noise");
@@ -287,6 +290,26 @@ TEST(Curvature, structural_damping_applies_to_carried_states) {
   EXPECT_EQ(names(rnn_of(Map::tanh), Distance::squared), std::vector{squared});
   EXPECT_EQ(names(rnn_of(Map::tanh), Distance::none), std::vector<Damped::Kind>{});
   EXPECT_EQ(names(lstm_of, Distance::matching), (std::vector{squared, squared}));
+}
+
+/// Penalties have no curvature: their outputs do not change products or samples.
+TEST(Curvature, penalized_layers_do_not_change_products) {
+  const Build build = [](Circuit& c, Signal x, Index n) { return rnn(c, x, n, {}); };
+  for (const Distance distance : {Distance::none, Distance::matching}) {
+    Vector results[2][2];
+    for (const bool penalized : {false, true}) {
+      Problem problem(build, Out::softmax, distance, penalized);
+      Team team(1);
+      Curvature<double> curvature(problem.network, distance, team);
+      curvature.start(problem.parameters, problem.parts());
+      Vector direction(at(problem.parameters.size()), 0.1);
+      for (Vector& result : results[penalized ? 1 : 0]) result.resize(direction.size());
+      curvature.product(direction, 0.5, results[penalized ? 1 : 0][0]);
+      curvature.sample(7, 0.5, results[penalized ? 1 : 0][1]);
+    }
+    EXPECT_EQ(results[0][0], results[1][0]);
+    EXPECT_EQ(results[0][1], results[1][1]);
+  }
 }
 
 }  // namespace
