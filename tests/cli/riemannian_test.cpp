@@ -123,6 +123,41 @@ TEST_F(RiemannianCommandTest, symbols_that_occur_once_are_harmless) {
   }
 }
 
+/// The backpropagated metric of a random field starts from random seeds, which continue after an interruption.
+TEST_F(RiemannianCommandTest, metrics_of_a_random_field_resume_to_identical_bytes) {
+  std::string columns;
+  for (int i = 0; i < 40; ++i) columns += i % 3 == 0 ? "the\tO\ncat\tB\n\n" : "a\tO\ndog\tB\nran\tO\n\n";
+  const std::string file = folder_ / "tags.conll", whole = folder_ / "whole", parts = folder_ / "parts";
+  write_bytes(file, columns);
+  for (const char* optimizer : {"rbpm:control=fixed,keep=0.5", "ruop:draws=1", "ruop"}) {
+    const Arguments train{"train",   file,      "--predict", "2=crf",       "--model", "birnn:3", "--split",
+                          "75/25/0", "--batch", "8",         "--optimizer", optimizer, "--quiet", "--overwrite"};
+    ASSERT_EQ(unfold_command(train + Arguments{"--steps", "6", "--threads", "2", "--out", whole}).code, 0) << optimizer;
+    ASSERT_EQ(unfold_command(train + Arguments{"--steps", "3", "--out", parts}).code, 0) << optimizer;
+    ASSERT_EQ(unfold_command({"train", "--out", parts, "--resume", "--steps", "6", "--quiet"}).code, 0) << optimizer;
+    EXPECT_TRUE(read_bytes(whole + "/model.safetensors") == read_bytes(parts + "/model.safetensors")) << optimizer;
+  }
+}
+
+TEST_F(RiemannianCommandTest, metrics_train_pairs_further_than_the_plain_gradient) {
+  std::string pairs;
+  const char* const letters = "abcd";
+  for (int i = 0; i < 64; ++i)
+    pairs += std::string{letters[i % 4], letters[i / 4 % 4]} + "\t" + std::string{letters[i / 4 % 4]} + " " +
+             std::string{letters[i % 4]} + "\n";
+  const std::string file = folder_ / "words.pairs";
+  write_bytes(file, pairs);
+  const auto nats = [&](const std::string& optimizer) {
+    const Finished finished =
+        unfold_command({"train", file, "--model", "gru:6,condition=both", "--valid", file, "--batch", "64", "--steps",
+                        "30", "--optimizer", optimizer, "--json", "--overwrite", "--out", run_});
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return only_object(finished.out)["valid"]["heads"]["target"]["nats_per_position"].get<double>();
+  };
+  const double plain = nats("ascent");
+  for (const char* optimizer : {"ruop", "rbpm"}) EXPECT_LT(nats(optimizer), 0.7 * plain) << optimizer;
+}
+
 TEST_F(RiemannianCommandTest, mask_without_predictions_is_rejected) {
   write_text(anbn_text(20));
   const std::string mask = folder_ / "mask";
