@@ -94,7 +94,8 @@ const std::vector<Rule>& refusal_rules() {
        "A piece of a sequence can be computed from the state before it only if no position reads a later one.",
        "Leave the option out, or use a network of one direction."},
       {"Several passes over stored data",
-       "needs several passes over the data, which --gradient .* does not store; train with",
+       "needs several passes over the data, which --gradient .* does not store; train with|needs the stored window, "
+       "which --gradient .* does not keep; train with",
        "lbfgs needs several passes over the data, which --gradient rtrl does not store; train with sgd, rmsprop or "
        "adam, or with --gradient bptt",
        "Forward-mode gradients read every position once. A line search, a curvature and a comparison of losses read "
@@ -106,6 +107,18 @@ const std::vector<Rule>& refusal_rules() {
        "Both options replace the same part of a step, or one of them needs exact values that the other rounds, drops "
        "or samples.",
        "Use only one of them."},
+      {"Options of a step with curvature or a metric",
+       "does not support dropped or tied weights; train with|stores the activations of its batches .*; train without a "
+       "memory limit|computes curvature, for which bfloat16 is not precise enough; train in float|uses losses and "
+       "curvature of the network, which --objective .*; train with|does not support networks that read their own "
+       "outputs; train with|needs exact losses; .*; leave",
+       "hf does not support dropped or tied weights; train with sgd, asgd, rmsprop or adam, or remove wdrop, dropoute "
+       "and tied from the model",
+       "`hf`, `natural`, `path`, `ruop`, `rbpm` and `lbfgs` compare losses or multiply by a matrix of one function of "
+       "the parameters. Dropped weights, sampled outputs and rounded products change this function from pass to pass, "
+       "searches and own outputs replace the loss, and recomputed activations would be computed again in every "
+       "product.",
+       "Use a first-order optimizer, or leave the option out.", true},
       // Losses
       {"Label smoothing needs symbols", "label smoothing requires a loss over symbols, but .*; disable label smoothing",
        "label smoothing requires a loss over symbols, but load has the loss gaussian; disable label smoothing",

@@ -13,6 +13,7 @@ struct Rule {
   std::string example;  ///< the message as the page shows it, with `…` for what varies
   std::string reason;
   std::string instead;
+  bool of_triples = false;  ///< applies to an optimizer with an option, so that no pair shows it
 };
 
 const std::vector<Rule>& refusal_rules();

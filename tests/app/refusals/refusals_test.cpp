@@ -145,10 +145,10 @@ std::string page_of(const Refused& refused, const std::vector<TrainingKind>& kin
   std::string text;
   for (std::size_t i = 0; i < refusal_rules().size(); ++i) {
     const Rule& rule = refusal_rules()[i];
-    text += fmt::format("\n### {}\n`{}`\n\n{} {}\n\n", rule.title, rule.example, rule.reason, rule.instead);
+    text += fmt::format("\n### {}\n`{}`\n\n{} {}\n", rule.title, rule.example, rule.reason, rule.instead);
     const auto found = refused.find(static_cast<int>(i));
     if (found == refused.end()) continue;
-    text += "| with | refused for |\n| --- | --- |\n";
+    text += "\n| with | refused for |\n| --- | --- |\n";
     // Changes that are refused for the same kinds share a line.
     std::vector<std::pair<std::string, std::string>> lines;
     for (const auto& [change, names] : found->second) {
@@ -189,7 +189,7 @@ TEST_F(RefusalsTest, every_pair_trains_or_is_refused_by_a_listed_rule) {
     }
   }
   for (std::size_t i = 0; i < refusal_rules().size(); ++i)
-    EXPECT_TRUE(refused.contains(static_cast<int>(i))) << "nothing is refused by: " << refusal_rules()[i].title;
+    EXPECT_NE(refused.contains(static_cast<int>(i)), refusal_rules()[i].of_triples) << refusal_rules()[i].title;
   expect_page(page_of(refused, kinds_));
 }
 
