@@ -526,7 +526,11 @@ std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int pr
   Signal unit;
   std::vector<std::pair<int, int>> feeds;
   const auto& parameters = circuit.parameters();
-  const auto last_name = [](const std::string& full) { return std::string_view(full).substr(full.rfind('/') + 1); };
+  // Names of terms may contain a field: "output/word/D1" is the term word/D1 of output.
+  const auto term_name = [](const std::string& full, const std::string& owner) {
+    const bool owned = full.size() > owner.size() && full.starts_with(owner) && full[owner.size()] == '/';
+    return std::string_view(full).substr(owned ? owner.size() + 1 : full.rfind('/') + 1);
+  };
   for (std::size_t i = 0; i < circuit.nodes().size(); ++i) {
     const Node& node = circuit.nodes()[i];
     if (node.part > 0)
@@ -548,13 +552,13 @@ std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int pr
         std::vector<Term> terms;
         for (const auto& term : node.terms) {
           const ParameterInfo& p = parameters[static_cast<std::size_t>(term.parameter)];
-          terms.push_back({.parameter = last_name(p.name),
+          terms.push_back({.parameter = term_name(p.name, node.name),
                            .source = of[static_cast<std::size_t>(term.source)],
                            .op = term.dense() ? nullptr : term.op->path_reading(p.name, p.rows)});
         }
         if (node.bias >= 0) {
           if (!unit.valid()) unit = result.input("unit", 1);
-          terms.push_back({last_name(parameters[static_cast<std::size_t>(node.bias)].name), unit});
+          terms.push_back({term_name(parameters[static_cast<std::size_t>(node.bias)].name, node.name), unit});
         }
         of[i] = result.affine(node.name, node.size, terms, Init::zero(), false);
         if (static_cast<int>(i) == probe) of[i] = of[i] + result.input("probe", node.size);

@@ -94,6 +94,16 @@ TEST(Circuit, path_reading_squares_slopes_and_reads_relu_as_identity) {
   EXPECT_EQ(scaled, 9);
 }
 
+TEST(Circuit, path_reading_keeps_the_names_of_terms_with_a_field) {
+  Circuit c, squared;
+  const auto first = c.input("first", 2), second = c.input("second", 2);
+  c.output(c.affine("o", 2, {{"first/D", first}, {"second/D", second}}));
+  path_reading(c, squared);
+  ASSERT_EQ(squared.parameters().size(), c.parameters().size());
+  for (std::size_t i = 0; i < c.parameters().size(); ++i)
+    EXPECT_EQ(squared.parameters()[i].name, c.parameters()[i].name);
+}
+
 TEST(Circuit, path_reading_names_inhomogeneous_maps) {
   Circuit c, squared;
   auto x = c.input("x", 2);
