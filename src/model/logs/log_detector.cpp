@@ -28,8 +28,10 @@ struct RoleCount {
   CountTable values = {};
 };
 
-/// Measurements and free text do not identify a group of lines, unless a key indicates that they do.
+/// Measurements and free text do not identify a group of lines, unless a key or brackets, `[3005]`, indicate that they
+/// do.
 bool may_group(const LogEventValue& value) {
+  if (value.name == "num" && value.before[1] == "[") return true;
   static constexpr std::array<std::string_view, 5> kNot = {"num", "hex", "path", "url", "word"};
   return !value.key.empty() || std::ranges::find(kNot, value.name) == kNot.end();
 }
@@ -192,7 +194,9 @@ void LogDetector::learn_scored(bool learn_scores) {
   values_.add(*event_);
   if (grouping_.used) order_.add(*event_);
   ++lines_;
-  if (learn_scores) surprise_.add(score_.surprise);
+  if (!learn_scores) return;
+  surprise_.add(score_.surprise);
+  sources_[static_cast<std::size_t>(LogSource::values)].add(score_.raw[2]);
 }
 
 void LogDetector::learn(const LogLine& line) {

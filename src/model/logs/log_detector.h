@@ -16,7 +16,9 @@
 ///   surprise = log2 [ sum_i w_i / p_i ],
 ///
 /// - log2 of the weighted harmonic mean, which is valid for dependent p-values up to a small factor (Wilson 2019). The
-/// p-value of a line is its rank among the surprises of held-out lines and of the lines scored so far.
+/// p-value of a line is its rank among the surprises of held-out lines and of the lines scored so far. So is the
+/// p-value of its values: how often normal lines contain rare values changes over time, and new values would otherwise
+/// outrank an unusual order. New templates and orders are learned by the models of the words and of the order.
 ///
 /// The score of the words is -log2 of the probability of the template. It is computed by a different model and passed
 /// as an argument. For templates that have occurred, the relative frequency is used if it is higher.
@@ -71,7 +73,7 @@ class LogDetector {
 
   /// `words`: score of the words in bits. The line must be masked. The result refers to the line.
   const LogLineScore& score(const LogLine& line, double words);
-  /// Counts the line that was scored last; `learn_scores` also adds its surprise to the distribution of p-values.
+  /// Counts the line that was scored last; `learn_scores` also adds its scores to the distributions of p-values.
   void learn_scored(bool learn_scores = true);
   void learn(const LogLine& line);
   void pass(const LogLine& line);  ///< the line serves only as the predecessor of the next line

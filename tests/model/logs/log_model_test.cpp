@@ -242,6 +242,35 @@ TEST_F(LogDetectorTest, each_kind_of_anomaly_comes_from_its_source) {
   EXPECT_LT(words.p_value(), 0.01);
 }
 
+TEST(LogDetector, number_in_brackets_may_group_lines) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 200; ++i)
+    for (const char* step : {"BEGIN", "SELECT", "COMMIT"})
+      for (int other = 0; other < 3; ++other)
+        lines.push_back("UTC [" + std::to_string(3000 + 3 * i + other * (i % 2 + 1)) + "] LOG: statement: " + step +
+                        " after " + std::to_string(lines.size() * 7919 % 1000) + " ms");
+  std::mt19937 random(3);
+  for (std::size_t i = 0; i + 6 < lines.size(); i += 2) std::swap(lines[i], lines[i + random() % 2]);
+  EXPECT_EQ(trained_detector(lines).grouping().name, "num");
+}
+
+/// If many lines have rare values, values no longer hide an unusual order; the other sources keep their scales.
+TEST_F(LogDetectorTest, rare_values_become_normal_if_many_lines_have_them) {
+  const auto line = [](int id, const std::string& status, const std::string& word) {
+    return "request=r" + std::to_string(id) + " status=" + status + " took=40ms msg=\"the request was " + word + "\"";
+  };
+  LogDetector fixed = detector_;
+  std::vector<double> values;
+  for (int i = 0; i < 40; ++i) {
+    const std::string text = line(9200000 + i, std::to_string(400 + i), "opened");
+    values.push_back(scored(detector_, text).parts[2]);
+    scored(fixed, text, false);
+  }
+  EXPECT_GT(values.front(), values.back() + 2);
+  const std::string wrong = line(9300000, "200", "closed");
+  EXPECT_NEAR(scored(detector_, wrong).parts[1], scored(fixed, wrong).parts[1], 1);
+}
+
 TEST_F(LogDetectorTest, an_event_in_the_wrong_place_makes_one_anomaly) {
   const auto line = [](const std::string& word) {
     return "request=r9100001 status=200 took=40ms msg=\"the request was " + word + "\"";
