@@ -27,9 +27,30 @@ std::optional<ResultPosition> output_of(const nlohmann::json& json) {
 
 }  // namespace
 
-LogStream::LogStream(Console& console, const ScoreLogOptions& options, std::uint64_t fingerprint)
-    : console_(console), options_(options), input_(options.rows.data) {
-  if (options.state) state_.emplace(*options.state, fingerprint);
+LogStream::LogStream(Console& console, const ScoreLogOptions& options, const SymbolModel& model)
+    : console_(console), options_(options), input_(options.rows.data), joiner_(record_joiner(model)) {
+  if (options.state) state_.emplace(*options.state, log_fingerprint(model));
+}
+
+void LogStream::add(std::string_view line, bool replayed) {
+  const std::optional<LogRecord> record = joiner_ ? joiner_->add(line) : LogRecord{.text = line};
+  if (record) replayed ? replay(*record) : see(*record);
+}
+
+void LogStream::end_record(bool replayed) {
+  const std::optional<LogRecord> record = joiner_ ? joiner_->finish() : std::nullopt;
+  if (!record) return;
+  if (replayed) return replay(*record);
+  if (state_) state_->append_event({{"record", "ended"}});
+  see(*record);
+}
+
+/// Scores the current record if no line follows it soon.
+void LogStream::end_record_after_pause() {
+  if (pending_lines() == 0 || input_.ready() || input_.wait(kPauseAfterRecord)) return;
+  end_record(false);
+  flush_results();
+  if (state_) save();
 }
 
 void LogStream::run() {
@@ -41,14 +62,16 @@ void LogStream::run() {
   std::size_t waiting = 0;  // bytes of lines whose rows may not be written yet
   for (std::string_view line; input_.next(line);) {
     if (state_) record(line);
-    see(line);
+    add(line, false);
     waiting += line.size() + 1;
     if (input_.ready() && (!state_ || waiting < kCommitEach)) continue;
     flush_results();
     if (state_) save();
     write_metrics(false);
     waiting = 0;
+    end_record_after_pause();
   }
+  end_record(false);
   finish();
   if (input_.left_bytes() > 0)
     console_.remark(fmt::format("{}: the last {} bytes have no line end; they are left for the next run", input_.name(),
@@ -61,7 +84,10 @@ void LogStream::run() {
 
 nlohmann::json LogStream::state() const {
   const std::optional<ResultPosition> output = result_position();
-  return {{"scorer", scorer_state()}, {"position", input_.position().to_json()}, {"output", output_json(output)}};
+  nlohmann::json json = {
+      {"scorer", scorer_state()}, {"position", input_.position().to_json()}, {"output", output_json(output)}};
+  if (pending_lines() > 0) json["record"] = {{"text", joiner_->pending().text}, {"lines", joiner_->pending().lines}};
+  return json;
 }
 
 /// Restores the state and continues after the lines that have already been scored. Rows that an interrupted run wrote
@@ -73,13 +99,19 @@ void LogStream::resume() {
     restore(log_part(*snapshot, "scorer"));
     position = LogInputPosition::from_json(log_part(*snapshot, "position"));
     output = output_of(log_part(*snapshot, "output"));
+    if (joiner_ && snapshot->contains("record")) {
+      const nlohmann::json& record = (*snapshot)["record"];
+      joiner_->continue_with(log_text(record, "text"), log_count(record, "lines"));
+    }
   }
   for (const LogJournalRecord& record : state_->replayed()) {
     if (!record.event) {
       position.pass(record.line);
-      replay(record.line);
+      add(record.line, true);
     } else if (const nlohmann::json& event = **record.event; event.contains("output")) {
       output = output_of(event["output"]);
+    } else if (event.contains("record")) {
+      end_record(true);
     } else {
       position = LogInputPosition::from_json(log_part(event, "file"));
     }
@@ -96,7 +128,8 @@ void LogStream::record(std::string_view line) {
     LogInputPosition begin;
     begin.begin(now.device, now.inode, input_.carry());
     state_->append_event({{"file", begin.to_json()}});
-    if (lines() > 0) console_.remark(fmt::format("line {} is line 1 of {}", lines() + 1, input_.file()));
+    const Index before = lines() + pending_lines();
+    if (before > 0) console_.remark(fmt::format("line {} is line 1 of {}", before + 1, input_.file()));
   }
   state_->append(line);
 }

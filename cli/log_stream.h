@@ -3,7 +3,10 @@
 /// lines and prints rows.
 ///
 ///   class Rows : public LogStream { ... };
-///   Rows(console, options, fingerprint).run();
+///   Rows(console, options, model).run();
+///
+/// If the model joins lines to records (data/readers/log_records.h), a record is scored when the next one begins, when
+/// no line has arrived for kPauseAfterRecord, or at the end of the log.
 ///
 /// With a state, reading continues after the lines of earlier runs (app/logs/log_state.h), and rows that an interrupted
 /// run wrote are not written twice.
@@ -17,13 +20,16 @@
 #include "app/logs/log_input.h"
 #include "app/logs/log_state.h"
 #include "cli/score_log.h"
+#include "data/readers/log_records.h"
 
 namespace unfold {
 
 class LogStream {
  public:
-  /// `fingerprint` identifies the model. Throws like LogStateFile.
-  LogStream(Console& console, const ScoreLogOptions& options, std::uint64_t fingerprint);
+  static constexpr std::chrono::milliseconds kPauseAfterRecord{250};
+
+  /// Throws like LogStateFile and log_card.
+  LogStream(Console& console, const ScoreLogOptions& options, const SymbolModel& model);
   virtual ~LogStream() = default;
   LogStream(const LogStream&) = delete;
   LogStream& operator=(const LogStream&) = delete;
@@ -32,9 +38,9 @@ class LogStream {
   void run();
 
  protected:
-  virtual void see(std::string_view line) = 0;     ///< scores a line and prints rows
-  virtual void replay(std::string_view line) = 0;  ///< scores a line of an earlier run
-  virtual void finish() = 0;                       ///< at the end of the log
+  virtual void see(const LogRecord& record) = 0;     ///< scores a record and prints rows
+  virtual void replay(const LogRecord& record) = 0;  ///< scores a record of an earlier run
+  virtual void finish() = 0;                         ///< at the end of the log
   virtual nlohmann::json scorer_state() const = 0;
   virtual void restore(const nlohmann::json& state) = 0;
   virtual Index lines() const = 0;  ///< that were scored
@@ -48,6 +54,10 @@ class LogStream {
 
  private:
   void resume();
+  void add(std::string_view line, bool replayed);
+  void end_record(bool replayed);
+  void end_record_after_pause();
+  Index pending_lines() const { return joiner_ ? joiner_->pending().lines : 0; }
   void record(std::string_view line);
   void save();
   void write_metrics(bool at_end);
@@ -57,6 +67,7 @@ class LogStream {
   const ScoreLogOptions& options_;
   LogInput input_;
   std::optional<LogStateFile> state_;
+  std::optional<LogRecordJoiner> joiner_;  // no value: each line is a record
   std::chrono::steady_clock::time_point next_metrics_ = {};
 };
 

@@ -23,17 +23,17 @@ using LogJson = nlohmann::ordered_json;
 class LogRows final : public LogStream {
  public:
   LogRows(Console& console, const SymbolModel& model, const ScoreLogOptions& options)
-      : LogStream(console, options, log_fingerprint(model)),
+      : LogStream(console, options, model),
         rows_(console, options.rows, "surprise"),
         scorer_(model, with_share(model, options)) {}
 
  private:
-  void see(std::string_view line) override { see(scorer_.score(line)); }
-  void replay(std::string_view line) override { (void)scorer_.score(line); }
+  void see(const LogRecord& record) override { see(scorer_.score(record.text, record.lines)); }
+  void replay(const LogRecord& record) override { (void)scorer_.score(record.text, record.lines); }
   void finish() override;
   nlohmann::json scorer_state() const override { return scorer_.state(); }
   void restore(const nlohmann::json& state) override { scorer_.restore(state); }
-  Index lines() const override { return scorer_.line().number(); }
+  Index lines() const override { return scorer_.line().lines(); }
   std::string metrics() const override { return prometheus_text(scorer_.alarms()); }
   void see(const LogAnomaly& scored);
   void print_rate(const LogAnomaly& scored, const LogRateAlarm& alarm) const;
@@ -63,7 +63,8 @@ void LogRows::see(const LogAnomaly& scored) {
     for (const LogRateAlarm& rate : scored.rates) print_rate(scored, rate);
   if (only_alarms() && (!scored.alarm || scored.alarm->count > 1)) return;
   rows_.see(
-      {words.number, scored.surprisal_bits(), words.bits(), words.bits_per_symbol(), words.label},
+      {words.number, scored.surprisal_bits(), words.bits(), words.bits_per_symbol(), words.label,
+       scorer_.line().lines() - words.number + 1},
       [&](const std::string* label) { return options().rows.json ? json_row(scored, label) : row(scored, label); });
 }
 
@@ -194,13 +195,15 @@ class LogValueRows {
       : options_(options),
         rows_(console, options.rows, "surprise"),
         scorer_(model, options.scorer.adapt),
-        source_(options.rows.data) {
+        source_(options.rows.data),
+        joiner_(record_joiner(model)) {
     if (rows_.has_label_file())
       throw UsageError("--labels applies to lines; --by value only supports labels contained in the lines");
   }
   void run();
 
  private:
+  void see(const LogRecord& record);
   void see(const LogValueScorer::Scored& scored);
   std::string row(const LogValueScorer::Scored& scored, const std::string* label) const;
   std::string json_row(const LogValueScorer::Scored& scored, const std::string* label) const;
@@ -209,21 +212,32 @@ class LogValueRows {
   ScoreRows rows_;
   LogValueScorer scorer_;
   LineSource source_;
+  std::optional<LogRecordJoiner> joiner_;  // no value: each line is a record
 };
 
 void LogValueRows::run() {
   for (std::string_view line; source_.next(line);) {
-    const std::vector<LogValueScorer::Scored>& values = scorer_.score(line);
-    const LogLineReader& read = scorer_.line();
-    if (read.number() == 1)
-      rows_.begin(read.label().has_value(),
-                  fmt::format("line\tname\tvalue\tsurprise{}{}\n", read.label() ? "\tlabel" : "",
-                              options_.rows.text ? "\ttext" : ""));
-    for (const LogValueScorer::Scored& scored : values) see(scored);
-    if (!source_.ready()) flush_results();
+    const std::optional<LogRecord> record = joiner_ ? joiner_->add(line) : LogRecord{.text = line};
+    if (record) see(*record);
+    if (source_.ready()) continue;
+    flush_results();
+    if (!joiner_ || source_.wait(LogStream::kPauseAfterRecord)) continue;
+    if (const std::optional<LogRecord> last = joiner_->finish()) see(*last);
+    flush_results();
   }
+  if (const std::optional<LogRecord> last = joiner_ ? joiner_->finish() : std::nullopt) see(*last);
   const std::string roc = rows_.finish(source_.name());
   if (options_.rows.json && !roc.empty()) print_result(fmt::format("{{\"roc\":{}}}\n", roc));
+}
+
+void LogValueRows::see(const LogRecord& record) {
+  const std::vector<LogValueScorer::Scored>& values = scorer_.score(record.text, record.lines);
+  const LogLineReader& read = scorer_.line();
+  if (read.number() == 1)
+    rows_.begin(read.label().has_value(),
+                fmt::format("line\tname\tvalue\tsurprise{}{}\n", read.label() ? "\tlabel" : "",
+                            options_.rows.text ? "\ttext" : ""));
+  for (const LogValueScorer::Scored& scored : values) see(scored);
 }
 
 void LogValueRows::see(const LogValueScorer::Scored& scored) {

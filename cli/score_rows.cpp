@@ -34,11 +34,9 @@ void ScoreRows::see(const RowScore& scored, const std::function<std::string(cons
   const std::string* label = scored.label ? &*scored.label : nullptr;
   if (has_label_file()) {
     if (label != nullptr) throw UsageError("--labels: these lines have labels in the first column; leave out --labels");
-    if (lines_ >= static_cast<Index>(labels_.size()))
-      throw DataError(fmt::format("there are only {} labels, but more lines", labels_.size()));
-    label = &labels_[static_cast<std::size_t>(lines_)];
+    label = &label_of_lines(scored.lines);
   }
-  ++lines_;
+  lines_ += scored.lines;
   if (label != nullptr || options_.plot) scores_.push_back(scored.score);
   if (label != nullptr) {
     totals_.push_back(scored.bits);
@@ -48,6 +46,15 @@ void ScoreRows::see(const RowScore& scored, const std::function<std::string(cons
   if (options_.summary) return;
   if (options_.top > 0) return keep(scored, row, label);
   print_result(row(label));
+}
+
+/// Returns the label of the next lines: the first one that is not the normal one, if there is one.
+const std::string& ScoreRows::label_of_lines(Index lines) const {
+  const auto begin = static_cast<std::size_t>(lines_), end = static_cast<std::size_t>(lines_ + lines);
+  if (end > labels_.size()) throw DataError(fmt::format("there are only {} labels, but more lines", labels_.size()));
+  for (std::size_t i = begin; i < end; ++i)
+    if (labels_[i] != options_.normal) return labels_[i];
+  return labels_[begin];
 }
 
 void ScoreRows::keep(const RowScore& scored, const std::function<std::string(const std::string* label)>& row,
@@ -111,7 +118,7 @@ std::string ScoreRows::judge(const std::string& source) const {
     for (const auto& [key, value] : result.items()) print_result(fmt::format("{}\t{}\n", key, value.dump()));
   else if (!options_.json)
     console_.remark(fmt::format("area under the ROC curve: {:.4f} by {} ({} of {} {})", found.area, score_,
-                                found.positives, lines_,
+                                found.positives, anomalous_.size(),
                                 options_.values ? "values are in anomalous lines" : "lines are anomalous"));
   return result.dump();
 }

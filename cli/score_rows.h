@@ -25,6 +25,7 @@ struct RowScore {
   Index number;  ///< line number, from 1
   double score, bits, bits_per_symbol;
   std::optional<std::string> label = {};  ///< the label contained in the line
+  Index lines = 1;                        ///< of the text that the row is about
 };
 
 class ScoreRows {
@@ -53,6 +54,7 @@ class ScoreRows {
       return score != other.score ? score > other.score : number < other.number;
     }
   };
+  const std::string& label_of_lines(Index lines) const;
   void keep(const RowScore& scored, const std::function<std::string(const std::string* label)>& row,
             const std::string* label);
   void print_top();

@@ -19,7 +19,7 @@ namespace {
 class SessionRows final : public LogStream {
  public:
   SessionRows(Console& console, const SymbolModel& model, const ScoreLogOptions& options)
-      : LogStream(console, options, log_fingerprint(model)),
+      : LogStream(console, options, model),
         rows_(console, options.rows, "surprise"),
         scorer_(model, options.scorer.adapt, options.scorer.name),
         alarms_({.share = with_share(model, options).false_alarms.value_or(LogAlarmOptions().share)}) {
@@ -29,15 +29,15 @@ class SessionRows final : public LogStream {
   }
 
  private:
-  void see(std::string_view line) override;
-  void replay(std::string_view line) override;
+  void see(const LogRecord& record) override;
+  void replay(const LogRecord& record) override;
   void finish() override;
   nlohmann::json scorer_state() const override { return {{"scorer", scorer_.state()}, {"alarms", alarms_.to_json()}}; }
   void restore(const nlohmann::json& state) override {
     scorer_.restore(state.at("scorer"));
     alarms_.restore(state.at("alarms"));
   }
-  Index lines() const override { return scorer_.line().number(); }
+  Index lines() const override { return scorer_.line().lines(); }
   std::string metrics() const override { return prometheus_text(alarms_); }
 
   void begin();
@@ -64,14 +64,14 @@ const LogAlarm* SessionRows::decide(const ScoredSession& scored) {
                              scored.session.last_time_text);
 }
 
-void SessionRows::see(std::string_view line) {
-  const std::vector<ScoredSession>& ended = scorer_.read(line);
+void SessionRows::see(const LogRecord& record) {
+  const std::vector<ScoredSession>& ended = scorer_.read(record.text, record.lines);
   begin();
   for (const ScoredSession& scored : ended) print(scored, decide(scored));
 }
 
-void SessionRows::replay(std::string_view line) {
-  for (const ScoredSession& scored : scorer_.read(line)) (void)decide(scored);
+void SessionRows::replay(const LogRecord& record) {
+  for (const ScoredSession& scored : scorer_.read(record.text, record.lines)) (void)decide(scored);
 }
 
 /// With a state, open sessions are continued by the next run.

@@ -36,6 +36,7 @@ def train(
     word_dropout: float | None = None,
     shift: int | None = None,
     log_rules: str | None = None,
+    record_start: str | None = None,
     symbols: str | None = None,
     vocabulary: int | None = None,
     label_column: bool | None = None,

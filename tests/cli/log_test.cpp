@@ -160,6 +160,98 @@ TEST_F(LogCommandTest, metrics_count_alarms_by_kind) {
   expect_failure({"score", run_, log_, "--metrics", metrics}, 2, "--metrics requires --false-alarms");
 }
 
+/// Fifty lines, every tenth with a stack trace of three lines.
+std::string log_with_traces(const std::string& more = {}) {
+  std::string log;
+  for (int i = 0; i < 50; ++i) {
+    const std::string time = "2026-03-01 10:00:" + std::to_string(10 + i) + " ";
+    if (i % 10 == 3)
+      log += time + "ERROR failed\njava.io.IOException: closed\n\tat a.B.c(B.java:7)\n\tat a.B.d(B.java:9)\n";
+    else
+      log += time + "INFO all is well\n";
+  }
+  return log + more;
+}
+
+TEST_F(LogCommandTest, stack_traces_are_joined_to_records) {
+  const std::string file = folder_ / "java.log", labels = folder_ / "labels", state = folder_ / "state";
+  write_bytes(file, log_with_traces());
+  const Finished trained = unfold_command({"train", file, "--out", run_, "--overwrite"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("65 lines are read as 50 records: "));
+  EXPECT_THAT(unfold_command({"info", run_}).out, HasSubstr("50 lines, 2 templates"));
+  EXPECT_EQ(only_object(unfold_command({"eval", run_, file, "--json", "--quiet"}).out)["symbols"], 390);
+  const Finished scored = unfold_command({"score", run_, file, "--text"});
+  EXPECT_EQ(scored.code, 0) << scored.err;
+  EXPECT_EQ(std::ranges::count(scored.out, '\n'), 51);
+  EXPECT_THAT(scored.out, HasSubstr("ERROR failed \u240A java.io.IOException: closed \u240A at a.B.c(B.java:7)"));
+  EXPECT_THAT(scored.out, HasSubstr("\n4\t")) << "a record has the number of its first line";
+  EXPECT_THAT(scored.out, HasSubstr("\n8\t"));
+  EXPECT_THAT(scored.out, Not(HasSubstr("\n5\t")));
+  EXPECT_THAT(unfold_command({"score", run_, file, "--by", "value", "--top", "1"}).out, Not(HasSubstr("\n5\t")));
+  // The label of a record is that of its lines.
+  std::string each;
+  for (int line = 1; line <= 65; ++line) each += line == 6 ? "bad\n" : "-\n";
+  write_bytes(labels, each);
+  EXPECT_THAT(unfold_command({"score", run_, file, "--labels", labels}).err,
+              HasSubstr("(1 of 50 lines are anomalous)"));
+  // With a state, a record that is interrupted by the end of the log is scored as two.
+  const std::string whole = log_with_traces("2026-03-01 10:01:01 ERROR failed\n\tat x.Y\n");
+  std::string rows;
+  for (const std::size_t part : {whole.find("\tat"), whole.size()}) {
+    write_bytes(file, whole.substr(0, part));
+    const Finished run = unfold_command({"score", run_, file, "--state", state, "--quiet"});
+    ASSERT_EQ(run.code, 0) << run.err;
+    rows += run.out;
+  }
+  EXPECT_EQ(std::ranges::count(rows, '\n'), 53) << "the heading and 52 rows";
+}
+
+TEST_F(LogCommandTest, regular_expression_states_where_records_begin) {
+  const std::string file = folder_ / "java.log";
+  write_bytes(file, log_with_traces());
+  const Finished trained =
+      unfold_command({"train", file, "--format", "log", "--record-start", "INFO", "--out", run_, "--overwrite"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("65 lines are read as 45 records\n"));
+  EXPECT_EQ(std::ranges::count(unfold_command({"score", run_, file}).out, '\n'), 46);
+  ASSERT_EQ(unfold_command({"train", file, "--record-start", "", "--out", run_, "--overwrite"}).code, 0);
+  EXPECT_EQ(std::ranges::count(unfold_command({"score", run_, file}).out, '\n'), 66);
+  expect_failure({"train", file, "--record-start", "(a", "--out", run_, "--overwrite"}, 2,
+                 "--record-start: not a valid regular expression: missing closing parenthesis, at its character 3");
+  expect_failure({"train", file, "--record-start", "^nowhere$", "--out", run_, "--overwrite"}, 2,
+                 "--record-start: no line matches \"^nowhere$\"");
+  expect_failure({"train", text_, "--format", "text", "--record-start", "a", "--out", run_, "--overwrite"}, 2,
+                 "--record-start requires --format log");
+}
+
+TEST_F(LogCommandTest, record_in_a_pipe_ends_after_a_pause) {
+  const std::string file = folder_ / "java.log", in = folder_ / "in", out = folder_ / "out";
+  write_bytes(file, log_with_traces());
+  ASSERT_EQ(unfold_command({"train", file, "--format", "log", "--out", run_, "--overwrite", "--quiet"}).code, 0);
+  ASSERT_EQ(::mkfifo(in.c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(out.c_str(), 0600), 0);
+  const int reader = ::open(out.c_str(), O_RDONLY | O_NONBLOCK);  // does not wait for a writer
+  ASSERT_EQ(::fcntl(reader, F_SETFL, 0), 0);
+  Process command({"score", run_, in, "--quiet"}, {.output = out});
+  const int writer = ::open(in.c_str(), O_WRONLY);
+  std::string seen;
+  char buffer[4096];
+  for (std::ptrdiff_t rows = 1; rows <= 2; ++rows) {
+    const std::string record = "2026-03-01 10:05:00 ERROR failed\n\tat a.B.c(B.java:7)\n";
+    ASSERT_EQ(::write(writer, record.data(), record.size()), static_cast<ssize_t>(record.size()));
+    while (std::ranges::count(seen, '\n') < rows + 1) {  // including the header
+      const ssize_t got = ::read(reader, buffer, sizeof buffer);
+      ASSERT_GT(got, 0);
+      seen.append(buffer, static_cast<std::size_t>(got));
+    }
+    EXPECT_EQ(std::ranges::count(seen, '\n'), rows + 1);
+  }
+  ::close(writer);
+  EXPECT_EQ(command.finish().code, 0);
+  ::close(reader);
+}
+
 /// Sessions of four events; in every twentieth session, two events are swapped.
 class SessionCommandTest : public CommandTest {
  protected:

@@ -1,6 +1,7 @@
 #include "app/common/line_source.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +61,12 @@ void LineSource::skip(Index bytes) {
 }
 
 bool LineSource::ready() const { return rest_.find('\n') != std::string_view::npos || (ended_ && !rest_.empty()); }
+
+bool LineSource::wait(std::chrono::milliseconds longest) const {
+  if (ready() || ended_ || descriptor_ < 0) return true;
+  pollfd input{.fd = descriptor_, .events = POLLIN, .revents = 0};
+  return ::poll(&input, 1, static_cast<int>(longest.count())) != 0;
+}
 
 bool LineSource::next(std::string_view& line) {
   std::size_t end = rest_.find('\n');

@@ -1,6 +1,7 @@
 #pragma once
 /// Streaming reader for the lines of a file, standard input or a pipe.
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ class LineSource {
   bool line_ended() const { return line_ended_; }
   /// Returns whether `next` can return without waiting for input.
   bool ready() const;
+  /// Waits until there is more input or the input has ended; returns false if neither happens within `longest`.
+  bool wait(std::chrono::milliseconds longest) const;
   const std::string& name() const { return name_; }
 
  private:

@@ -17,6 +17,7 @@
 #include "data/readers/example_reader.h"
 #include "data/readers/fasta.h"
 #include "data/readers/log_lines.h"
+#include "data/readers/log_records.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
 #include "unfold/base/error.h"
@@ -275,7 +276,10 @@ Inspection inspect_text(const std::string& file) {
 }
 
 Inspection inspect_log(const std::string& file) {
-  const Input input = Input::open(file);
+  Input input = Input::open(file);
+  if (has_log_records(input.bytes()))
+    if (std::optional<std::string> records = joined_records(input.bytes(), {}))
+      input = Input::from_bytes(input.name(), *std::move(records));
   const LogScanner scanner{LogRules()};
   std::map<std::string, Index> counts;
   std::map<std::string, Index, std::less<>> values;

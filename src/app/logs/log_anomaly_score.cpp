@@ -54,13 +54,16 @@ double ScoredLogLine::bits_per_symbol() const { return unfold::bits(nats) / stat
 double ScoredLogLine::surprisal_bits() const { return unfold::bits(surprise); }
 double ScoredLogLine::token_bits() const { return unfold::bits(token_nats); }
 
-void LogLineReader::read(std::string_view line) {
-  if (++lines_ == 1) {
+void LogLineReader::read(std::string_view line, Index lines) {
+  number_ = lines_ + 1;
+  lines_ += lines;
+  ++records_;
+  if (number_ == 1) {
     reject_utf16(name_, line);
     line = strip_bom(line);
   }
   const bool empty = line.find_first_of(" \t\r") == 0 || line.empty();
-  if (label_column_ && empty && unlabeled_ == 0) unlabeled_ = lines_;
+  if (label_column_ && empty && unlabeled_ == 0) unlabeled_ = number_;
   if (label_column_ && !labeled_ && !empty) labeled_ = begins_with_label(line);
   if (labeled_.value_or(false)) {
     if (unlabeled_ > 0)
@@ -76,8 +79,8 @@ void LogLineReader::read(std::string_view line) {
 LogValueScorer::LogValueScorer(const SymbolModel& model, bool adapt, std::string name)
     : card_(required_card(model)), reader_(card_, std::move(name)), adapt_(adapt) {}
 
-const std::vector<LogValueScorer::Scored>& LogValueScorer::score(std::string_view line) {
-  reader_.read(line);
+const std::vector<LogValueScorer::Scored>& LogValueScorer::score(std::string_view line, Index lines) {
+  reader_.read(line, lines);
   scored_.clear();
   for (const MaskedValue& value : reader_.parts().masked) {
     scored_.push_back({value, card_.values.surprise(value)});
@@ -144,7 +147,7 @@ double LogScorer::surprise(const Shape& shape) {
                               natural_log(different) - shape.nats / static_cast<double>(shape.symbols), 0};
   const bool seen = options_.adapt && shape.seen > 0;
   if (seen) parts[2] = natural_log(shape.seen);
-  const double all = natural_log(card_.lines + different + (options_.adapt ? reader_.number() - 1 : 0));
+  const double all = natural_log(card_.lines + different + (options_.adapt ? reader_.records() - 1 : 0));
   return -mixed_with_context(log_sum_exp(parts.data(), seen ? 3 : 2) - all, shape);
 }
 
@@ -168,8 +171,8 @@ double LogScorer::mixed_with_context(double log_probability, const Shape& shape)
   return log_probability;
 }
 
-ScoredLogLine LogScorer::score(std::string_view line) {
-  reader_.read(line);
+ScoredLogLine LogScorer::score(std::string_view line, Index lines) {
+  reader_.read(line, lines);
   Shape& shape = shape_of_line();
   ScoredLogLine scored{.number = reader_.number(),
                        .symbols = shape.symbols,
@@ -194,7 +197,8 @@ nlohmann::json LogScorer::state() const {
     shapes.push_back(text);
     seen.push_back(count);
   }
-  return {{"lines", reader_.number()},
+  return {{"lines", reader_.lines()},
+          {"records", reader_.records()},
           {"labelled", reader_.labeled() ? nlohmann::json(*reader_.labeled()) : nlohmann::json()},
           {"shapes", std::move(shapes)},
           {"seen", std::move(seen)},
@@ -203,7 +207,7 @@ nlohmann::json LogScorer::state() const {
 
 void LogScorer::restore(const nlohmann::json& json) {
   const nlohmann::json& labeled = log_part(json, "labelled");
-  reader_.continue_after(log_count(json, "lines"),
+  reader_.continue_after(log_count(json, "lines"), log_count(json, "records"),
                          labeled.is_boolean() ? std::optional(labeled.get<bool>()) : std::nullopt);
   const nlohmann::json& shapes = log_list(json, "shapes");
   const std::vector<Index> seen = log_counts(json, "seen");
@@ -228,8 +232,8 @@ LogAnomalyScorer::LogAnomalyScorer(const SymbolModel& model, const LogScoreOptio
       alarms_({.share = options.false_alarms.value_or(LogAlarmOptions().share)}),
       rates_(decides_ ? log_rates(model) : LogRateModel()) {}
 
-LogAnomaly LogAnomalyScorer::score(std::string_view line) {
-  LogAnomaly anomaly{.words = words_.score(line)};
+LogAnomaly LogAnomalyScorer::score(std::string_view line, Index lines) {
+  LogAnomaly anomaly{.words = words_.score(line, lines)};
   anomaly.score = detector_.score(words_.line().parts(), anomaly.words.surprisal_bits());
   if (decides_) {
     const std::optional<LogTime> time = log_time(words_.line().text());

@@ -54,19 +54,22 @@ struct ScoredLogLine {
   double token_bits() const;
 };
 
-/// Splits the lines of a log into label, text, shape and masked values.
+/// Splits the lines of a log, or its records (data/readers/log_records.h), into label, text, shape and masked values.
 class LogLineReader {
  public:
   /// `name` is used in messages.
   LogLineReader(const LogCard& card, std::string name)
       : name_(std::move(name)), label_column_(card.label_column), shaper_(card) {}
   /// REQUIRES that the line outlives the use of its parts. Throws DataError for UTF-16 and for a line without a label
-  /// if the first non-empty line had one.
-  void read(std::string_view line);
-  Index number() const { return lines_; }  ///< from 1
-  /// Continues after a line of an earlier run.
-  void continue_after(Index lines, std::optional<bool> labeled) {
+  /// if the first non-empty line had one. `lines`: the number of lines in the record.
+  void read(std::string_view line, Index lines = 1);
+  Index number() const { return number_; }    ///< of the first line of the record, from 1
+  Index lines() const { return lines_; }      ///< that were read
+  Index records() const { return records_; }  ///< that were read
+  /// Continues after the lines of an earlier run.
+  void continue_after(Index lines, Index records, std::optional<bool> labeled) {
     lines_ = lines;
+    records_ = records;
     labeled_ = labeled;
   }
   const std::optional<bool>& labeled() const { return labeled_; }
@@ -79,7 +82,8 @@ class LogLineReader {
   bool label_column_;
   LogShaper shaper_;
   std::optional<bool> labeled_ = {};
-  Index lines_ = 0, unlabeled_ = 0;  // unlabeled_: number of the first line without a label word; 0: none so far
+  Index number_ = 0, lines_ = 0, records_ = 0;
+  Index unlabeled_ = 0;  // number of the first line without a label word; 0: none so far
   std::optional<std::string> label_ = {};
   std::string_view text_;
   LogLine parts_;
@@ -96,7 +100,7 @@ class LogValueScorer {
     double surprise = 0;  ///< in nats
   };
   /// Returns the scored values of a line, in order. Throws like LogLineReader::read.
-  const std::vector<Scored>& score(std::string_view line);
+  const std::vector<Scored>& score(std::string_view line, Index lines = 1);
   const LogLineReader& line() const { return reader_; }
 
  private:
@@ -115,7 +119,7 @@ class LogScorer {
 
   /// Scores a line, passed without its line end. Throws like LogLineReader::read, and ModelError if a prediction is not
   /// finite.
-  ScoredLogLine score(std::string_view line);
+  ScoredLogLine score(std::string_view line, Index lines = 1);
   const LogLineReader& line() const { return reader_; }  ///< the last line read
   std::string template_text(std::uint64_t template_id) const;
 
@@ -172,7 +176,7 @@ class LogAnomalyScorer {
   /// Throws like LogScorer and log_detector.
   explicit LogAnomalyScorer(const SymbolModel& model, const LogScoreOptions& options = {});
   /// Scores a line, passed without its line end. Throws like LogScorer::score.
-  LogAnomaly score(std::string_view line);
+  LogAnomaly score(std::string_view line, Index lines = 1);
   const LogLineReader& line() const { return words_.line(); }
   const LogDetector& detector() const { return detector_; }
   const LogAlarms& alarms() const { return alarms_; }

@@ -10,6 +10,7 @@
 #include "app/logs/log_anomaly_score.h"
 #include "app/logs/log_sessions.h"
 #include "base/formats/text_encoding.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "data/readers/log_time.h"
 #include "data/schema/distinct_count.h"
@@ -81,8 +82,33 @@ std::optional<SessionLines> find_session_lines(const std::vector<Input>& inputs,
   return found;
 }
 
+Index lines_of(const std::vector<Input>& inputs) {
+  Index lines = 0;
+  for (const Input& input : inputs) for_each_log_line(input.bytes(), [&](std::string_view) { ++lines; });
+  return lines;
+}
+
+void require_record_start(const std::vector<Input>& inputs, const std::string& pattern) {
+  const LogRecordStart start(pattern);
+  bool any = false;
+  for (const Input& input : inputs)
+    for_each_log_line(input.bytes(), [&](std::string_view line) { any = any || start.begins(line, false); });
+  if (!any) throw UsageError(fmt::format("--record-start: no line matches {}", in_quotes(pattern)));
+}
+
+/// Joins the lines of records, as the card states.
+std::vector<Input> records_of_inputs(std::vector<Input> inputs, const std::optional<std::string>& start) {
+  if (!start) return inputs;
+  for (Input& input : inputs) {
+    std::optional<std::string> records = joined_records(input.bytes(), *start);
+    if (!records) continue;
+    input.require_whole();
+    input = Input::from_bytes(input.name(), *std::move(records));
+  }
+  return inputs;
+}
+
 std::vector<Input> shapes_of_inputs(const LogCard& card, const std::vector<Input>& inputs) {
-  check_encoding(inputs);
   LogShaper shaper(card);
   const auto read = [&](std::string_view line, LogLine& out) { shaper.read(line, out); };
   std::vector<Input> result;
@@ -105,6 +131,7 @@ nlohmann::json to_json(const LogCard& card) {
                          {"slots", card.slots.to_json()},
                          {"lines-per-day", card.lines_per_day},
                          {"templates", card.templates.to_json()}};
+  if (card.record_start) json["record-start"] = *card.record_start;
   if (card.session_lines) json["session-lines"] = {{"id", card.session_lines->has_id}};
   return json;
 }
@@ -146,6 +173,12 @@ LogRateModel log_rates(const SymbolModel& model) {
   return LogRateModel::from_json((*found)["rates"]);
 }
 
+std::optional<LogRecordJoiner> record_joiner(const SymbolModel& model) {
+  const std::optional<LogCard> card = log_card(model);
+  if (!card || !card->record_start) return std::nullopt;
+  return std::optional<LogRecordJoiner>(std::in_place, LogRecordStart(*card->record_start));
+}
+
 std::optional<LogCard> log_card(const SymbolModel& model) {
   const auto found = model.configuration().find(kLogKey);
   if (found == model.configuration().end()) return std::nullopt;
@@ -169,7 +202,8 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
         .templates = json.contains("templates") ? LogTemplateList::from_json(json["templates"]) : LogTemplateList(),
         .session_lines = json.contains("session-lines")
                              ? std::optional(SessionLines{log_flag(json["session-lines"], "id")})
-                             : std::nullopt};
+                             : std::nullopt,
+        .record_start = json.contains("record-start") ? std::optional(log_text(json, "record-start")) : std::nullopt};
   } catch (const UsageError& error) {
     throw ModelError(error.what());
   }
@@ -187,7 +221,29 @@ class LogTraining::HeldOut {
 };
 
 LogTraining::LogTraining(const TrainSettings& settings)
-    : card_{.rules = rules_of(settings), .fields = true}, scanner_(card_.rules, true) {}
+    : card_{.rules = rules_of(settings), .fields = true}, scanner_(card_.rules, true) {
+  // Reports an invalid expression before the data is read.
+  if (settings.record_start) (void)LogRecordStart(*settings.record_start);
+}
+
+/// Joins the lines of records if --record-start is given or the log has records of several lines.
+void LogTraining::join_records(std::vector<Input>& inputs, const TrainSettings& s, Reporter& reporter) {
+  if (s.record_start && s.record_start->empty()) return;  // matches every line
+  if (s.record_start) {
+    require_record_start(inputs, *s.record_start);
+    card_.record_start = s.record_start;
+  } else if (!inputs.empty() && has_log_records(inputs.front().bytes())) {
+    card_.record_start = "";
+  }
+  if (!card_.record_start) return;
+  const Index lines = lines_of(inputs);
+  inputs = records_of_inputs(std::move(inputs), card_.record_start);
+  const char* const reason = s.record_start
+                                 ? ""
+                                 : ": indented lines and stack traces without a time are joined to the line before "
+                                   "them; --record-start '' reads each line separately";
+  reporter.remark(fmt::format("{} lines are read as {} records{}", lines, lines_of(inputs), reason));
+}
 
 /// Learns the positions of words and values, and calibrates the scores on every fifth block of lines.
 void LogTraining::learn_detector(const std::vector<Input>& inputs, const std::optional<std::string>& group) {
@@ -204,9 +260,7 @@ void LogTraining::learn_detector(const std::vector<Input>& inputs, const std::op
   card_.lines_per_day = lines_per_day(inputs);
   detector_.find_places(each_line, group.value_or(""));
   card_.slots = detector_.slots();
-  Index lines = 0;
-  each_text([&](std::string_view) { ++lines; });
-  const HeldOut held_out(lines);
+  const HeldOut held_out(lines_of(inputs));
   Index number = 0;
   each_line([&](LogLine& read) {
     detector_.mask(read);
@@ -283,6 +337,7 @@ std::unique_ptr<SymbolModel> LogTraining::words_model(const std::vector<Input>& 
 
 std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettings& s, Reporter& reporter) {
   check_encoding(inputs);
+  join_records(inputs, s, reporter);
   if (!s.label_column && std::ranges::all_of(inputs, [](const Input& i) { return begins_with_labels(i.bytes()); })) {
     s.label_column = true;
     if (!s.only_label) s.only_label = std::string(kNormalLabel);
@@ -297,6 +352,8 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   card_.label_column = s.label_column;
   inputs = unlabeled(std::move(inputs), s.label_column, s.only_label);
   card_.session_lines = find_session_lines(inputs, s.sequences);
+  if (card_.session_lines && s.record_start)
+    throw UsageError("--record-start: each line of this file is a session; leave it out");
   std::optional<std::string> group = s.sequences;
   if (card_.session_lines) group.reset();
   if (!card_.session_lines) learn_detector(inputs, group);
@@ -335,12 +392,15 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
 }
 
 std::vector<Input> LogTraining::read_more(const std::vector<Input>& inputs, const TrainSettings& s) const {
-  return shapes_of_inputs(card_, unlabeled(inputs, s.label_column, s.only_label));
+  check_encoding(inputs);
+  return shapes_of_inputs(card_,
+                          unlabeled(records_of_inputs(inputs, card_.record_start), s.label_column, s.only_label));
 }
 
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
                               const std::optional<std::string>& only) {
-  return shapes_of_inputs(card, unlabeled(inputs, card.label_column, only));
+  check_encoding(inputs);
+  return shapes_of_inputs(card, unlabeled(records_of_inputs(inputs, card.record_start), card.label_column, only));
 }
 
 }  // namespace unfold

@@ -9,9 +9,10 @@
 
 #include "app/common/reporter.h"
 #include "app/logs/log_value_surprisal.h"
-#include "app/logs/session_lines.h"
 #include "app/settings/train_settings.h"
 #include "data/readers/log_lines.h"
+#include "data/readers/log_records.h"
+#include "data/readers/session_lines.h"
 #include "model/logs/log_detector.h"
 #include "model/logs/rate_model.h"
 #include "model/logs/template_list.h"
@@ -34,6 +35,9 @@ struct LogCard {
   double lines_per_day = 0;  ///< in training; 0: the lines have no times
   LogTemplateList templates = {};
   std::optional<SessionLines> session_lines = {};  ///< for files with a session in each line
+  /// How lines are joined to records (data/readers/log_records.h): a regular expression, or empty for the usual rule.
+  /// No value: each line is a record.
+  std::optional<std::string> record_start = {};
 };
 nlohmann::json to_json(const LogCard& card);
 /// Returns no value for a model of other data. Throws ModelError for an invalid card.
@@ -42,6 +46,8 @@ std::optional<LogCard> log_card(const SymbolModel& model);
 LogDetector log_detector(const SymbolModel& model);
 /// Returns the rates of lines in the card; an empty model for a log without times.
 LogRateModel log_rates(const SymbolModel& model);
+/// Returns the object that joins the lines of a log to records; no value if each line is a record.
+std::optional<LogRecordJoiner> record_joiner(const SymbolModel& model);
 /// Returns a hash of the card and the detector.
 std::uint64_t log_fingerprint(const SymbolModel& model);
 
@@ -75,6 +81,7 @@ class LogTraining {
 
  private:
   class HeldOut;
+  void join_records(std::vector<Input>& inputs, const TrainSettings& settings, Reporter& reporter);
   void learn_detector(const std::vector<Input>& inputs, const std::optional<std::string>& group);
   void learn_sessions(const std::vector<Input>& inputs, bool required, Reporter& reporter);
   std::unique_ptr<SymbolModel> words_model(const std::vector<Input>& inputs, const HeldOut& held_out) const;

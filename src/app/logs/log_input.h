@@ -17,6 +17,7 @@
 ///
 /// Errors: DataError as LineSource; an empty log is an error only without a position.
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -60,6 +61,8 @@ class LogInput {
   bool next(std::string_view& line);
   /// Returns whether `next` can return without waiting for input.
   bool ready() const { return source_ != nullptr && source_->ready(); }
+  /// See LineSource::wait.
+  bool wait(std::chrono::milliseconds longest) const { return source_ == nullptr || source_->wait(longest); }
   const LogInputPosition& position() const { return position_; }
   /// Returns whether the last line is the first one of a file; `position` before it had a different file.
   bool began_file() const { return began_file_; }

@@ -456,9 +456,9 @@ void LogSessionScorer::read_session() {
   see(std::move(session));
 }
 
-const std::vector<ScoredSession>& LogSessionScorer::read(std::string_view line) {
+const std::vector<ScoredSession>& LogSessionScorer::read(std::string_view line, Index lines) {
   ended_.clear();
-  reader_.read(line);
+  reader_.read(line, lines);
   if (one_per_line()) {
     read_session();
     return ended_;
@@ -500,7 +500,8 @@ const std::vector<ScoredSession>& LogSessionScorer::finish() {
 }
 
 nlohmann::json LogSessionScorer::state() const {
-  return {{"lines", reader_.number()},
+  return {{"lines", reader_.lines()},
+          {"records", reader_.records()},
           {"labelled", reader_.labeled() ? nlohmann::json(*reader_.labeled()) : nlohmann::json()},
           {"scorer", sessions_.scorer.to_json(true)},
           {"names", new_names_.to_json()},
@@ -510,7 +511,7 @@ nlohmann::json LogSessionScorer::state() const {
 
 void LogSessionScorer::restore(const nlohmann::json& json) {
   const nlohmann::json& labeled = log_part(json, "labelled");
-  reader_.continue_after(log_count(json, "lines"),
+  reader_.continue_after(log_count(json, "lines"), log_count(json, "records"),
                          labeled.is_boolean() ? std::optional(labeled.get<bool>()) : std::nullopt);
   sessions_.scorer = SessionScorer::from_json(log_part(json, "scorer"));
   new_names_.restore(log_part(json, "names"));

@@ -6,7 +6,7 @@
 ///   for (const ScoredSession& ended : scorer.finish()) use(ended);
 ///
 /// A session consists of the lines with the same value of one field (LogGrouping), or of one line in a file of sessions
-/// (app/logs/session_lines.h). Its events are the templates of the lines,
+/// (data/readers/session_lines.h). Its events are the templates of the lines,
 /// or the words of the line. The value of a field with few values, such as `"event": "commit"`, is part of the event if
 /// the previous event predicts it. A session ends after a pause (model/logs/open_sessions.h), which training derives
 /// from the pauses between the lines of a session. Lines without the field belong to no session.
@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "app/logs/log_anomaly_score.h"
-#include "app/logs/session_lines.h"
 #include "model/logs/log_event.h"
 #include "model/logs/open_sessions.h"
 #include "model/logs/session_scorer.h"
@@ -79,7 +78,7 @@ class LogSessionScorer {
   /// Throws UsageError for a model without sessions.
   LogSessionScorer(const SymbolModel& model, bool adapt, std::string name);
   /// Returns the sessions that ended. Throws like LogLineReader::read.
-  const std::vector<ScoredSession>& read(std::string_view line);
+  const std::vector<ScoredSession>& read(std::string_view line, Index lines = 1);
   const std::vector<ScoredSession>& finish();  ///< ends all sessions
   const LogSessionCard& card() const { return sessions_; }
   const LogLineReader& line() const { return reader_; }

@@ -207,6 +207,15 @@ void add_data_rows(OptionRows& rows, TrainSettings& s) {
                   .file = FileUse::data,
                   .group = OptionGroup::data,
                   .kinds = kText});
+  rows.push_back({.name = "record-start",
+                  .target = &s.record_start,
+                  .placeholder = "REGEX",
+                  .help = "logs: lines that do not match REGEX, such as those of a stack trace, belong to the line "
+                          "before them; '': each line is a record",
+                  .keep = Keep::fixed,
+                  .default_text = "logs with times: indented lines and stack traces are joined",
+                  .group = OptionGroup::data,
+                  .kinds = kText});
   rows.push_back({.name = "symbols",
                   .target = &s.symbols,
                   .placeholder = "KIND",

@@ -253,6 +253,7 @@ std::string recognize_lines(TrainSettings& s, const Given& given) {
 /// Sets the defaults for logs: each line is a sequence of words, and the model is kDefaultLogModel.
 void set_log_defaults(TrainSettings& s, const Given& given) {
   if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules requires --format log");
+  if (s.record_start && s.format != kLogFormat) throw UsageError("--record-start requires --format log");
   if (s.format != kLogFormat) return;
   if (given.contains(&TrainSettings::symbols) && s.symbols != "words")
     throw UsageError("--format log reads words; leave out --symbols, or add --format text");
@@ -271,6 +272,7 @@ bool has_fields(const TrainSettings& s) { return s.format && !is_text_format(*s.
 
 std::string resolve_format(TrainSettings& s, const Given& given) {
   if (s.task || s.data.empty() || s.follow) return {};
+  if (!s.format && (s.log_rules || s.record_start)) s.format = kLogFormat;
   if (s.format) {
     if (s.format == kFastqFormat) s.format = kFastaFormat;
     if (!is_text_format(*s.format)) s.format = readers().get(*s.format).name;

@@ -2,24 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/formats/text_encoding.h"
 #include "base/utf8.h"
+#include "data/readers/log_pattern.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
 
 constexpr std::size_t kLinesThatTell = 1000;
-constexpr std::uint32_t kMatchLimit = 1000000;
 /// Appended to each rule: a match must end where a word ends.
 constexpr std::string_view kBorderBehind = "(?![A-Za-z0-9_])";
 
@@ -102,29 +97,9 @@ FieldValue field_value(std::string_view line, std::size_t at) {
   return value;
 }
 
-struct FreePattern {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
-  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
-};
-using Pattern = std::unique_ptr<pcre2_code, FreePattern>;
-
-std::string pcre2_message(int code) {
-  std::array<PCRE2_UCHAR, 256> text{};
-  pcre2_get_error_message(code, text.data(), text.size());
-  return reinterpret_cast<const char*>(text.data());
-}
-
+/// Compiles a rule, which must match where it is tried.
 Pattern compile(const std::string& pattern, const std::string& place) {
-  int error = 0;
-  PCRE2_SIZE offset = 0;
-  Pattern code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                             PCRE2_ANCHORED | PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_UTF | PCRE2_NEVER_BACKSLASH_C, &error,
-                             &offset, nullptr));
-  if (code == nullptr)
-    throw UsageError(fmt::format("{}: not a valid regular expression: {}, at its character {}", place,
-                                 pcre2_message(error), offset + 1));
-  return code;
+  return compile_pattern(pattern, place, PCRE2_ANCHORED);
 }
 
 /// Iterates over words; each line end counts as one word.
@@ -167,10 +142,6 @@ class LogScanner::Matcher {
     }
     code_ = compile(all + ")", "the log rules");
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // if this fails, matching is slower but gives the same result
-    data_.reset(pcre2_match_data_create(1, nullptr));
-    context_.reset(pcre2_match_context_create(nullptr));
-    if (data_ == nullptr || context_ == nullptr) throw RuntimeFailure("not enough memory for the log rules");
-    pcre2_set_match_limit(context_.get(), kMatchLimit);
   }
 
   struct Match {
@@ -178,17 +149,16 @@ class LogScanner::Matcher {
     std::size_t end = 0;
   };
   Match match(std::string_view line, std::size_t at) const {
-    const int found = pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(line.data()), line.size(), at,
-                                  PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
+    const int found = matcher_.match(*code_, line, at);
     if (found == PCRE2_ERROR_NOMATCH) return {};
     if (found < 0)
       throw DataError(
           fmt::format("the log rules exceed the step limit at byte {} of the line \"{}...\" ({}); simplify the "
                       "expressions of --log-rules",
-                      at + 1, line.substr(0, 60), pcre2_message(found)));
-    const std::size_t end = pcre2_get_ovector_pointer(data_.get())[1];
+                      at + 1, line.substr(0, 60), pattern_message(found)));
+    const std::size_t end = matcher_.end();
     if (end <= at) return {};
-    const std::size_t rule = number_of(pcre2_get_mark(data_.get()));
+    const std::size_t rule = number_of(matcher_.mark());
     if (rule >= names_.size())
       throw DataError("a log rule ends its match early, as with (*ACCEPT); remove such verbs from --log-rules");
     return {&names_[rule], end};
@@ -205,8 +175,7 @@ class LogScanner::Matcher {
 
   std::vector<std::string> names_;
   Pattern code_;
-  std::unique_ptr<pcre2_match_data, FreePattern> data_;
-  std::unique_ptr<pcre2_match_context, FreePattern> context_;
+  PatternMatcher matcher_;
 };
 
 LogScanner::LogScanner(const LogRules& rules, bool fields)

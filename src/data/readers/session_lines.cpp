@@ -1,22 +1,20 @@
-#include "app/logs/session_lines.h"
+#include "data/readers/session_lines.h"
 
 #include <algorithm>
 #include <unordered_set>
-
-#include "data/readers/log_lines.h"
 
 namespace unfold {
 namespace {
 
 constexpr std::size_t kLinesForGuess = 1000, kLeastLines = 20, kMostEventKinds = 2000;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '#'; }
+bool is_event_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '#'; }
 bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 /// "5", "E22"
 bool is_event_number(std::string_view word) {
   constexpr std::size_t kMostLetters = 8, kMostDigits = 6;
-  const std::size_t letters = static_cast<std::size_t>(std::ranges::find_if_not(word, is_letter) - word.begin());
+  const std::size_t letters = static_cast<std::size_t>(std::ranges::find_if_not(word, is_event_letter) - word.begin());
   const std::size_t digits = word.size() - letters;
   return letters <= kMostLetters && digits >= 1 && digits <= kMostDigits &&
          std::ranges::all_of(word.substr(letters), is_decimal);

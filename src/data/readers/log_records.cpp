@@ -1,0 +1,146 @@
+#include "data/readers/log_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "data/readers/log_lines.h"
+#include "data/readers/log_pattern.h"
+#include "data/readers/log_time.h"
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::string_view kRecordBlanks = " \t\r";
+
+bool is_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
+}
+
+/// "java.io.IOException: closed", "KeyError: 'id'"
+bool names_exception(std::string_view line) {
+  static constexpr std::array<std::string_view, 3> kEnds = {"Exception", "Error", "Throwable"};
+  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(line, is_name_char) - line.begin());
+  const std::string_view name = line.substr(0, end), rest = line.substr(end);
+  const auto is_kind = [&](std::string_view word) { return name.size() > word.size() && name.ends_with(word); };
+  return (rest.empty() || rest[0] == ':' || rest[0] == '\r') && std::ranges::any_of(kEnds, is_kind);
+}
+
+bool begins_like_trace(std::string_view line) {
+  static constexpr std::array<std::string_view, 6> kBeginnings = {
+      "at ", "Caused by:", "Suppressed:", "Wrapped by:", "Exception in thread ", "Traceback (most recent call last)"};
+  if (line.starts_with("... ") && line.find(" more") != std::string_view::npos) return true;
+  return std::ranges::any_of(kBeginnings, [&](std::string_view word) { return line.starts_with(word); }) ||
+         names_exception(line);
+}
+
+/// Returns whether the first word is a time, after blanks and opening brackets.
+bool first_word_is_time(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t[(<"), line.size()));
+  const std::optional<LogTime> time = log_time(line);
+  return time && time->text.data() == line.data();
+}
+
+}  // namespace
+
+class LogRecordStart::Expression {
+ public:
+  explicit Expression(const std::string& pattern) : code_(compile_pattern(pattern, "--record-start")) {
+    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // if this fails, matching is slower but gives the same result
+  }
+  bool matches(std::string_view line) const {
+    const int found = matcher_.match(*code_, line, 0);
+    if (found == PCRE2_ERROR_NOMATCH) return false;
+    if (found < 0)
+      throw DataError(
+          fmt::format("--record-start exceeds the step limit in the line \"{}...\" ({}); simplify the expression",
+                      line.substr(0, 60), pattern_message(found)));
+    return true;
+  }
+
+ private:
+  Pattern code_;
+  PatternMatcher matcher_;
+};
+
+LogRecordStart::LogRecordStart(const std::string& pattern)
+    : expression_(pattern.empty() ? nullptr : std::make_unique<Expression>(pattern)) {}
+LogRecordStart::LogRecordStart(LogRecordStart&&) noexcept = default;
+LogRecordStart& LogRecordStart::operator=(LogRecordStart&&) noexcept = default;
+LogRecordStart::~LogRecordStart() = default;
+
+bool LogRecordStart::begins(std::string_view line, bool continued) const {
+  if (expression_) return expression_->matches(line);
+  const bool empty = line.find_first_not_of(kRecordBlanks) == std::string_view::npos;
+  if (empty) return !continued;
+  if (kRecordBlanks.find(line[0]) != std::string_view::npos) return first_word_is_time(line);
+  if (begins_like_trace(line)) return false;
+  return !continued || log_time(line).has_value();
+}
+
+std::optional<LogRecord> LogRecordJoiner::add(std::string_view line) {
+  if (lines_ > 0 && lines_ < kMostLines && record_.size() < kMostBytes && !start_.begins(line, lines_ > 1)) {
+    line.remove_prefix(std::min(line.find_first_not_of(kRecordBlanks), line.size()));
+    record_.append(1, ' ').append(kLogLineBreak).append(1, ' ').append(line);
+    ++lines_;
+    return std::nullopt;
+  }
+  const std::optional<LogRecord> before = finish();
+  record_.assign(line);
+  lines_ = 1;
+  return before;
+}
+
+std::optional<LogRecord> LogRecordJoiner::finish() {
+  if (lines_ == 0) return std::nullopt;
+  finished_.swap(record_);
+  record_.clear();
+  return LogRecord{finished_, std::exchange(lines_, 0)};
+}
+
+void LogRecordJoiner::continue_with(std::string text, Index lines) {
+  record_ = std::move(text);
+  lines_ = lines;
+}
+
+bool has_log_records(std::string_view text) {
+  constexpr Index kLinesForRecords = 20000, kLeastContinued = 2;
+  constexpr std::size_t kBytesForRecords = std::size_t{1} << 24;
+  const LogRecordStart start;
+  Index begun = 0, timed = 0, continued = 0, timed_within = 0;
+  bool within = false;
+  for (text = text.substr(0, kBytesForRecords); !text.empty() && begun + continued < kLinesForRecords;) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find_first_not_of(kRecordBlanks) == std::string_view::npos) continue;
+    const bool begins = start.begins(line, within), has_time = log_time(line).has_value();
+    within = !begins;
+    (begins ? begun : continued) += 1;
+    (begins ? timed : timed_within) += has_time;
+  }
+  return continued >= kLeastContinued && 10 * timed >= 9 * begun && 10 * timed_within <= continued;
+}
+
+std::optional<std::string> joined_records(std::string_view text, const std::string& pattern) {
+  LogRecordStart start(pattern);
+  bool any = false, first = true;
+  for_each_log_line(text, [&](std::string_view line) {
+    any = any || (!first && !start.begins(line, false));
+    first = false;
+  });
+  if (!any) return std::nullopt;
+  LogRecordJoiner joiner(std::move(start));
+  std::string records;
+  records.reserve(text.size());
+  const auto append = [&](const std::optional<LogRecord>& record) {
+    if (record) records.append(record->text).append(1, '\n');
+  };
+  for_each_log_line(text, [&](std::string_view line) { append(joiner.add(line)); });
+  append(joiner.finish());
+  return records;
+}
+
+}  // namespace unfold
