@@ -299,6 +299,28 @@ TEST_F(SessionCommandTest, each_line_of_a_file_of_sessions_has_a_row) {
                  "the most frequent fields are");
 }
 
+TEST_F(SessionCommandTest, file_of_sessions_is_recognized_without_a_format) {
+  std::string tabs = lines(), bare;
+  std::ranges::replace(tabs, ',', '\t');
+  for (int i = 0; i < kSessions; ++i) bare += i % 3 == 0 ? "E5 E9 E9 E7 E4\n" : "E5 E9 E7 E4\n";
+  const std::string file = folder_ / "sessions.txt", unnamed = folder_ / "sessions", other = folder_ / "events.txt";
+  write_bytes(file, lines());
+  write_bytes(unnamed, tabs);
+  write_bytes(other, bare);
+  for (const std::string& sessions : {file, unnamed}) {
+    const Finished trained = unfold_command({"train", sessions, "--out", run_, "--overwrite"});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    EXPECT_THAT(trained.err, HasSubstr("is read as a log of sessions")) << sessions;
+    EXPECT_THAT(trained.err, HasSubstr("200 sessions")) << sessions;
+  }
+  EXPECT_THAT(unfold_command({"inspect", file}).out, HasSubstr("log of 200 sessions, one in each line, after its id"));
+  const Arguments quick{"--model", "ngram:2", "--out", run_, "--overwrite"};
+  EXPECT_THAT(unfold_command(Arguments{"train", file} + quick).err, Not(HasSubstr("sessions ("))) << "a model of text";
+  const Finished text =
+      unfold_command({"train", other, "--steps", "1", "--model", "rnn:4", "--out", run_, "--overwrite"});
+  EXPECT_THAT(text.err, HasSubstr("--format log finds unusual sessions")) << "may also be a language";
+}
+
 TEST_F(SessionCommandTest, sessions_of_several_lines_end_and_continue_with_the_state) {
   const std::string normal = folder_ / "normal.log", today = folder_ / "today.log", state = folder_ / "state";
   write_bytes(normal, log(-1));

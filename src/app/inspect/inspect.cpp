@@ -18,6 +18,7 @@
 #include "data/readers/fasta.h"
 #include "data/readers/log_lines.h"
 #include "data/readers/log_records.h"
+#include "data/readers/session_lines.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
 #include "unfold/base/error.h"
@@ -275,8 +276,35 @@ Inspection inspect_text(const std::string& file) {
   return {.text = std::move(out), .json = std::move(json)};
 }
 
+Inspection inspect_sessions(const Input& input, const SessionLines& how) {
+  SessionLineParts parts;
+  std::size_t sessions = 0, fewest = 0, most = 0;
+  std::set<std::string, std::less<>> events;
+  for_each_log_line(input.bytes(), [&](std::string_view line) {
+    how.split(line, parts);
+    if (parts.events.empty()) return;
+    fewest = sessions++ == 0 ? parts.events.size() : std::min(fewest, parts.events.size());
+    most = std::max(most, parts.events.size());
+    for (const std::string_view event : parts.events)
+      if (events.size() < kMostDistinctShown && !events.contains(event)) events.emplace(event);
+  });
+  const char* const ids = how.has_id ? ", after its identifier" : "";
+  return {
+      .text = report_line("format", fmt::format("log of {} sessions, one in each line{}", sessions, ids)) +
+              report_line("events", fmt::format("{} to {} in a session, {} different", fewest, most, events.size())) +
+              report_line("read", "the events of each session; score finds unusual sessions (docs/logs.md)"),
+      .json = InspectionJson{{"format", "log"},
+                             {"source", escape_cell(input.name(), 4096)},
+                             {"sessions", sessions},
+                             {"fewest_events", fewest},
+                             {"most_events", most},
+                             {"different_events", events.size()}}};
+}
+
 Inspection inspect_log(const std::string& file) {
   Input input = Input::open(file);
+  if (const std::optional<SessionLines> sessions = guess_session_lines(input.bytes()))
+    return inspect_sessions(input, *sessions);
   if (has_log_records(input.bytes()))
     if (std::optional<std::string> records = joined_records(input.bytes(), {}))
       input = Input::from_bytes(input.name(), *std::move(records));

@@ -21,6 +21,7 @@
 #include "data/readers/fasta.h"
 #include "data/readers/file_formats.h"
 #include "data/readers/foreign_formats.h"
+#include "data/readers/session_lines.h"
 #include "model/decoding/objective.h"
 #include "model/density/mixture_fit.h"
 #include "unfold/base/threads/team.h"
@@ -250,6 +251,25 @@ std::string recognize_lines(TrainSettings& s, const Given& given) {
                      s.data.front(), why);
 }
 
+/// Reads a file of sessions (data/readers/session_lines.h) as a log. `guessed`: the format that the file would be read
+/// in. Returns a note, or an empty string if the file is not, or not clearly, one of sessions.
+std::string recognize_sessions(TrainSettings& s, const Input& input, std::string_view guessed) {
+  if (!formats_of_name(input.name()).empty() || session_evidence(input.bytes()) != SessionEvidence::clear) return {};
+  s.format = kLogFormat;
+  return fmt::format(
+      "{} is read as a log of sessions (each line has an identifier and event numbers); --format {} would read it as "
+      "{}",
+      input.name(), guessed, guessed == kTextFormat ? "running text" : fmt::format("a {}", guessed));
+}
+
+std::string remark_on_sessions(const Input& input) {
+  if (session_evidence(input.bytes()) != SessionEvidence::ambiguous) return {};
+  return fmt::format(
+      "{} is read as running text, but each line looks like the event numbers of one session; --format log finds "
+      "unusual sessions",
+      input.name());
+}
+
 /// Sets the defaults for logs: each line is a sequence of words, and the model is kDefaultLogModel.
 void set_log_defaults(TrainSettings& s, const Given& given) {
   if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules requires --format log");
@@ -302,6 +322,8 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
   }
   const Input input = Input::open(s.data.front());
   const FormatGuess guess = guess_format(input);
+  if (std::string note = fields ? std::string() : recognize_sessions(s, input, guess.format); !note.empty())
+    return note;
   if (guess.format == kTextFormat) {
     if (fields) {
       reject_utf16(input.name(), input.bytes());
@@ -311,7 +333,8 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
                       s.data.front()));
     }
     if (std::string note = resembles(input); !note.empty()) return note;
-    return recognize_lines(s, given);
+    if (std::string note = recognize_lines(s, given); !note.empty()) return note;
+    return remark_on_sessions(input);
   }
   s.format = guess.format;
   return fmt::format("{} is read as {} ({}); --format text would read it as running text", s.data.front(), guess.format,

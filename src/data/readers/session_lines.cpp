@@ -1,6 +1,7 @@
 #include "data/readers/session_lines.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace unfold {
@@ -18,6 +19,19 @@ bool is_event_number(std::string_view word) {
   const std::size_t digits = word.size() - letters;
   return letters <= kMostLetters && digits >= 1 && digits <= kMostDigits &&
          std::ranges::all_of(word.substr(letters), is_decimal);
+}
+
+/// Calls a function with the parts of each of the first lines that is not empty.
+void for_first_lines(std::string_view text, SessionLines how, const auto& use) {
+  SessionLineParts parts;
+  for (std::size_t lines = 0; !text.empty() && lines < kLinesForGuess;) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    how.split(text.substr(0, end), parts);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (parts.events.empty()) continue;
+    ++lines;
+    use(parts);
+  }
 }
 
 }  // namespace
@@ -41,12 +55,7 @@ void SessionLines::split(std::string_view line, SessionLineParts& parts) const {
 std::optional<SessionLines> guess_session_lines(std::string_view text) {
   std::unordered_set<std::string_view> firsts, events;
   std::size_t lines = 0, words = 0, numbers = 0, repeated_firsts = 0;
-  SessionLineParts parts;
-  while (!text.empty() && lines < kLinesForGuess) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    SessionLines{}.split(text.substr(0, end), parts);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (parts.events.empty()) continue;
+  for_first_lines(text, {}, [&](const SessionLineParts& parts) {
     ++lines;
     repeated_firsts += !firsts.insert(parts.events.front()).second;
     for (std::size_t i = 1; i < parts.events.size(); ++i) {
@@ -55,11 +64,25 @@ std::optional<SessionLines> guess_session_lines(std::string_view text) {
       ++numbers;
       events.insert(parts.events[i]);
     }
-  }
+  });
   if (lines < kLeastLines || words < 2 * lines || 20 * (words - numbers) > words || 10 * events.size() > words ||
       events.size() > kMostEventKinds)
     return std::nullopt;
   return SessionLines{.has_id = 10 * repeated_firsts <= lines};
+}
+
+SessionEvidence session_evidence(std::string_view text) {
+  const std::optional<SessionLines> found = guess_session_lines(text);
+  if (!found) return SessionEvidence::none;
+  std::unordered_map<std::size_t, std::size_t> lengths;
+  std::size_t lines = 0, most = 0, numbered = 0;
+  for_first_lines(text, *found, [&](const SessionLineParts& parts) {
+    ++lines;
+    most = std::max(most, ++lengths[parts.events.size()]);
+    numbered += is_event_number(parts.id) && is_decimal(parts.id[0]);
+  });
+  if (20 * most > 19 * lines) return SessionEvidence::none;  // a matrix
+  return found->has_id && 2 * numbered <= lines ? SessionEvidence::clear : SessionEvidence::ambiguous;
 }
 
 }  // namespace unfold
