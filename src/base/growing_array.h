@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: an array that grows at its end in pages of the system. Growing neither copies the array nor needs a second
-/// one, and pages that were never used take no memory. For models of many megabytes.
+/// Internal: an array that grows at its end by whole memory pages, for models of many megabytes. Growing neither copies
+/// the array nor needs a second one, and pages that were never used take no memory.
 
 #include <sys/mman.h>
 

@@ -16,7 +16,7 @@ Interruptible::~Interruptible() { innermost_flag = outer_; }
 const std::atomic<bool>* Interruptible::flag() { return innermost_flag; }
 
 NothingToSave::NothingToSave() {
-  ++unsaved;  // first, so that it is set for any signal that arrives after the check below
+  ++unsaved;  // precedes the check below, so that it is set for any signal that arrives after the check
   if (!stop_requested()) return;
   --unsaved;
   throw InterruptedError("interrupted");

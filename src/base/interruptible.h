@@ -2,8 +2,8 @@
 /// Interruption of work that polls its stop flag rarely.
 ///
 /// `Interruptible` ends parallel regions at their barriers; the caller can then write a checkpoint of the state before
-/// them. `NothingToSave` marks work without partial results that could be saved: a signal handler then ends the process
-/// promptly, even if the work polls rarely.
+/// the interrupted region. `NothingToSave` marks work without partial results that could be saved: a signal handler
+/// then ends the process promptly, even if the work polls rarely.
 
 #include <atomic>
 
@@ -13,8 +13,8 @@ namespace unfold {
 struct BrokenOff {};
 
 /// While an object of this class exists, parallel regions that this thread starts throw BrokenOff at their start and at
-/// their barriers once a flag is set. The results of the region are then incomplete. Null disables this. If objects are
-/// nested, the innermost one applies.
+/// their barriers once a flag is set. The results of the region are then incomplete. A null flag disables this. If
+/// objects are nested, the innermost one applies.
 class Interruptible {
  public:
   explicit Interruptible(const std::atomic<bool>* stop);

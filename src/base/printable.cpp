@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kMostQuoted = 100;                // maximum number of bytes of a quoted value
 constexpr std::size_t kWordBegin = 100, kWordEnd = 50;  // bytes kept at the beginning and at the end of a longer word
-constexpr std::size_t kMessageBegin = 800, kMessageEnd = 400;  // the same for a message
+constexpr std::size_t kMessageBegin = 800, kMessageEnd = 400;  // bytes kept at the beginning and at the end of a longer
+                                                               // message
 
 struct Escaping {
   bool line_feeds = true, tabs = true, backslashes = false;
@@ -49,11 +50,11 @@ std::string escaped_text(std::string_view text, const Escaping& what) {
   return out;
 }
 
-/// Returns a valid UTF-8 text, without its middle if it is longer than `begin` + `end` bytes plus the ellipsis.
+/// Returns a valid UTF-8 text. If it is longer than `begin` + `end` bytes plus the ellipsis, the middle is omitted.
 std::string without_middle(std::string_view text, std::size_t begin, std::size_t end) {
   constexpr std::size_t kMark = 24;
   if (text.size() <= begin + end + kMark) return std::string(text);
-  const auto inside = [](char c) { return (c & 0xC0) == 0x80; };  // of a UTF-8 character
+  const auto inside = [](char c) { return (c & 0xC0) == 0x80; };  // a continuation byte of UTF-8
   std::size_t last = text.size() - end;
   while (begin > 0 && inside(text[begin])) --begin;
   while (last < text.size() && inside(text[last])) ++last;

@@ -25,7 +25,7 @@ std::atomic<bool>& stop_requested() {
 }
 
 BlockingSection::BlockingSection() {
-  ++waiting;  // before the check below, so that it is set for any signal that arrives after the check
+  ++waiting;  // precedes the check below, so that it is set for any signal that arrives after the check
   if (!stop_requested()) return;
   --waiting;
   throw InterruptedError("interrupted");

@@ -1,6 +1,6 @@
 #pragma once
-/// Default settings of the command: those with the best result on ordinary text within minutes on a small machine
-/// (docs/performance.md). This is the only place where they are defined.
+/// Default settings of the command: the settings with the best results on ordinary text within minutes on a small
+/// machine (docs/performance.md). This is the only place where they are defined.
 
 #include "unfold/base/types.h"
 
@@ -17,9 +17,9 @@ inline constexpr Index kDefaultWindow = 64;
 inline constexpr Index kDefaultBatch = 16;
 inline constexpr double kDefaultEpochs = 10;  ///< if no budget is given
 
-/// For running text so small that kDefaultEpochs epochs have few updates (app/settings/default_model.h).
+/// For running text that is so short that kDefaultEpochs epochs have few updates (app/settings/default_model.h).
 inline constexpr const char* kSmallTextModel = "gru:128,reset=after,dropout=0.3";
-/// For a list of names or words: a smaller network repeats fewer lines of the list when it samples.
+/// For a list of names or words: a smaller network reproduces fewer lines of the list when it samples.
 inline constexpr const char* kSmallListModel = "gru:64,reset=after,dropout=0.3";
 inline constexpr const char* kSmallTextOptimizer = "adam:rate=0.006,clip=1,schedule=cosine,warmup=100";
 inline constexpr double kSmallTextEpochs = 40;

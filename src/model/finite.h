@@ -11,7 +11,7 @@
 
 namespace unfold {
 
-/// Thrown where only the prediction is known and not the model.
+/// Thrown where only the prediction is known, but not the model.
 class NotFiniteError : public ModelError {
  public:
   explicit NotFiniteError(Index position);
@@ -29,8 +29,8 @@ void require_finite(std::span<const float> log_probabilities, Index position);
 [[noreturn]] void fail_not_finite(const SymbolModel& model, const std::string& name, Index position, bool learning);
 
 /// Checks surprisals that arrive in any order: call `see` for each, then `require`, which throws as above for the first
-/// invalid one. Values above kMostNats are invalid too: a model that diverges while learning can produce 10^30 nats,
-/// and no working model does.
+/// invalid one. Values above kMostNats are also invalid: a model that diverges while learning can produce 10^30 nats,
+/// but no working model does.
 class SurprisalCheck {
  public:
   void see(Index position, float nats) {

@@ -1,6 +1,6 @@
 #pragma once
 /// SPECs of fitted models. The options are a struct with `describe(visitor, options)`; a bare number in a SPEC sets the
-/// option named `main`, so that `ngram:6` and `ngram:order=6` are the same.
+/// option named `main`, so `ngram:6` and `ngram:order=6` are equivalent.
 
 #include "unfold/base/error.h"
 #include "unfold/base/options/options.h"
@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// `main`: empty if the model does not accept a bare number. Throws UsageError.
+/// `main` is empty if the model does not accept a bare number. Throws UsageError.
 template <class Options>
 Options parse_fitted_spec(std::string_view text, std::string_view main) {
   Options options;

@@ -24,8 +24,8 @@ class BlockingSection {
   static bool any() noexcept;  ///< async-signal-safe
 };
 
-/// Registers a file with the signal handlers for the lifetime of the object. The table has a fixed size; files beyond
-/// it (several hundred at a time) are not registered. Movable.
+/// Registers a file with the signal handlers for the lifetime of the object. The table has a fixed size; if it is full
+/// (several hundred files), further files are not registered. Movable.
 class RegisteredFile {
  public:
   RegisteredFile() = default;

@@ -18,8 +18,8 @@ class StateVisitor {
   virtual void operator()(std::string_view name, std::span<T> values) = 0;
   virtual void operator()(std::string_view name, double& value) = 0;
 
-  /// A count, which may later be used as an index; a checkpoint may contain any number. Throws ModelError unless the
-  /// value is an integer from 0 to `most`.
+  /// Visits a count. Because it may later be used as an index, a count read from a checkpoint is checked: throws
+  /// ModelError unless the value is an integer from 0 to `most`.
   void count(std::string_view name, double& value, double most = 0x1p53) {
     (*this)(name, value);
     if (!(value >= 0 && value <= most && value == std::floor(value)))

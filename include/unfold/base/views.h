@@ -28,8 +28,8 @@ struct Matrix {
   operator Matrix<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, stride}; }
 };
 
-/// Memory aligned to 64 bytes (from 4 MiB on: to 2 MiB, with huge pages advised), initialized to zero. `resize`
-/// discards the contents.
+/// Memory initialized to zero and aligned to 64 bytes; blocks of 4 MiB or more are aligned to 2 MiB, and the kernel is
+/// advised to use huge pages. `resize` discards the contents.
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);

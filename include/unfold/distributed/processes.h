@@ -6,7 +6,7 @@
 ///   tests std::vector<double> seconds = all.gather(mine); // one number of each process
 ///
 /// Except for simple accessors such as `count` and `number`, every function is collective: all processes call it in the
-/// same order, and no call returns before the others have made the same call. A decision that must be the same
+/// same order, and no call returns before all other processes have made the same call. A decision that must be the same
 /// everywhere is therefore based on the result of a collective call, never on a clock, a signal or a file that only one
 /// process sees.
 ///
@@ -53,7 +53,7 @@ class Processes {
   /// Sends and receives all entries. Messages between two processes arrive in the order of the two lists, whose sizes
   /// must match; a process sends nothing to itself.
   virtual void exchange(std::span<const Sending> sendings, std::span<const Receiving> receivings) = 0;
-  /// Like exchange, in the background: no other thread may call any of these functions in the meantime.
+  /// Like exchange, but runs in a background thread: no other thread may call any of these functions in the meantime.
   virtual void exchange_in_background(std::span<const Sending> sendings, std::span<const Receiving> receivings,
                                       const Pace& /*pace*/) {
     exchange(sendings, receivings);
@@ -68,15 +68,15 @@ class Processes {
   std::vector<std::string> gather(const std::string& mine);
   /// Returns whether `mine` is true in any process.
   bool any(bool mine);
-  /// Returns the value passed by the first process.
+  /// Returns the value that the first process passed.
   double of_first(double mine);
 };
 
 /// A group that consists of this process only.
 Processes& single_process();
 
-/// Returns the share of [0, n) of process `number` of `count`: contiguous ranges in order, as equal as possible, that
-/// begin at multiples of `grain`.
+/// Returns the share of [0, n) that belongs to process `number` of `count`. The shares are contiguous ranges in order,
+/// as equal as possible, that begin at multiples of `grain`.
 Range share_of_process(Index n, int number, int count, Index grain = 1);
 
 template <class T>

@@ -2,8 +2,9 @@
 /// Distribution of a vector that is summed over all processes (reduce-scatter): each process owns a slice of each part
 /// of the vector. A process sums its slices and may be the only one that stores the data that belongs to them.
 ///
-/// If the shards of 1, 2, 4, ... processes are nodes of the tree up to all processes, pairs of processes halve a part,
-/// pairs of pairs halve again, and so on; otherwise the slices are in the order of the processes.
+/// If the shards of each group of 1, 2, 4, ... processes form a node of the tree, parts are halved recursively: pairs
+/// of processes halve a part, pairs of pairs halve it again, and so on. Otherwise the slices are in the order of the
+/// processes.
 
 #include <utility>
 #include <vector>
@@ -14,8 +15,8 @@ namespace unfold {
 
 class Slices {
  public:
-  /// `parts` are in the order of exchange and together cover [0, size); by default there is one. Slices and parts begin
-  /// at multiples of `grain`.
+  /// `parts` are in the order of exchange and together cover [0, size); by default there is one part. Slices and parts
+  /// begin at multiples of `grain`.
   Slices(const Sharding& sharding, Index size, Index grain = 64, std::vector<Range> parts = {});
 
   Index size() const { return size_; }
@@ -23,8 +24,8 @@ class Slices {
   const std::vector<Range>& parts() const { return parts_; }
   /// Returns whether slices are made by recursive halving.
   bool is_recursive_halving() const { return by_halves_; }
-  /// Returns the ranges that `process` keeps and sends to its partner, for each round of halving; the last one that it
-  /// keeps is its slice. REQUIRES: is_recursive_halving().
+  /// Returns the ranges that `process` keeps and sends to its partner, for each round of halving; the last range that
+  /// it keeps is its slice. REQUIRES: is_recursive_halving().
   std::vector<std::pair<Range, Range>> halves(Range part, int process) const;
 
   Range of(Range part, int process) const;
@@ -43,7 +44,7 @@ class Slices {
   bool by_halves_ = false;
 };
 
-/// Copies some ranges of a vector to contiguous memory.
+/// Copies these ranges of a vector to contiguous memory.
 template <class T>
 void gather_ranges(std::span<const T> vector, const std::vector<Range>& ranges, std::span<T> result) {
   auto to = result.begin();

@@ -23,7 +23,7 @@ class Timeline {
     double begin, end;  ///< seconds since `start`
   };
 
-  /// Discards all entries; time 0 is now.
+  /// Discards all entries and sets time 0 to now.
   void start() {
     const std::lock_guard lock(mutex_);
     entries_.clear();

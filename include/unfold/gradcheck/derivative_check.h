@@ -103,7 +103,7 @@ class Passes {
   Unfolding<double> unfolding_;
 };
 
-/// The loss of each output of the circuit, in order.
+/// One loss per output of the circuit, in order.
 using OutputLosses = std::vector<const Loss<double>*>;
 
 CheckReport check_derivatives(Passes& passes, const OutputLosses& losses, const CheckOptions& options = {});

@@ -2,11 +2,12 @@
 /// A simple, slow reference implementation for every pass: a circuit expanded over a structure into an explicit graph
 /// of scalars, with one node per position and component and one edge for every use of a value (x + x has two edges),
 /// each with its local partial derivative. A derivative is a sum over the paths of this graph of products of partial
-/// derivatives. The same holds for the squared passes with every partial squared.
+/// derivatives. For the squared passes, every partial derivative is squared.
 ///
 /// It shares no code with the engine: it has a separate recursion over Structure::predecessors, uses the functions of
 /// the C library, has no plan and guarantees no order of summation. It is used by `unfold check` and by the tests, on
-/// small circuits: memory is one edge for each scalar multiplication of the forward pass. Dropout is treated as off.
+/// small circuits: the graph needs memory for one edge per scalar multiplication of the forward pass. Dropout is
+/// treated as off.
 
 #include <map>
 #include <span>
@@ -25,9 +26,9 @@ struct CircuitInputs {
 
 class ScalarGraph {
  public:
-  /// The interpretation of the circuit: unchanged (`values`), or as defined by path-SGD (`paths`: every parameter and
-  /// derivatives squared, ReLU as the identity, every component of every input and symbol signal 1; throws UsageError
-  /// for a map that is not positively homogeneous).
+  /// The interpretation of the circuit: unchanged (`values`), or as defined by path-SGD (`paths`: all parameters and
+  /// derivatives are squared, ReLU is the identity, and all components of all input and symbol signals are 1; throws
+  /// UsageError for a map that is not positively homogeneous).
   enum class Reading { values, paths };
 
   ScalarGraph(const Circuit& circuit, const Structure& structure, std::span<const double> parameters,
@@ -53,7 +54,7 @@ class ScalarGraph {
   std::vector<double> backward(std::span<const double> seeds, bool squared) const;
   /// Given seeds [nodes], returns the same sums along paths from the seeded nodes.
   std::vector<double> tangent(std::span<const double> seeds) const;
-  /// `backward` for the nodes in `of`, enumerating the paths one by one without sharing work between them.
+  /// Like `backward`, for the nodes in `of`; enumerates the paths one by one without sharing work between them.
   std::vector<double> backward_by_enumeration(std::span<const double> seeds, bool squared,
                                               std::span<const Index> of) const;
 
@@ -62,9 +63,9 @@ class ScalarGraph {
   double count_paths(std::span<const Index> ends) const;
   struct PathSums {
     double total = 0;           ///< sum over paths of the product of squared weights
-    std::vector<double> kappa;  ///< [parameters]: its derivative with respect to each squared parameter
-    /// [parameters]: half its second derivative with respect to each parameter, minus kappa: the contribution of paths
-    /// that pass through the parameter more than once
+    std::vector<double> kappa;  ///< [parameters]: derivative of `total` with respect to each squared parameter
+    /// [parameters]: half the second derivative of `total` with respect to each parameter, minus kappa; the
+    /// contribution of paths that pass through the parameter more than once
     std::vector<double> kappa2;
   };
   PathSums sum_paths(std::span<const Index> ends) const;

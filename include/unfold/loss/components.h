@@ -29,7 +29,7 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
         set_row(out, n, T{0});
         continue;
       }
-      // Must be done before writing `out`, which may be the signal.
+      // Must precede writing `out`, which may be the signal.
       nats[r] = row_nats(signal.row(r), targets.values.row(r), n);
       row_slopes(signal.row(r), targets.values.row(r), n, out);
       for (Index i = 0; i < n; ++i) out[i] *= scale;
@@ -60,7 +60,7 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
   virtual T row_nats(const T* o, const T* y, Index n) const = 0;
   /// out = d nats / d o. out may be o.
   virtual void row_slopes(const T* o, const T* y, Index n, T* out) const = 0;
-  /// out = mean of the squared derivative under the distribution, by component.
+  /// out = expected squared derivative under the distribution, for each component.
   virtual void row_fisher(const T* o, Index n, T* out) const = 0;
 
   void fisher_or_zeros(Matrix<const T> signal, const Targets<T>& targets, Index row, T* out) const {

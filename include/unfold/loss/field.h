@@ -31,7 +31,7 @@ struct SymbolRows {
   bool operator==(const SymbolRows&) const = default;
 };
 
-/// One vector per row. Values are floats; both precisions hold the same numbers.
+/// One vector per row. Values are stored as floats, so networks in both precisions read the same numbers.
 class ValueRows {
  public:
   /// Resizes to `rows` rows of `cols` zeros, all missing.
@@ -58,7 +58,7 @@ class ValueRows {
     return present_[static_cast<std::size_t>(row)] != 0;
   }
   const char* present_flags() const { return present_.data(); }  ///< one per row
-  /// The rows [first, first + rows); zeros where missing.
+  /// Returns the rows [first, first + rows), with zeros for missing rows.
   template <class T>
   Matrix<const T> values(Index first, Index rows) const {
     require_range("field: row", first, rows, this->rows());

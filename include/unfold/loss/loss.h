@@ -2,10 +2,10 @@
 /// A loss: the negative log-likelihood of an observation given a signal, in natural logarithms (nats).
 ///
 /// A loss reads the rows of its signal over a whole structure. It may own parameters, which it declares in the circuit.
-/// Every loss provides value and gradient. Optional functions are capabilities: additional base classes that are looked
-/// up by type (`loss.as<LossCurvature<T>>()`, or `need` to throw an error that names the loss):
+/// Every loss computes its value and its gradient. Optional functions are capabilities: additional base classes that
+/// are looked up by type (`loss.as<LossCurvature<T>>()`, or `need` to throw an error that names the loss):
 ///
-///   - RowLoss: rows are independent, so that they may be divided among threads and windows
+///   - RowLoss: rows are independent, so they may be divided among threads and windows
 ///   - LossCurvature: products with the Hessian: Gauss-Newton matrices and their diagonals
 ///   - LossFisher: the Fisher metric of the distribution: seeds of the squared backward pass
 ///   - Categorical: the signal holds logits: p(x) = exp(o_x) / sum_y exp(o_y)
@@ -27,8 +27,8 @@
 
 namespace unfold {
 
-/// The observations at each row. Losses of symbols read `symbols` (kNoSymbol: no target at this row). Losses of vectors
-/// read `values` [rows x target_size(size)] and, if not null, `predicted` (0: no target at this row).
+/// The observations for each row. Losses of symbols read `symbols` (kNoSymbol: no target at this row). Losses of
+/// vectors read `values` [rows x target_size(size)] and, if not null, `predicted` (0: no target at this row).
 template <class T>
 struct Targets {
   const Symbol* symbols = nullptr;
@@ -41,7 +41,7 @@ struct Targets {
   }
 };
 
-/// Rows [first, first + rows) of a field.
+/// Returns the rows [first, first + rows) of a field.
 template <class T>
 Targets<T> targets_of(const Field& field, Index first, Index rows) {
   require_range("field: row", first, rows, rows_of(field));
@@ -51,7 +51,8 @@ Targets<T> targets_of(const Field& field, Index first, Index rows) {
   return {.symbols = nullptr, .values = v.template values<T>(first, rows), .predicted = v.present_flags() + first};
 }
 
-/// The input of a loss: its signal and the observations, by rows of the structure, and all parameters of the circuit.
+/// The input of a loss: its signal and the observations, both with one row per position of the structure, and all
+/// parameters of the circuit.
 template <class T>
 struct Observed {
   const Structure& structure;
@@ -71,7 +72,7 @@ class Loss {
   /// Returns the number of values (or symbols) that a signal of the given size predicts. Throws UsageError for an
   /// invalid size.
   virtual Index target_size(Index signal_size) const { return signal_size; }
-  /// Indices in the circuit of the parameters that the loss has declared.
+  /// Returns the indices of the circuit parameters that the loss has declared.
   virtual std::span<const int> parameter_indices() const { return {}; }
 
   /// nats[r]: contribution of row r to the loss; 0 without a target. The loss is their sum in row order.
@@ -87,7 +88,7 @@ class Loss {
   const Capability* as() const {
     return dynamic_cast<const Capability*>(this);
   }
-  /// Returns a capability. Throws a UsageError that names the caller, the loss and the capability if it is missing.
+  /// Returns a capability. If it is missing, throws a UsageError that names the caller, the loss and the capability.
   template <class Capability>
   const Capability& need(std::string_view who) const {
     if (const auto* found = as<Capability>()) return *found;
@@ -96,7 +97,7 @@ class Loss {
   }
 };
 
-/// A loss with independent rows. Its functions work on any block of rows; such a loss owns no parameters.
+/// A loss with independent rows. Its functions work on any block of rows, and it owns no parameters.
 template <class T>
 class RowLoss : public virtual Loss<T> {
  public:
@@ -112,8 +113,8 @@ class RowLoss : public virtual Loss<T> {
 };
 
 /// Products with the Hessian H of the loss with respect to its signal and its own parameters, if any. H must be
-/// positive semidefinite; if the loss is not convex in the signal, it is the Fisher matrix of the distribution or
-/// another matrix that the loss documents.
+/// positive semidefinite; if the loss is not convex in the signal, it is the Fisher matrix of the distribution or a
+/// different matrix, which the documentation of the loss states.
 template <class T>
 class LossCurvature : public virtual Loss<T> {
  public:
@@ -196,7 +197,7 @@ std::unique_ptr<Loss<T>> poisson_loss();
 template <class T>
 std::unique_ptr<Loss<T>> normalized_loss();
 
-/// Sampling from the distributions. Softmax: by inversion in symbol order.
+/// Samples from the distributions; softmax by inversion in symbol order.
 template <class T>
 Symbol sample_symbol(std::span<const T> log_probabilities, Random& random);
 template <class T>

@@ -4,7 +4,7 @@
 ///
 ///   field "previous" -> input signal ... circuit ... signal -> head: softmax loss of field "symbol"
 ///
-/// A language model is the case in which the input field is the predicted field, one position earlier.
+/// A language model is the special case in which the input is the predicted field one position earlier.
 
 #include <memory>
 #include <span>
@@ -54,15 +54,15 @@ struct Network {
   /// For trees that the network builds: scores for merging neighbors (loss/tree_merges.h). Not an output of the circuit
   /// unless a head reads it. Unset otherwise.
   Signal merges = {};
-  /// The same network with fewer outputs, for sampled softmax (sampled_softmax.h); otherwise null.
+  /// The same network with fewer outputs, for sampled softmax (sampled_softmax.h); null without it.
   std::shared_ptr<const Network> fewer_outputs = nullptr;
   /// Precision of the products in passes over batches (batch_pass.h). All other uses of the network are exact.
   Precision precision = Precision::exact;
   /// Precision of the activations that those passes store for the backward pass (batch_pass.h). All other uses are
   /// exact.
   Precision activities = Precision::exact;
-  /// Where those passes run instead of on the team (graph/engine/backend.h); null: on the team. All other uses run on
-  /// the team.
+  /// Where those passes run instead of on the team (graph/engine/backend.h); if null, they run on the team. All other
+  /// uses run on the team.
   std::shared_ptr<const Offload> offload = nullptr;
   std::vector<WeightDropout> drops = {};
   std::vector<WeightTie> ties = {};

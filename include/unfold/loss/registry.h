@@ -40,7 +40,7 @@ class LossMaker {
   std::function<std::unique_ptr<Loss<T>>(const AnyOptions&)> make_;
 };
 
-/// The kind of values that the loss is a density of; `sequences` are sequences of numeric vectors.
+/// The kind of values for which the loss is a density; `sequences` are sequences of numeric vectors.
 enum class Density { none, bits, numbers, orderless_bits, orderless_numbers, sequences };
 
 inline bool observes_bits(Density d) { return d == Density::bits || d == Density::orderless_bits; }
@@ -48,7 +48,7 @@ inline bool is_orderless(Density d) { return d == Density::orderless_bits || d =
 
 struct LossEntry {
   std::string name, help;
-  bool of_symbols;  ///< observes symbols; otherwise vectors
+  bool of_symbols;  ///< whether the loss observes symbols; otherwise it observes vectors
   LossMaker<float> make_float = {};
   LossMaker<double> make_double = {};
   AnyOptions options = {};       ///< the default options
@@ -73,8 +73,8 @@ struct LossEntry {
 
 const Registry<LossEntry>& losses();
 
-/// Adds a loss to `losses()`. Call it before models are created or loaded. Throws UsageError if the name is taken, or
-/// if it does not consist of lowercase letters, digits and "-", starting with a letter.
+/// Adds a loss to `losses()`. Call it before models are created or loaded. Throws UsageError if the name is taken, does
+/// not begin with a letter, or contains anything but lowercase letters, digits and "-".
 void register_loss(LossEntry entry);
 
 /// An entry with its options.
@@ -82,7 +82,7 @@ struct ChosenLoss {
   const LossEntry& entry;
   AnyOptions options;
 
-  /// Signal size for predicting a field with the given number of symbols, or of values per row.
+  /// Returns the signal size for predicting a field with the given number of symbols or of values per row.
   Index signal_size(Index field_size) const {
     return entry.size_of_signal ? entry.size_of_signal(field_size, options) : field_size;
   }
@@ -92,7 +92,7 @@ struct ChosenLoss {
   }
 };
 
-/// Throws UsageError for an unknown loss or option, suggesting the nearest name, and for a value out of range.
+/// Throws UsageError for an unknown loss or option (suggesting the nearest name) and for a value out of range.
 ChosenLoss choose_loss(std::string_view spec);
 
 }  // namespace unfold

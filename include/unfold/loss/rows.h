@@ -31,7 +31,7 @@ void require_shape(std::string_view loss, std::string_view what, const Matrix<U>
                      std::to_string(signal.cols));
 }
 
-/// Losses of real vectors: targets are `values`, rows may be left out by `predicted`.
+/// Checks the targets of losses of real vectors: `values` are the targets, and rows may be omitted with `predicted`.
 template <class T>
 bool is_predicted(const Targets<T>& targets, Index row) {
   return targets.predicted == nullptr || targets.predicted[row] != 0;
@@ -46,7 +46,8 @@ bool is_predicted(const Targets<T>& targets, Index row) {
   throw UsageError(std::string(loss) + " loss: no target symbols were given");
 }
 
-/// Losses of symbols: kNoSymbol for a row that is not to be predicted. Throws UsageError for one outside the alphabet.
+/// Checks the targets of losses of symbols; kNoSymbol marks a row that is not predicted. Throws UsageError for a symbol
+/// outside the alphabet.
 template <class T>
 Symbol target_symbol(std::string_view loss, Matrix<const T> signal, const Targets<T>& targets, Index row) {
   if (targets.symbols == nullptr) [[unlikely]]
@@ -64,7 +65,7 @@ void require_values(const Loss<T>& loss, Matrix<const T> signal, const Targets<T
   require_same(loss.name(), "target columns", targets.values.cols, loss.target_size(signal.cols));
 }
 
-/// For distributions of numbers: requires as many values as the signal predicts.
+/// For distributions of numbers: requires the number of values that the signal predicts.
 template <class T, class U>
 void require_size(const Loss<T>& loss, std::span<const T> signal, std::span<U> values) {
   require_same(loss.name(), "values", static_cast<Index>(values.size()),

@@ -26,7 +26,7 @@ inline constexpr const char* kMergeField = "merges";
 template <class T>
 class MergeScores {
  public:
-  /// For signals of 2 * `half` components.
+  /// Signals have 2 * `half` components.
   explicit MergeScores(Index half) : half_(half) {}
 
   /// Starts with the signals of the words, from left to right. The signals must stay alive while their nodes are open.
@@ -50,7 +50,7 @@ class MergeScores {
 };
 
 /// Weighted -log p of the merges of a tree, in the order of its nodes: each term is multiplied by the field's value at
-/// the new node, and omitted if that is missing. For structures of trees whose nodes are numbered as above. Throws
+/// the new node, or omitted if this value is missing. For structures of trees whose nodes are numbered as above. Throws
 /// UsageError for other structures and for a signal of odd size.
 template <class T>
 std::unique_ptr<Loss<T>> merge_loss();

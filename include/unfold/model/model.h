@@ -1,6 +1,6 @@
 #pragma once
-/// The base class of all models. A model is one file with one card. Its capabilities are classes that a model also
-/// derives from; they are requested by type, and a missing capability raises an error that names it:
+/// The base class of all models. A model is one file with one card. Its capabilities are additional base classes. They
+/// are requested by type; a missing capability raises an error that names it:
 ///
 ///   auto model = load_model_file("model.safetensors");                  // model/registry/registry.h
 ///   const auto& symbols = model->need<SymbolModel>("sample");           // model/symbol_model.h
@@ -36,7 +36,7 @@ class ModelFile {
   const std::string& name() const { return tensors_.name(); }
   const SafetensorsFile& tensors() const { return tensors_; }
   std::string kind() const { return value<std::string>("kind"); }
-  /// The data specification of the model. Throws ModelError.
+  /// Returns the data specification of the model. Throws ModelError.
   DataSpecification data() const;
   /// Returns the file itself. Throws ModelError if it holds a different kind of model.
   const ModelFile& expect(std::string_view kind) const;
@@ -75,7 +75,8 @@ class Model {
   Capability* as() {
     return dynamic_cast<Capability*>(this);
   }
-  /// Returns the capability. Throws UsageError that names the caller, the kind of the model and the missing capability.
+  /// Returns the capability. If it is missing, throws a UsageError that names the caller, the kind of the model and the
+  /// capability.
   template <class Capability>
   const Capability& need(std::string_view who) const {
     if (const auto* found = as<Capability>()) return *found;
@@ -83,8 +84,9 @@ class Model {
                      data_.source + ", is not one");
   }
 
-  /// The training record in the card. It must not contain anything that depends on the clock, the threads or folder
-  /// names, because identical training must give identical files. Both are JSON values of the caller's choice.
+  /// The training record in the card: configuration and history, JSON values of the caller's choice. They must not
+  /// contain anything that depends on the clock, the threads or folder names, because identical training must give
+  /// identical files.
   nlohmann::json& configuration() { return *configuration_; }
   const nlohmann::json& configuration() const { return *configuration_; }
   nlohmann::json& history() { return *history_; }  ///< an array, one object per training run

@@ -7,7 +7,7 @@
 namespace unfold {
 
 /// Throws ModelError unless the file contains every parameter of the circuit with its shape and type, and no other
-/// tensors except `others`. Call it before allocating memory, so that a card with huge sizes is harmless.
+/// tensors except `others`. Call it before allocating memory, so a card with huge sizes does no harm.
 template <class T>
 void check_tensors(const Circuit& circuit, const SafetensorsFile& file, const std::vector<std::string>& others = {});
 /// Throws ModelError for a value that is not finite. REQUIRES check_tensors.

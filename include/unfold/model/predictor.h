@@ -20,18 +20,18 @@ class Predictor {
  public:
   virtual ~Predictor() = default;
   virtual Index alphabet() const = 0;
-  /// Natural logarithms of the probabilities of the next symbol, [alphabet]. Valid until the next call of `observe` or
-  /// `reset`.
+  /// Returns the natural logarithms of the probabilities of the next symbol, [alphabet]. Valid until the next call of
+  /// `observe` or `reset`.
   virtual std::span<const float> log_probabilities() = 0;
-  /// The log probability of one symbol, bit-identical to the element of log_probabilities(); cheaper if the model does
-  /// not have to evaluate all symbols. Throws UsageError for a symbol outside the alphabet, as the next two functions
-  /// do.
+  /// Returns the log probability of one symbol, bit-identical to the element of log_probabilities(). This is cheaper if
+  /// the model does not have to evaluate all symbols. Like the next two functions, it throws UsageError for a symbol
+  /// outside the alphabet.
   float log_probability(Symbol symbol) {
     require_symbol(symbol, alphabet());
     return log_probability_of(symbol);
   }
-  /// Returns -log_probability(symbol) in the precision that the model computes with. Evaluations sum these values, so
-  /// that a network in double gives the same result however it is evaluated. Converted to float, it equals
+  /// Returns -log_probability(symbol) in the precision that the model computes with. Evaluations sum these values, so a
+  /// network in double precision gives the same result in every kind of evaluation. Converted to float, it equals
   /// -log_probability(symbol).
   double surprisal(Symbol symbol) {
     require_symbol(symbol, alphabet());
@@ -46,11 +46,11 @@ class Predictor {
   /// networks). Without learning, predictions depend only on the symbols observed since the last `reset`. Has no effect
   /// on models that do not learn.
   virtual void set_learning(bool) {}
-  /// Variant of `set_learning(false)` for archives of trained models, whose bytes must not change: ppm still
+  /// Variant of `set_learning(false)` for archives written with trained models, whose bytes must not change: ppm still
   /// initializes cells that it reads for the first time.
   virtual void freeze_for_archive() { set_learning(false); }
   /// Returns to the state before the first symbol of a sequence: the context is forgotten. An adaptive predictor keeps
-  /// what it has learned from the observed symbols; a new predictor has not learned anything.
+  /// what it has learned from the observed symbols; only a new predictor has not learned anything.
   virtual void reset() = 0;
   /// Returns a predictor in the same state, including what it has learned, for use on the same thread. Cheap enough for
   /// beam search: it shares the weights and the workspace of networks and copies on write.

@@ -39,10 +39,11 @@ class SymbolModel : public Model {
 
   const Alphabet& alphabet() const { return *data().fields.front().alphabet; }
 
-  /// Returns whether every line of the data, including its line end, is a separate sequence: `train --lines`, logs,
-  /// FASTA files with several records.
+  /// Returns whether every line of the data, including its line end, is a separate sequence; this is so for `train
+  /// --lines`, logs, and FASTA files with several records.
   bool reads_lines() const;
-  /// The symbol after which the next sequence of the data begins; kNoSymbol if only the end of a file ends a sequence.
+  /// Returns the symbol after which the next sequence of the data begins, or kNoSymbol if only the end of a file ends a
+  /// sequence.
   Symbol sequence_end() const { return reads_lines() ? alphabet().line_end() : kNoSymbol; }
 
   /// Returns a predictor before the first symbol of a sequence. After `sequence_end()` it begins the next sequence. The
@@ -61,7 +62,7 @@ class SymbolModel : public Model {
   explicit SymbolModel(const Alphabet& alphabet);
   explicit SymbolModel(const ModelFile& file);
 
-  /// Returns a predictor of one sequence, before its first symbol. It may learn; `predictor` and `archive_predictor`
+  /// Returns a predictor for one sequence, before its first symbol. It may learn; `predictor` and `archive_predictor`
   /// switch learning off.
   virtual std::unique_ptr<Predictor> make_predictor() const = 0;
 
@@ -100,7 +101,8 @@ class FittedModel : public SymbolModel {
   using SymbolModel::SymbolModel;
 };
 
-/// Total surprisal in nats of a part with any predictor, symbol by symbol; counts as `SymbolModel::evaluate` does.
+/// Returns the total surprisal of a part in nats with any predictor, symbol by symbol. Symbols are counted as in
+/// `SymbolModel::evaluate`.
 Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Split& part, Symbol predict_after = kNoSymbol,
                     const std::function<void(Index, float)>& surprisal = {});
 

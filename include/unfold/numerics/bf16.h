@@ -5,8 +5,8 @@
 /// to even, numbers below 2^-126 to zero):
 ///   c = start;  for k: c = fma(bf16(a[m][k]), bf16(b[k][n]), c).
 /// The product of two bfloat16 numbers is exact in float, so each step rounds once. The order of evaluation is the same
-/// as in product.h: neither the tile, the number of threads nor the number of rows changes a bit. A sum below 2^-126
-/// counts as zero, and processors may differ in the last bit of sums near it.
+/// as in product.h: the tile, the number of threads and the number of rows do not change a single bit. A sum below
+/// 2^-126 counts as zero, and processors may differ in the last bit of sums near it.
 ///
 /// Weights are packed in bfloat16 and activations are rounded on input; everything except products stays in float.
 
@@ -17,7 +17,7 @@
 
 namespace unfold {
 
-/// Implementation of bfloat16 products: AVX-512-BF16, or ordinary instructions that give the same bits slowly
+/// Implementation of bfloat16 products: AVX-512-BF16, or slower ordinary instructions with bit-identical results
 /// (UNFOLD_BF16=emulate in the environment, for tests). `none`: not supported, or disabled with UNFOLD_BF16=off.
 enum class Bf16Unit { none, emulated, avx512 };
 bool processor_has_bf16();
@@ -38,8 +38,8 @@ inline float from_bf16(std::uint32_t upper) { return std::bit_cast<float>(upper 
 /// Packs two elements that are adjacent along k. `first` is in the upper half, which the processor adds first.
 inline std::uint32_t bf16_pair(float first, float second) { return to_bf16(first) << 16 | to_bf16(second); }
 
-/// Like the functions of product.h, for `b` packed in bf16 and for `Precision::bf16`. REQUIRES: bf16_unit() is not
-/// none.
+/// Like the functions of product.h, for `b` packed in bf16 and for `Precision::bf16`. REQUIRES: bf16_unit() !=
+/// Bf16Unit::none.
 void multiply_bf16(Matrix<const float> a, const PackedMatrix<float>& b, Matrix<float> c, const Panels& panels,
                    Start start, const float* bias);
 void accumulate_outer_bf16(Matrix<const float> a, Matrix<const float> d, Matrix<float> g, Range k_range, Start start);

@@ -20,7 +20,7 @@ namespace unfold {
 
 /// Each map has a name, an arity, the operands of its partial derivatives (x: inputs, y: output), and a path reading
 /// (see below). Positively homogeneous maps have a path reading: out = sum_i c_i * in_i with constant c_i (the squared,
-/// linearized map). The other maps have none, and the path pass raises an error that names them.
+/// linearized map). The other maps have no path reading; the path pass raises an error that names them.
 enum class Map : unsigned char {
   add,           ///< x0 + x1
   sub,           ///< x0 - x1
@@ -29,7 +29,7 @@ enum class Map : unsigned char {
   shift,         ///< x0 + k
   one_minus,     ///< 1 - x0
   sigmoid,       ///< 1 / (1 + exp(-x0))
-  hard_sigmoid,  ///< min(max(x0 / 4 + 1/2, 0), 1); derivative 0 where it is 0 or 1
+  hard_sigmoid,  ///< min(max(x0 / 4 + 1/2, 0), 1); derivative 0 where the value is 0 or 1
   tanh,          ///< tanh(x0)
   relu,          ///< max(x0, 0); derivative 0 at 0
   softplus,      ///< log(1 + exp(x0))
@@ -63,8 +63,8 @@ enum class Rule : unsigned char { value, linear, squared };
 /// One instruction over the slots of a program. Evaluation order: value f, then out + f; linear d * seed, or fma(d,
 /// seed, out); squared (d * d) * seed, or fma(d * d, seed, out). Without accumulate, `out` is not read.
 ///
-/// Two steps can be fused into one instruction, with the bits of two instructions with memory in between. M is the map
-/// in `through`:
+/// Two steps can be fused into one instruction, with results that are bit-identical to two instructions with memory in
+/// between. M is the map in `through`:
 ///
 ///   value of add:   out = M(x0 + x1), M sigmoid or tanh
 ///   value of mul:   out = M(x0 * x1 + seed), M sigmoid, tanh or copy; seed: another value, or -1 for none

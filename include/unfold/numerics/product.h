@@ -4,7 +4,7 @@
 /// Each output element is one chain of fused multiply-adds over ascending k (descending in `accumulate_outer`, see
 /// there), starting from the value of the output, the bias or zero:
 ///   c = start;  for k: c = fma(a[m][k], b[k][n], c).
-/// Neither the vector width, the tile, the number of threads nor the number of rows changes a bit of the result.
+/// The vector width, the tile, the number of threads and the number of rows do not change a single bit of the result.
 ///
 /// Weights W [k x n] are stored input-major (row j holds the weights that leave input j): y = x W. They are packed once
 /// per update and used in many products with few rows.
@@ -18,7 +18,7 @@ namespace unfold {
 enum class Precision : unsigned char { exact, bf16 };
 
 /// A right-hand side [k x n], packed in panels of `kPanel` columns: panel p holds rows 0..k-1 of columns p*kPanel ..
-/// p*kPanel+kPanel-1, zero-filled beyond n. In bf16 it holds pairs of rows, with row 2p in the upper half.
+/// p*kPanel+kPanel-1, zero-filled beyond n. In bf16 a panel holds pairs of rows, with row 2p in the upper half.
 template <class T>
 class PackedMatrix {
  public:
@@ -71,9 +71,9 @@ void multiply(Matrix<const T> a, const PackedMatrix<T>& b, Matrix<T> c, const Pa
               const T* bias = nullptr);
 
 /// G [k x n] = start + sum over rows r, from the last to the first, of a[r][k] * d[r][n]: the deferred weight gradient.
-/// Computes only the rows `k_range` of G (threads divide them). `start` is accumulate or zero. Rows are in descending
-/// order so that a gradient accumulated window by window from the end of a sequence has the same bits as over the whole
-/// sequence. Strides of a and d may be 0 (one row repeated).
+/// Computes only the rows `k_range` of G (the rows are divided among threads). `start` is accumulate or zero. Rows are
+/// in descending order so a gradient that is accumulated window by window from the end of a sequence is bit-identical
+/// to the gradient over the whole sequence. Strides of a and d may be 0 (one row repeated).
 template <class T>
 void accumulate_outer(Matrix<const T> a, Matrix<const T> d, Matrix<T> g, Range k_range, Start start,
                       Precision precision = Precision::exact);

@@ -1,8 +1,8 @@
 #pragma once
 /// Counter-based random numbers (Philox 4x32-10; Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1,
 /// 2, 3", SC 2011). The n-th number of a stream is a function of (seed, stream, n), so any thread can generate any
-/// part, and a checkpoint stores only a seed and a counter. The bits are the same on every machine: conversions use
-/// functions of this project, not those of the C library.
+/// part, and a checkpoint stores only a seed and a counter. The numbers are bit-identical on every machine, because
+/// conversions use functions of this project instead of the C library.
 
 #include <array>
 #include <cstdint>

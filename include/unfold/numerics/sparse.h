@@ -4,9 +4,9 @@
 ///
 ///   y_i += [x_i, if leaky] + sum over edges e = (j -> i) of w_e s(x_j)
 ///
-/// with an element-wise activation s. `gates` make the term depend on a symbol g per row: the weights are row g of w
-/// [alphabet x edges] (if w has one row, all symbols share it). In rows without a symbol (kNoSymbol) the state is kept:
-/// y_i += x_i. Without gates, all rows of w act together (usually there is only one).
+/// with an element-wise activation s. With `gates`, the term depends on one symbol g per row: the weights are row g of
+/// w [alphabet x edges] (if w has a single row, all symbols share it). In rows without a symbol (kNoSymbol) the state
+/// is kept: y_i += x_i. Without gates, all rows of w act together (usually there is only one).
 ///
 /// The term is a single operation with the Jacobian dy_i/dx_j = [i = j, if leaky] + w_ij s'(x_j), so its squared form
 /// squares the sum: (1 + w_ii s'(x_i))^2 on the diagonal of a leaky term.
@@ -23,11 +23,11 @@
 
 namespace unfold {
 
-/// Connectivity of a sparse matrix: which components j of a source reach which components i of a map. Edges are
-/// numbered by (i, j) in ascending order.
+/// Connectivity of a sparse matrix: which components j of a source are connected to which components i of a map. Edges
+/// are numbered by (i, j) in ascending order.
 class Edges {
  public:
-  /// `pairs` of (j, i) may be in any order. Throws UsageError if a pair is outside the sizes or occurs twice.
+  /// The pairs (j, i) may be in any order. Throws UsageError if a pair is out of range or occurs twice.
   Edges(Index inputs, Index outputs, std::vector<std::pair<std::int32_t, std::int32_t>> pairs);
 
   Index inputs() const { return inputs_; }
@@ -77,7 +77,7 @@ template <class T>
 void sparse_transposed(const SparseTerm<T>& term, Matrix<const T> x, Matrix<const T> dy, Matrix<T> dx, bool sets,
                        bool squared, T* scratch);
 
-/// g [same shape as weights] += d(sum dy y)/dw for the given edges; `squared`: with s(x)^2 instead of s(x).
+/// g [same shape as weights] += d(sum dy y)/dw for the given edges; if `squared`, with s(x)^2 instead of s(x).
 template <class T>
 void sparse_gradient(const SparseTerm<T>& term, Matrix<const T> x, Matrix<const T> dy, Matrix<T> g, Range edges,
                      bool squared, T* scratch);
@@ -87,7 +87,7 @@ template <class T>
 void sparse_tangent(const SparseTerm<T>& term, Matrix<const T> dw, Matrix<const T> x, Matrix<const T> dx, Matrix<T> dy,
                     T* scratch);
 
-/// Computes s(x) of rows, 0 in rows without a symbol: the factors of the weights of the term.
+/// Computes s(x) for the given rows (0 in rows without a symbol), by which the weights of the term are multiplied.
 template <class T>
 void sparse_activations(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> s);
 
@@ -95,9 +95,9 @@ void sparse_activations(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> 
 inline constexpr Index kSparseChainBlock = 64;
 
 /// Runs the recurrence y_t = bias + rows of `lookup` + term(y_{t-1}) over consecutive rows of one sequence, with the
-/// same results as `add_rows` and `sparse_multiply` step by step. y.row(-1) is the state before the first row.
-/// lookup.data null: no lookup; bias null: zero. term.gates and `symbols` begin at the first row. Both passes need (3 +
-/// kSparseChainBlock) * y.cols elements of `scratch`.
+/// same results as `add_rows` and `sparse_multiply` step by step. y.row(-1) is the state before the first row. If
+/// lookup.data is null, there is no lookup; if bias is null, it is zero. term.gates and `symbols` begin at the first
+/// row. Both passes need (3 + kSparseChainBlock) * y.cols elements of `scratch`.
 template <class T>
 void sparse_chain_forward(const SparseTerm<T>& term, Matrix<const T> lookup, const Symbol* symbols, const T* bias,
                           Matrix<T> y, T* scratch);

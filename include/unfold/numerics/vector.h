@@ -20,7 +20,7 @@ double dot(std::span<const T> x, std::span<const T> y);
 template <class T>
 double sum_of_squares(std::span<const T> x);
 template <class T>
-T largest_magnitude(std::span<const T> x);  ///< NaN if any element is
+T largest_magnitude(std::span<const T> x);  ///< NaN if any element is NaN
 template <class T>
 bool all_finite(std::span<const T> x);
 template <class T>

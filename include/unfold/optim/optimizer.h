@@ -1,7 +1,7 @@
 #pragma once
 /// An optimizer: a direction, a control and a schedule, created from a SPEC such as
-/// `adam:rate=0.002,clip=1,schedule=cosine`.
-/// The registry is an explicit list; each entry describes its options once.
+/// `adam:rate=0.002,clip=1,schedule=cosine`. The registry is an explicit list of entries, each of which describes its
+/// options.
 ///
 ///   auto optimizer = make_optimizer<float>("adam:rate=0.002,clip=1", parameters.size());
 ///   optimizer->attach(objective);
@@ -46,10 +46,11 @@ class Optimizer {
   StepReport step(Objective<T>& objective, const Progress& progress, double factor);
   /// Visits all state that a checkpoint must contain. Throws UsageError before `attach`.
   void visit_state(StateVisitor<T>& visitor);
-  /// After `attach`: whether every visited vector contains only the concatenated slices of this process
+  /// After `attach`: returns whether every visited vector contains only the concatenated slices of this process
   /// (Objective::slices) instead of an entry for each parameter.
   bool in_slices() const { return in_slices_; }
-  /// The parameters to be evaluated and saved, if they differ from those being updated; otherwise empty.
+  /// Returns the parameters to be evaluated and saved if they differ from the parameters that are updated; otherwise
+  /// empty.
   virtual std::span<const T> average() const { return {}; }
   /// Called after every validation with its loss.
   virtual void judged(double /*nats*/) {}
@@ -64,8 +65,8 @@ class Optimizer {
   /// Implementations of `step` and `visit_state`, called after the order of calls has been checked.
   virtual StepReport take_step(Objective<T>& objective, const Progress& progress, double factor);
   virtual void visit(StateVisitor<T>& visitor);
-  /// Returns whether only the direction and the control have state per parameter, so that a process can keep only a
-  /// slice of it.
+  /// Returns whether only the direction and the control have state per parameter; a process can then keep only a slice
+  /// of this state.
   virtual bool may_keep_slices() const { return true; }
 
  private:
@@ -82,7 +83,7 @@ class Optimizer {
 template <class T>
 std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parameters);
 
-/// Checks a SPEC and returns it with every option. Throws like make_optimizer.
+/// Checks a SPEC and returns it with every option set. Throws like make_optimizer.
 std::string canonical_optimizer(std::string_view spec);
 /// Like canonical_optimizer, for a SPEC stored by an earlier version: options added since then get their defaults. A
 /// SPEC that cannot be parsed is returned unchanged.

@@ -1,6 +1,6 @@
 #pragma once
-/// User-defined optimizers. A direction (optim/direction/direction.h) is registered under a name, which SPECs use with
-/// its options and those of every optimizer: rate, clip, decay, schedule.
+/// User-defined optimizers. A direction (optim/direction/direction.h) is registered under a name, which SPECs use
+/// together with its own options and the options of all optimizers: rate, clip, decay, schedule.
 ///
 ///   struct SignumOptions { double momentum = 0.9; };
 ///   template <class Visitor>
@@ -37,8 +37,8 @@ using MakeOptimizer = std::function<std::unique_ptr<Optimizer<T>>(Index paramete
 struct OptimizerEntry : Entry {
   MakeOptimizer<float> in_float = {};
   MakeOptimizer<double> in_double = {};
-  /// Returns whether, with these settings, steps are accepted by comparing losses, whose differences float may not
-  /// resolve; empty: never.
+  /// Returns whether, with these settings, the optimizer accepts steps by comparing losses, whose differences float may
+  /// not resolve. Empty if it never does.
   std::function<bool(const AnyOptions& settings)> compares_losses = {};
   bool everything = false;  ///< every step uses all data
 
@@ -51,8 +51,8 @@ struct OptimizerEntry : Entry {
   }
 };
 
-/// Adds an optimizer. Call it before SPECs are parsed. Throws UsageError if the name is taken, or if it does not
-/// consist of lowercase letters, digits and "-" with a letter in front.
+/// Adds an optimizer. Call it before SPECs are parsed. Throws UsageError if the name is taken, does not begin with a
+/// letter, or contains anything but lowercase letters, digits and "-".
 void register_optimizer(OptimizerEntry entry);
 
 /// Returns the canonical SPEC of an optimizer with these settings.

@@ -35,11 +35,11 @@ struct Progress {
   double fraction = 0;
 };
 
-/// Returns the warm-up factor times the schedule. The halvings of `plateau` are state of the run and are applied as a
-/// separate factor.
+/// Returns the warm-up factor times the schedule. The halvings of `plateau` are part of the state of the run and are
+/// applied as a separate factor.
 double schedule_factor(const ScheduleOptions& options, const Progress& progress);
 
-/// Returns cos(pi x) for x in [0, 1] with an error below 1e-15 and the same bits on every machine.
+/// Returns cos(pi x) for x in [0, 1] with an error below 1e-15, bit-identical on every machine.
 double half_cosine(double x);
 
 }  // namespace unfold

@@ -16,7 +16,7 @@ namespace unfold {
 struct Evaluation {
   double nats = 0;      ///< sum over all predicted symbols
   Index predicted = 0;  ///< number of predicted symbols (rows)
-  Index symbols = 0;    ///< number of symbols read, excluding warm-up, predicted or not
+  Index symbols = 0;    ///< number of symbols read, whether predicted or not, excluding warm-up
   Index passages = 0;   ///< number of sequences or segments that were read from a fresh state
   Index warmed = 0;     ///< symbols read before segments only to warm up the state; not included in `symbols`
   double nats_per_symbol() const { return predicted > 0 ? nats / static_cast<double>(predicted) : 0; }
@@ -35,7 +35,7 @@ class Evaluator {
   /// Called with every batch and the inputs of the losses, one matrix [rows x size] per head.
   using Judge = std::function<void(const Batch&, std::span<const Matrix<const T>>)>;
 
-  /// Evaluates all batches of a reader. Sums are taken passage by passage in order of their numbers, so that the result
+  /// Evaluates all batches of a reader. Sums are taken passage by passage in the order of their numbers, so the result
   /// does not depend on how passages are grouped into batches.
   Evaluation run(const Parameters<T>& parameters, BatchReader& reader, const Surprisal& surprisal = {},
                  const Judge& judge = {});

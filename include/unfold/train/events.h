@@ -51,7 +51,7 @@ struct SampleEvent {
 };
 
 struct RollbackEvent {
-  Index step = 0, to_step = 0;  ///< the current step, and the step of the last good state
+  Index step = 0, to_step = 0;  ///< the current step, and the step of the state that the run returns to
   std::string reason = {};      ///< "loss is nan; first: layer1/z at position 17 of sequence 3"
   double factor = 1;            ///< factor on the learning rate from now on
   int attempt = 0, attempts = 0;

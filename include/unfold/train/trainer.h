@@ -9,12 +9,12 @@
 ///   use(trainer.best());                          // the best by validation; without validation the final ones
 ///
 /// Invariant 3. For budgets in steps or epochs, a run that is interrupted at any time and resumed produces the same
-/// bytes as an uninterrupted run. A budget in minutes depends on the clock, and so does its schedule.
+/// bytes as an uninterrupted run. A budget in minutes depends on the clock, and so does the learning rate schedule.
 ///
 /// Shards and processes. A step adds the gradients of its shards in a fixed order, regardless of which process owns
 /// them: the bytes are the same for any number of processes (docs/processes.md). All processes run the same trainer on
-/// the same data. They use the clock of the first process and react to signals of any; only the first one writes the
-/// checkpoint. Pass a log only to the first process.
+/// the same data. They use the clock of the first process and react to signals sent to any process; only the first
+/// process writes the checkpoint. Pass a log only to the first process.
 ///
 /// Divergence. If a loss or gradient is not finite (or if the loss exceeds 100 ln(alphabet), which no useful model
 /// does), the run returns to the last snapshot, lowers the learning rate and tries again. After too many attempts it
@@ -45,8 +45,8 @@ struct TrainerOptions {
   BatchOptions batches = {};
   PenaltyOptions penalties = {};  ///< added to the loss of every step; requires Network::hidden
   TeacherForcing forcing = {};    ///< if not `always`: the network reads some of its outputs
-  /// Positions at which own outputs are read, with the gradient flowing through them. In this case, `forcing` is the
-  /// fraction of these positions that still read the true value; if it is not set, the fraction is 0.
+  /// Positions at which the network reads its own outputs, with the gradient flowing through them. In this case,
+  /// `forcing` is the fraction of these positions that still read the true value; if it is not set, the fraction is 0.
   Feedback feedback = {};
   GradientMethod gradient =
       {};                  ///< backpropagation through a window, or forward methods (optim/rtrl/forward_gradient.h)
@@ -64,20 +64,20 @@ struct TrainerOptions {
   Index validate_every = 0;       ///< steps; 0: chosen so that validation takes about a twentieth of the time
   Index validation_streams = 64;  ///< approximate number of segments into which the validation part is divided ...
   Index validation_warmup = 256;  ///< ... each preceded by this many warm-up symbols
-  bool best_by_error = false;     ///< select the best model by the judge's error, with ties resolved by nats
+  bool best_by_error = false;     ///< select the best model by the judge's error; ties are resolved by nats
   Index patience = 0;             ///< stop after this many validations without improvement; 0: never
   double goal_error = -1;         ///< stop when the judge's error is at most this; below 0: never
   Index sample_every = 0;         ///< steps; 0: never
   Index log_every = 100;          ///< steps between progress entries in the log
   Index shards = 1;               ///< number of shards of every batch; affects the results
   Precision gradient_sums = Precision::exact;  ///< precision of sums of shard gradients; affects the results
-  /// The processes that share the shards, each running a trainer; nullptr: only this one.
+  /// The processes that share the shards, each running a trainer; nullptr: only this process.
   Processes* processes = nullptr;
   Timeline* timeline = nullptr;  ///< timeline of the steps on shards; nullptr: not recorded
   /// Precision of the products in training (bf16.h); validation is always exact.
   Precision precision = Precision::exact;
-  /// Device for the passes of training and validation, with the precision of the device (graph/offload/offload.h);
-  /// null: they run on the team, and validation is exact. All optimizer work except gradients and losses runs on the
+  /// Device for the passes of training and validation, with the precision of the device (graph/offload/offload.h); if
+  /// null, they run on the team, and validation is exact. All optimizer work except gradients and losses runs on the
   /// team.
   std::shared_ptr<const Offload> offload = nullptr;
   /// Precision of the activations stored for the backward pass; bf16 halves their memory and rounds gradients
@@ -85,19 +85,21 @@ struct TrainerOptions {
   Precision activities = Precision::exact;
   std::size_t memory_limit = 0;  ///< bytes for the activations of one batch; 0: no limit (see batch_pass.h)
 
-  std::string checkpoint = {};     ///< file; empty: none
-  double checkpoint_seconds = 60;  ///< written when the last one is older (0: not by age) ...
+  std::string checkpoint = {};     ///< checkpoint file; empty: none
+  double checkpoint_seconds = 60;  ///< a checkpoint is written when the last one is older than this (0: never by age)
+                                   ///< ...
   Index checkpoint_steps = 0;      ///< ... or after this many steps (0: never)
   bool resume = false;             ///< resume from `checkpoint`, which must exist
   std::string log = {};            ///< log.jsonl; empty: none
-  std::string model = {};          ///< description of the model by the caller; must not change on resumption
-  std::string data = {};           ///< fingerprint of the data, which must not change either; empty: unknown
-  /// Called once, after the first step: all options have been validated, and no file has been written yet.
+  std::string model = {};          ///< the caller's description of the model; must not change on resumption
+  std::string data = {};           ///< fingerprint of the data, must not change on resumption; empty: unknown
+  /// Called once, after the first step, when all options have been validated and no file has been written yet.
   std::function<void()> begins = {};
 
   Index snapshot_every = 32;  ///< number of gradients between the snapshots for rolling back
   int attempts = 8;           ///< maximum number of attempts to recover from one divergence
-  /// Polled in every step, and within long ones. If set, the run writes a checkpoint and throws InterruptedError.
+  /// Polled in every step, and several times within long steps. If set, the run writes a checkpoint and throws
+  /// InterruptedError.
   const std::atomic<bool>* stop = nullptr;
 };
 
@@ -106,7 +108,8 @@ struct TrainingData {
   const Split& training;
   const Split* validation = nullptr;          ///< null or empty: no validation
   const Corpus* validation_corpus = nullptr;  ///< if different from `corpus`
-  Processes* processes = nullptr;  ///< processes that share passes over the whole training part; nullptr: only this one
+  Processes* processes = nullptr;  ///< processes that share passes over the whole training part; nullptr: only this
+                                   ///< process
 };
 
 /// Evaluates predictions by metrics other than the loss in nats: the fraction of wrong sequences or of wrong labels.
@@ -115,7 +118,7 @@ class Judge {
  public:
   virtual ~Judge() = default;
   virtual void start() = 0;
-  /// `outputs`: the inputs of the losses, by rows, one matrix per head.
+  /// `outputs` are the inputs of the losses, one matrix per head with one row per position.
   virtual void see(const Batch& batch, std::span<const Matrix<const T>> outputs) = 0;
   virtual Measures measures() const = 0;  ///< over all batches since `start`
   virtual double error_rate() const = 0;  ///< fraction of wrong items, from 0 to 1
@@ -125,18 +128,18 @@ class Judge {
 template <class T>
 struct TrainingSources {
   std::unique_ptr<BatchSource> training;
-  /// Returns a reader of all batches of a validation; empty: no validation.
+  /// Returns a reader of all batches of a validation; if empty, there is no validation.
   std::function<std::unique_ptr<BatchReader>()> validation = {};
   Index step_symbols = 0;        ///< rows of a training batch
   Index validation_symbols = 0;  ///< rows of a validation
   std::unique_ptr<Judge<T>> judge = {};
-  /// For streams: waits until the next batch is available; returns false if there is none or the flag is set. Empty:
-  /// batches are always available.
+  /// For streams: waits until the next batch is available; returns false if the stream has ended or the flag is set. If
+  /// empty, batches are always available.
   std::function<bool(const std::atomic<bool>*)> wait = {};
   /// The network whose outputs are read during training, with the parameters of the trained network
-  /// (objective/output_feedback.h); null: not used.
+  /// (objective/output_feedback.h); null if no outputs are read.
   std::shared_ptr<const Network<T>> feedback = nullptr;
-  /// An objective that replaces the losses in training and validation; null: the losses.
+  /// An objective that replaces the losses in training and validation; null if there is none.
   std::shared_ptr<BatchChooser<T>> chooser = nullptr;
   JsonBox configuration = {};  ///< settings that must not change when a run is resumed (an object)
 };
@@ -161,9 +164,9 @@ template <class T>
 class Trainer {
  public:
   /// Trains `parameters` in place. Keeps references to all arguments, which must outlive the trainer. Throws UsageError
-  /// for invalid options; with `resume`, a ModelError for a damaged or missing checkpoint and a UsageError that names
-  /// the difference for one with a different configuration; also UsageError for more processes than shards, and if
-  /// data, options or parameters differ between processes.
+  /// for invalid options; with `resume`, a ModelError for a damaged or missing checkpoint and, for a checkpoint with a
+  /// different configuration, a UsageError that names the difference. Also throws UsageError for more processes than
+  /// shards and if data, options or parameters differ between processes.
   Trainer(const Network<T>& network, Parameters<T>& parameters, const TrainingData& data, const TrainerOptions& options,
           Team& team);
   /// Like the constructor above, with other batch sources; options.batches is ignored.
@@ -174,11 +177,11 @@ class Trainer {
   void set_observer(Observer* observer);
   /// Sets a function that produces the text of SampleEvent from the current parameters.
   void set_sampler(std::function<std::string(const Parameters<T>&, Index step)> sampler);
-  /// Sets a function that is called with the parameters after each validation that is the best so far (without
-  /// validation: at the end).
+  /// Sets a function that is called with the parameters after each validation with the best result so far (without
+  /// validation, at the end).
   void on_best(std::function<void(const Parameters<T>&)> best_observer);
 
-  /// Throws DivergedError, InterruptedError (after a checkpoint), RuntimeFailure.
+  /// Throws DivergedError, InterruptedError (after writing a checkpoint) and RuntimeFailure.
   TrainingResult run();
   const Parameters<T>& best() const;
 

@@ -29,7 +29,7 @@ std::optional<Key>& present_key() {
   return key;
 }
 
-/// Reads the beginning of a file, which may be endless: one byte more than the longest allowed key.
+/// Reads at most one byte more than the longest allowed key, because the file may be endless.
 std::string read_beginning(const std::string& path) {
   const int descriptor = open_for_reading(path);
   std::string bytes(kLongestKey + 1, '\0');

@@ -67,7 +67,7 @@ struct stat status_of(int descriptor, const std::string& name) {
   return status;
 }
 
-/// For an input of unknown size.
+/// Throws the error for an input of unknown size that is too long for the available memory.
 [[noreturn]] void fail_too_long(const std::string& name, std::size_t size) {
   throw RuntimeFailure(fmt::format(
       "{}: the first {} MiB fill the available memory, but the input is longer; use a shorter one (head -c 1G)", name,
@@ -325,7 +325,7 @@ int create_locked(const std::string& path) {
   return -1;
 }
 
-/// A device or a pipe: writing may have to wait for its other end.
+/// Opens a device or a pipe for writing; this may wait until the other end is opened.
 int open_directly(const std::string& path) {
   const BlockingSection waiting;
   int descriptor = -1;
@@ -391,7 +391,8 @@ void AtomicFile::put(std::string_view bytes) {
   std::optional<BlockingSection> waiting;
   if (temporary_.empty()) waiting.emplace();
   std::string printable;
-  if (temporary_.empty() && ::isatty(descriptor_) == 1) {  // pieces are whole blocks, or all
+  if (temporary_.empty() && ::isatty(descriptor_) == 1) {  // each piece consists of whole blocks or is the complete
+                                                           // output
     TerminalText text;
     printable = text.next(bytes);
     bytes = printable += text.finish();

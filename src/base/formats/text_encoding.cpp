@@ -24,7 +24,7 @@ std::string_view detect_utf16(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) zeros[i % 2] += text[i] == '\0';
   const std::size_t characters = text.size() / 2;
   if (characters < kFewest) return {};
-  // Zeros in both halves are not characters; a truncated log may end in such a block.
+  // Characters with zeros in both bytes are not text; a truncated log may end in a block of zeros.
   if (zeros[0] == 0 && 2 * zeros[1] > characters) return "UTF-16LE";
   if (zeros[1] == 0 && 2 * zeros[0] > characters) return "UTF-16BE";
   return {};

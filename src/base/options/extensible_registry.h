@@ -21,8 +21,8 @@
 
 namespace unfold {
 
-/// Throws a UsageError that begins with `function` unless the name consists of lowercase letters, digits and "-" with a
-/// letter in front.
+/// Throws a UsageError that begins with `function` unless the name begins with a letter and contains only lowercase
+/// letters, digits and "-".
 void require_entry_name(std::string_view function, std::string_view what, std::string_view name);
 [[noreturn]] void throw_taken_name(std::string_view function, std::string_view what, std::string_view name);
 

@@ -9,8 +9,8 @@
 
 namespace unfold {
 
-/// Returns the element of `names` that `word` is or is an alias of; empty if there is none. Underscores count as
-/// hyphens.
+/// Returns the element of `names` that equals `word` or has it as an alias; empty if there is none. Underscores count
+/// as hyphens.
 std::string name_behind(std::string_view word, std::span<const std::string> names);
 
 /// Returns whether two words name the same option: they are equal up to hyphens and underscores, or aliases of one

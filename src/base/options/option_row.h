@@ -1,7 +1,7 @@
 #pragma once
-/// The description of one option of the command. A row is written once, next to the module that owns the setting. From
-/// the rows of a subcommand come its command line, help, environment variables, keys of configuration files, stored
-/// configuration, Python keywords, manual page and reference page, and the errors for options that do not apply
+/// The description of one option of the command. A row is written once, next to the module that owns the setting. The
+/// command line of a subcommand, its help, environment variables, configuration file keys, stored configuration, Python
+/// keywords, manual page, reference page and the errors for options that do not apply are all derived from its rows
 /// (cli/terminal/options.h, app/settings/setting_rows.h).
 ///
 ///   rows.push_back({.name = NAME, .target = &settings.batch, .placeholder = "N", .help = TEXT, .least = 1,
@@ -20,7 +20,7 @@ namespace unfold {
 enum class Keep {
   nowhere,
   run,    ///< in config.toml; may change when a run is resumed, because it does not affect the result
-  fixed,  ///< in config.toml, and fixed for the run, but not in the card (file names)
+  fixed,  ///< in config.toml and fixed for the run, but not in the model card (file names)
   model   ///< like fixed, and in the model card
 };
 
@@ -29,7 +29,7 @@ enum class FileUse {
   none,      ///< the option does not name files
   data,      ///< read
   settings,  ///< read completely before the work begins
-  model,     ///< read; the first one, or all, are run folders or model files
+  model,     ///< read; the first file or all files are run folders or model files
   written,   ///< written
   printed,   ///< written; "-" stands for standard output
   filled     ///< a folder that is created or filled
@@ -39,7 +39,7 @@ enum class FileUse {
 enum class OptionGroup { data, model, training, loss, budget, validation, search, output, execution, general };
 std::string_view title(OptionGroup group);  ///< "Data"
 
-/// Kinds of data, and of models by their data, to which an option can apply.
+/// Kinds of data, and of models for such data, to which an option can apply.
 enum class Kind : unsigned {
   text = 1,        ///< running text
   log = 2,         ///< logs
@@ -75,7 +75,7 @@ struct KindDefault {
 struct OptionRow {
   std::string name;  ///< in kebab-case
   OptionTarget target;
-  std::string placeholder = {};           ///< of the value in the help
+  std::string placeholder = {};           ///< placeholder of the value in the help
   std::string help = {};                  ///< empty: the option is accepted but not listed
   std::vector<std::string> choices = {};  ///< if not empty, the only allowed values
   double least = -std::numeric_limits<double>::infinity();
@@ -83,10 +83,10 @@ struct OptionRow {
   bool above_least = false;  ///< the lower limit itself is not allowed
   Keep keep = Keep::nowhere;
   std::string default_text = {};  ///< shown instead of the default
-  std::string letter = {};        ///< short form: "o" for -o; kDigits for -1 .. -9, each of which is the value itself
+  std::string letter = {};        ///< short form: "o" for -o; kDigits for -1 .. -9, where the digit is the value
   FileUse file = FileUse::none;
   OptionGroup group = OptionGroup::general;
-  bool common = false;  ///< listed by --help; the others only by --help-all
+  bool common = false;  ///< listed by --help; other options are listed only by --help-all
   Kinds kinds = Kinds::all();
   bool by_gradient = false;                     ///< only for models that are trained by gradients
   std::vector<std::string> aliases = {};        ///< aliases, in addition to those of base/options/option_aliases.h
@@ -109,8 +109,8 @@ const OptionRow& need_row(const OptionRows& rows, std::string_view word, std::st
 /// Returns the address of the setting that a row sets, which identifies the option within a table; nullptr for choices.
 const void* address_of(const OptionTarget& target);
 
-/// Returns the text after "(default": that of the row, its defaults by kind, or the current value of the target;
-/// empty for flags and options without a value.
+/// Returns the text after "(default": the default text of the row, its defaults by kind, or the current value of the
+/// target; empty for flags and options without a value.
 std::string default_of(const OptionRow& row);
 
 /// Returns the kinds in words: "text and data with fields".

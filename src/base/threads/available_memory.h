@@ -12,7 +12,8 @@ namespace unfold {
 std::size_t available_memory();
 
 /// Returns how many bytes the most restrictive control group of the process has left. Page cache that a group can
-/// reclaim counts as free. The largest value of the type if there is no limit or no control group file can be read.
+/// reclaim counts as free. Returns the largest value of the type if there is no limit or no control group file can be
+/// read.
 std::size_t cgroup_memory_left(const ControlGroups& groups);
 
 }  // namespace unfold

@@ -92,7 +92,7 @@ class Choice {
     waited_ += waited;
     if (took_ < kTrial) return;
     const bool pays = std::chrono::duration<double>(waited_) <= most_waited_ * std::chrono::duration<double>(took_);
-    // a region may take seconds
+    // proportional to the time taken, because a region may take seconds
     if (!pays) alone_until_ = now + std::max<Clock::duration>(rest_, kRestPerTrial * took_);
     rest_ = pays ? kFirstRest : std::min<Clock::duration>(2 * rest_, kLongestRest);
     took_ = waited_ = {};
@@ -103,7 +103,7 @@ class Choice {
   static constexpr int kRestPerTrial = 20;
 
   const Attendance attendance_;
-  const double most_waited_;  // fraction of the time
+  const double most_waited_;  // as a fraction of the time
   std::uint64_t runs_ = 0;
   Clock::duration took_{}, waited_{}, rest_ = kFirstRest;
   Clock::time_point alone_until_{};
@@ -154,7 +154,7 @@ struct Team::State {
   alignas(64) std::atomic<int> finished{0};    // workers that have left the current region
   alignas(64) std::atomic<bool> failed{false};
   /// Number of barriers that each member has reached. Each member writes its own cache line and reads those of the
-  /// others: two members need one transfer of a line, where a common counter needs two.
+  /// others: two members need one transfer of a line, whereas a common counter needs two.
   struct alignas(64) Arrivals {
     std::atomic<int> count{0};  // wraps around
   };

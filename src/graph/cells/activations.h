@@ -20,7 +20,7 @@ void describe_all_activations(Visitor& v, Map& activation) {
      {Map::copy, "linear"}});
 }
 
-/// s(z); without a map for `linear`.
+/// Returns s(z); for `linear`, z itself without a map.
 inline Signal activated(Circuit& c, Map activation, Signal z) {
   return activation == Map::copy ? z : c.map(activation, z);
 }

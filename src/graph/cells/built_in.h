@@ -1,5 +1,5 @@
 #pragma once
-/// The cells that are in every program: those of registry.def, without cells registered at run time.
+/// The cells that are in every program: those listed in registry.def, without cells registered at run time.
 
 #include <string_view>
 

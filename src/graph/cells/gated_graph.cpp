@@ -44,8 +44,8 @@ struct UnitInit {
   }
 };
 
-/// V_t = [V_{t-1}] + rho x_t + sum over edges of the weights that x_t mixes. Initialized as for symbols: unit i adds a
-/// random combination of its inputs, which the self-loop forgets.
+/// V_t = [V_{t-1}] + rho x_t + sum over edges of the weights that x_t mixes. The initialization is the same as for
+/// symbols: unit i adds a random combination of its inputs, which the self-loop forgets.
 Signal of_vector(Circuit& c, Signal x, Signal v, const SparseOptions& options, bool gated, bool leaky) {
   const Index n = v.size();
   const auto edges = random_edges(n, options.edges, options.graph);
@@ -73,8 +73,8 @@ Signal of_vector(Circuit& c, Signal x, Signal v, const SparseOptions& options, b
   return c.map(options.activation, next);
 }
 
-/// Returns the initial weights of the edges if the rates are not the default ones, from which
-/// `initialize_from_frequencies` takes them; otherwise zeros.
+/// Returns the initial weights of the edges if the rates are not the defaults; `initialize_from_frequencies` reads the
+/// rates from these weights. Otherwise returns zeros.
 Init chosen_loops(const Edges& edges, const SparseOptions& options, bool leaky) {
   if (options.alpha == 0 && options.longest == 0) return Init::zero();
   const std::vector<double> rates = forgetting_rates(edges.outputs(), options);
@@ -111,7 +111,7 @@ std::vector<double> standardized(Random& random, std::span<const double> frequen
   return u;
 }
 
-/// Returns the rate of a unit whose self-loop is edge e: that of `chosen_loops`, or 1 / (i + 2).
+/// Returns the rate of a unit whose self-loop is edge e: the rate from `chosen_loops`, or 1 / (i + 2).
 double rate_of(const Init& init, std::int32_t e, Index i, const SparseForm& form) {
   if (init.values.size() == 1 && init.values.front() == 0) return 1 / static_cast<double>(i + 2);
   const double moved = init.values[at(e)] * at_zero(form.activation).second;
@@ -227,7 +227,7 @@ void initialize_from_frequencies(const Circuit& circuit, Signal logits, std::spa
   if (output.bias < 0) return;
   const double total = std::accumulate(predicted.begin(), predicted.end(), 0.0);
   for (Index x = 0; x < output.size; ++x) {
-    // A symbol that is never predicted gets a lower value than one that is predicted once, but not -infinity.
+    // A symbol that is never predicted gets a lower value than a symbol that is predicted once, but not -infinity.
     const double share = std::max(predicted[at(x)], 0.5) / std::max(total, 1.0);
     double log = 0;
     vector_log(&share, &log, 1);

@@ -55,14 +55,14 @@ class Places {
  public:
   Places(Circuit& c, Index size) : circuit_(c), size_(size) {}
 
-  /// Returns 1 if there is a position before, else 0: n - relu(n - 1), where n is the number of positions before.
+  /// Returns 1 if there is an earlier position, else 0: n - relu(n - 1), where n is the number of earlier positions.
   Signal has_before(Delay along) {
     Signal& known = along.along == Delay::Along::left ? has_left_ : has_up_;
     if (known.valid()) return known;
     const Signal n = so_far(along) + -1;
     return known = n - relu(n + -1);
   }
-  /// Returns 1 / the number of positions not to the right and not below.
+  /// Returns 1 / (number of positions that are neither to the right nor below).
   Signal inverse_area() {
     if (!area_.valid()) area_ = exp(-1 * (log(so_far(Delay::left())) + log(so_far(Delay::up()))));
     return area_;

@@ -54,8 +54,8 @@ Signal gru_normalized(Circuit& c, Signal x, Signal h, Signal s, Index n, const G
   return h + gate(z, hard) * (g - h);
 }
 
-/// z, r as above;  g = tanh(x_t W_g + r * (s U_g + b_g)): all recurrent products share s. With two biases, x_t W_g +
-/// b'_g; z and r also have two, but only their sum matters.
+/// z, r as above; g = tanh(x_t W_g + r * (s U_g + b_g)): all recurrent products share s. With two biases, x_t W_g
+/// becomes x_t W_g + b'_g; z and r also have two biases, but only their sum matters.
 Signal gru_reset_after(Circuit& c, Signal x, Signal h, Signal s, Index n, const GruOptions& o) {
   const bool hard = o.hard_gates;
   auto u = c.affine("u", 3 * n, {{"U", s, Init::orthogonal(3)}});

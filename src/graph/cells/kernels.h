@@ -12,9 +12,9 @@ namespace unfold {
 
 struct KernelsOptions {
   bool standardized = false;  ///< each channel of a sequence is standardized first
-  Index length = 0;           ///< of a typical sequence; 0: unknown
+  Index length = 0;           ///< length of a typical sequence; 0: unknown
 };
-/// x [channels] -> features, at most n but at least 672.
+/// Maps x [channels] to features; their number is at most n but at least 672.
 Signal kernels(Circuit& c, Signal x, Index n, const KernelsOptions& options = {});
 
 const CellEntry& kernels_model();

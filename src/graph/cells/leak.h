@@ -13,7 +13,7 @@
 
 namespace unfold {
 
-/// `next`, or with a leak a step from h toward it.
+/// Returns `next` or, with a leak, a step from h toward `next`.
 inline Signal leaked(Circuit& c, Signal h, Signal next, TimeConstants constants, double longest) {
   if (constants == TimeConstants::none) return next;
   const Index n = next.size();

@@ -11,7 +11,7 @@ namespace unfold {
 Signal linear_gnn(Circuit& c, Signal x, Index n, const LinearGnnOptions&) {
   if (!c.is_symbols(x)) throw UsageError("linear-gnn reads only symbols, not vectors or embeddings");
   const double even = 1 / static_cast<double>(n);
-  const auto carried = c.link(n, Delay::previous(), true);  // initially 0: equal shares
+  const auto carried = c.link(n, Delay::previous(), true);  // the initial value 0 gives equal shares
   const auto next = c.affine("V", n,
                              {{.parameter = "tau",
                                .source = carried + even,

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// Initially the mean of the children, [1/K 1/K ..], so that a node is similar to its children. Socher et al. 2013.
+/// Initialized to the mean of the children, [1/K 1/K ..], so a node is similar to its children. Socher et al. 2013.
 Term matrix_of_children(const std::vector<Signal>& children) {
   return {.parameter = "U",
           .source = children.front().circuit->join(children),

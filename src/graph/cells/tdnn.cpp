@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kWidest = 64;
 
-/// A sum over `width` matrices has the variance of one.
+/// Scaled so that a sum over `width` matrices has the same variance as a single matrix.
 Init tap_init(Index width) { return Init::glorot(1, 1 / std::sqrt(static_cast<double>(width))); }
 
 /// Returns x `back` positions earlier.
@@ -21,7 +21,7 @@ Signal earlier(Circuit& c, Signal x, Index back) {
   return link;
 }
 
-/// The sum of a window of symbols. Symbols cannot be delayed, so their lookups are.
+/// The sum of a window of symbols. Symbols cannot be delayed, so their lookups are delayed instead.
 Signal symbol_window(Circuit& c, Signal x, Index n, Index width, Index dilation) {
   Signal sum = c.affine("z", n, {{"W1", x, tap_init(width)}});
   for (Index k = 1; k < width; ++k) {

@@ -15,7 +15,7 @@ namespace unfold {
 
 struct TdnnOptions {
   Index width = 3;
-  std::string dilations = "1+2+4+8";  ///< one layer for each, ascending
+  std::string dilations = "1+2+4+8";  ///< one layer per dilation, ascending
   Map activation = Map::relu;
 };
 Signal tdnn(Circuit& c, Signal x, Index n, const TdnnOptions& options = {});

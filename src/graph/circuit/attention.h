@@ -6,8 +6,8 @@
 ///
 /// The query q [n] is the source of the term, the keys a [n] and values V [m] are its memory, v [1 x n] its parameter.
 /// With q = s A and a = h B the additive form is e_k = v . tanh(s A + h_k B); the multiplicative one is s M h_k with M
-/// = A diag(v) B^T, which covers every bilinear form of rank n. A row attends to all positions of its chain: sequences
-/// are ragged, without padding. The forward pass stores nothing: the other rules recompute the weights.
+/// = A diag(v) B^T, which represents every bilinear form of rank n. A row attends to all positions of its chain:
+/// sequences are ragged, without padding. The forward pass stores nothing: the other rules recompute the weights.
 ///
 /// The parameters are not weights of edges between units, so the squared backward pass and the path pass raise an error
 /// that names the operator.

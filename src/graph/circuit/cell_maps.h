@@ -21,18 +21,17 @@ std::shared_ptr<const Operator> shares(Index n);
 std::shared_ptr<const VectorMap> complex_decay(Index n);
 /// Multiplies n complex numbers by exp(g). Parameters [1 x n]: g.
 std::shared_ptr<const VectorMap> complex_gain(Index n);
-/// Initial values: decays with |l|^2 evenly spaced between fastest^2 and slowest^2 and phases over [0, turn); and gains
-/// sqrt(1 - |l|^2), which preserve the variance of white noise.
+/// Return the initial values of decays, with |l|^2 evenly spaced between fastest^2 and slowest^2 and phases over [0,
+/// turn), and of gains, sqrt(1 - |l|^2), which preserve the variance of white noise.
 std::vector<double> initial_decays(Index n, double slowest, double fastest, double turn);
 std::vector<double> variance_preserving_gains(const std::vector<double>& decays);
 
-/// Multiplies each of n components by a leak rate: in leaky units, 1 / theta with a time constant of theta steps. Fixed
-/// rates have an empty parameter (no rows); learned ones are 1 / (1 + softplus(rho)), parameters [1 x n]:
-/// rho.
+/// Multiplies each of n components by a leak rate: in leaky units, 1 / theta for a time constant of theta steps. Fixed
+/// rates have an empty parameter (no rows). Learned rates are 1 / (1 + softplus(rho)) with parameters rho [1 x n].
 std::shared_ptr<const Operator> fixed_leak(std::vector<double> rates);
 std::shared_ptr<const Operator> learned_leak(Index n);
-/// Time constants whose logarithms are evenly spaced over [0, log longest]; and the initial rho of learned leaks with
-/// given time constants.
+/// Return time constants whose logarithms are evenly spaced over [0, log longest], and the initial rho of learned leaks
+/// with given time constants.
 std::vector<double> initial_time_constants(Index n, double longest);
 std::vector<double> initial_leaks(const std::vector<double>& times);
 

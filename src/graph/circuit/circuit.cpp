@@ -22,7 +22,7 @@ class NewParameters {
     if (!placed_) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(before_), all_.end());
   }
 
-  /// Inserts them in the order of names. Throws UsageError if two have the same name.
+  /// Inserts the parameters in the order of names. Throws UsageError if two parameters have the same name.
   void place() {
     if (all_.size() > before_) place_all();
     placed_ = true;
@@ -103,7 +103,7 @@ const Node& Circuit::own(Signal s, std::string_view who) const {
   return nodes_[static_cast<std::size_t>(s.id)];
 }
 
-/// Does not place the parameter among the others: the caller holds NewParameters.
+/// Does not place the parameter among the others; NewParameters of the caller does.
 int Circuit::add_parameter(std::string name, Index rows, Index cols, const Init& init) {
   check(init, name, cols);
   parameters_.push_back({std::move(name), rows, cols, init, 0});
@@ -234,8 +234,8 @@ void Circuit::feed(Signal link, Signal source) {
                      std::to_string(l.part) + ", but " + s.name + " belongs to part " + std::to_string(s.part) +
                      ", which is not deeper");
   // Links that share a source share its memory beyond the boundary. A link of a link, or a second link with a trained
-  // initial state, gets a separate source. The same holds for a link with a trained initial state whose source does not
-  // depend on parameters, because its adjoint needs memory.
+  // initial state, gets a separate source. So does a link with a trained initial state whose source does not depend on
+  // parameters, because its adjoint needs memory.
   bool own_source =
       s.kind == Node::Kind::link || (l.initial >= 0 && (s.kind == Node::Kind::input || s.kind == Node::Kind::slice));
   for (const Node& other : nodes_)

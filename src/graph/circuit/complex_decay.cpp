@@ -73,7 +73,7 @@ class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>,
   }
 
  private:
-  /// The factors l of all units, in scratch memory.
+  /// Computes the factors l of all units, in scratch memory.
   template <class T>
   struct Lambda {
     const T *re, *im, *rate;
@@ -92,7 +92,7 @@ class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>,
     }
   };
 
-  /// to (=|+=) l x, or the product with the conjugate of l if sign is -1.
+  /// to (=|+=) l x; if sign is -1, with the conjugate of l.
   template <class T>
   void turn(const Lambda<T>& l, T sign, const T* x, bool sets, T* to) const {
     for (Index k = 0; k < n_; ++k) {

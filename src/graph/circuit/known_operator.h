@@ -11,8 +11,8 @@
 
 namespace unfold {
 
-/// An operator as data: the name of its kind and its constants, lists of numbers. graph/stored/operator_record.h makes
-/// an operator of a record.
+/// An operator as data: the name of its kind and its constants (lists of numbers). graph/stored/operator_record.h
+/// creates an operator from a record.
 struct OperatorRecord {
   std::string kind;
   std::map<std::string, std::vector<double>> constants = {};
@@ -25,7 +25,7 @@ class RecordedOperator {
   virtual OperatorRecord record() const = 0;
 
  protected:
-  /// A constant that is one number.
+  /// Returns a constant that consists of one number.
   static std::vector<double> one(Index number) { return {static_cast<double>(number)}; }
 };
 
@@ -49,8 +49,8 @@ struct UnitaryShape {
 };
 /// Returns nullptr if the operator is not a unitary map.
 const UnitaryShape* unitary_shape(const Operator& op);
-/// The unitary map with a given permutation. Throws UsageError if it is not a permutation, or if its size is not a
-/// power of two, at least 2.
+/// Returns the unitary map with a given permutation. Throws UsageError if the argument is not a permutation or its size
+/// is not a power of two of at least 2.
 std::shared_ptr<const VectorMap> unitary_map_of(std::vector<Index> permutation);
 
 }  // namespace unfold

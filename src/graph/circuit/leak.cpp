@@ -54,7 +54,7 @@ class Leak final : public OperatorOf<Leak>, public ExportableOperator, public Re
   }
 
  private:
-  /// The rates a of all units, in scratch memory.
+  /// Computes the rates a of all units, in scratch memory.
   template <class T>
   const T* rates(const OperatorRows<T>& in) const {
     T* a = in.scratch;
@@ -62,7 +62,7 @@ class Leak final : public OperatorOf<Leak>, public ExportableOperator, public Re
     for (Index i = 0; i < n_; ++i) a[i] = rates_.empty() ? 1 / (1 + a[i]) : static_cast<T>(rates_[at(i)]);
     return a;
   }
-  /// da/drho of all units, in scratch memory.
+  /// Computes da/drho of all units, in scratch memory.
   template <class T>
   const T* slopes(const OperatorRows<T>& in) const {
     const T* a = rates(in);

@@ -5,7 +5,7 @@
 ///
 ///   Term{.parameter = "V", .source = both, .init = Init::uniform(0.01), .op = quadratic_form(both.size(), n, 0.1)}
 ///
-/// Because of the number of weights, optimizers that move every weight by the same amount need a small scale: with 1 /
+/// Because there are many weights, optimizers that change every weight by the same amount need a small scale: with 1 /
 /// inputs, y_k changes about as much as with a matrix. V_k and its transpose are equivalent, so one weight represents
 /// both. The parameter is [inputs (inputs + 1) / 2 x outputs], with rows ordered by i, then by j. These are not weights
 /// on edges between units: the modulus and path passes raise an error that names the operator.

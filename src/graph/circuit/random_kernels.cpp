@@ -16,7 +16,7 @@ namespace unfold {
 namespace {
 
 constexpr Index kRepresentations = 2;
-/// Lanes of the kernels of one group, of which there are 42.
+/// A group has 42 kernels, stored in 48 lanes.
 constexpr Index kGroupKernels = kKernelCount / 2, kGroupLanes = 48;
 static_assert(kGroupLanes % kConvolutionLanes == 0 && kGroupLanes >= kGroupKernels);
 constexpr Index kMostDilations = 32, kMostMixedChannels = 9;
@@ -142,7 +142,7 @@ void KernelBank::add_groups(bool differences, Index length) {
   }
 }
 
-/// Kernels whose number has the given parity.
+/// Creates a group with the kernels whose number has the given parity.
 KernelBank::Group KernelBank::make_group(bool differences, bool padded, Index dilation, Index each,
                                          std::size_t parity) {
   const Index channels = options_.channels;
@@ -169,8 +169,8 @@ KernelBank::Group KernelBank::make_group(bool differences, bool padded, Index di
   return group;
 }
 
-/// The center positions in a series of a given length. All are read beyond the ends if the series is shorter than the
-/// kernels.
+/// Returns the center positions in a series of a given length. If the series is shorter than the kernels, all its
+/// positions are centers, and the kernels read beyond the ends.
 Range KernelBank::centers(const Group& group, Index length) const {
   const Index reach = kKernelTaps / 2 * group.dilation;
   return group.padded || length <= 2 * reach ? Range{0, length} : Range{reach, length - reach};
@@ -214,7 +214,7 @@ std::vector<float> KernelBank::select_thresholds(Index count, const std::functio
                                                  std::uint64_t seed) const {
   constexpr double kGolden = 1.618033988749894848;
   std::vector<float> result(at(thresholds_)), outputs, own;
-  std::uint64_t quantile = 0;  // of a sequence that is evenly spaced in the unit interval
+  std::uint64_t quantile = 0;  // element number in a sequence that is evenly spaced in the unit interval
   Random random(seed, "kernels/thresholds");
   for (const Group& group : groups_)
     for (Index lane = 0; lane < kGroupKernels; ++lane) {

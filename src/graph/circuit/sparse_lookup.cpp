@@ -67,7 +67,7 @@ class ListedOperator final : public OperatorOf<ListedOperator>, public RecordedO
   }
 
  private:
-  /// Builds the bit masks; bits can represent only ascending outputs.
+  /// Builds the bit masks, which can represent only ascending outputs.
   void list_bits() {
     spread_.resize(at(listing_->symbols()));
     for (std::size_t symbol = 0; symbol < spread_.size(); ++symbol) {

@@ -34,7 +34,8 @@ void lanes(Do&& use) {
 
 std::vector<CosSin> twiddles_of(Index n) {
   std::vector<CosSin> twiddles = {{1, 0}};
-  // The angle is halved down to that of one step; odd multiples follow from even ones by one more rotation.
+  // The angle is halved down to the angle of one step; odd multiples are computed from even multiples by one further
+  // rotation.
   CosSin step{};
   for (Index count = 1; count < n / 2; count *= 2) {
     step = count == 1 ? CosSin{0, -1} : CosSin{std::sqrt((1 + step.cos) / 2), -std::sqrt((1 - step.cos) / 2)};
@@ -208,13 +209,14 @@ class Rows {
     turn(0, -1, x);
   }
 
-  /// Adds the derivatives of the phases of D to g, for its output y and the adjoint of y: sum_rows im(conj(y) adj).
+  /// Adds the derivatives with respect to the phases of D to g, given the output y of D and the adjoint of y: sum_rows
+  /// im(conj(y) adj).
   void phase_gradient(Block<T> y, Block<T> adjoint, T* g) const {
     for (Index k = 0; k < n_; ++k)
       for (Index l = kLanes; l-- > 0;) g[k] += adjoint.imag(k)[l] * y.real(k)[l] - adjoint.real(k)[l] * y.imag(k)[l];
   }
-  /// Adds the derivatives of the vector of a reflection, for its input x. With c = v*x, d = v*adj and e = 2 / |v|^2,
-  /// the derivative of re(adj* (x - e c v)) is -e (conj(d) x + conj(c) adj - e re(c conj(d)) v).
+  /// Adds the derivatives with respect to the vector of a reflection with input x. With c = v*x, d = v*adj and e = 2 /
+  /// |v|^2, the derivative of re(adj* (x - e c v)) is -e (conj(d) x + conj(c) adj - e re(c conj(d)) v).
   void reflection_gradient(int r, Block<T> x, Block<T> adjoint, T* g_re, T* g_im) const {
     const Products c = products(f_.re[r], f_.im[r], x), d = products(f_.re[r], f_.im[r], adjoint);
     const T e = f_.twice_inverse[r];

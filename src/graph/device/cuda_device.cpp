@@ -21,8 +21,8 @@ namespace {
 /// Size of each half of the double-buffered staging memory for uploads.
 constexpr std::size_t kStagedBytes = std::size_t{8} << 20;
 constexpr std::size_t kAlignment = 256;
-/// Workspace of cuBLAS, allocated once: with it, cuBLAS does not allocate while a recording is made, and its choice of
-/// algorithm does not depend on free memory.
+/// Workspace of cuBLAS, allocated once. With a fixed workspace, cuBLAS does not allocate memory during a recording, and
+/// its choice of algorithm does not depend on free memory.
 constexpr std::size_t kProductBytes = std::size_t{64} << 20;
 constexpr int kMarks = 1024;
 /// Shared memory per block that a kernel can use without opting in to more.
@@ -123,7 +123,7 @@ class CudaDevice final : public Device {
   void download(void* to, Address from, std::size_t bytes) override {
     enter_outside_recordings("download");
     if (bytes == 0) return wait();
-    // Once the device is idle, all staged data has been copied, so both halves are free: one to fill, one to read.
+    // Once the device is idle, all staged data has been copied, so both halves are free.
     if (bytes > kStagedBytes - staged_) {
       wait();
       staged_ = 0;
@@ -397,7 +397,7 @@ class CudaDevice final : public Device {
                "cublasSetWorkspace");
   }
 
-  /// Return codes are ignored: after a failed kernel all these calls fail, too.
+  /// Return codes are ignored because all these calls fail after a failed kernel.
   void free_everything() noexcept {
     if (context_ == nullptr) return;
     const CudaDriver& driver = cuda_driver();

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// The toolkit directory of the build is searched last. A library stays open once it is loaded.
+/// The toolkit directory of the build is searched last. A loaded library stays open.
 void* open_library(const std::string& file, const std::string& missing) {
   if (void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   const std::string reason = dlerror();

@@ -1,6 +1,6 @@
 #pragma once
 /// Dynamically loaded NVIDIA libraries: the driver, the runtime compiler NVRTC, and cuBLAS. They are opened on first
-/// use, so that the same program also runs on machines without them. Internal to graph/device/.
+/// use, so the same program runs on machines without them. Internal to graph/device/.
 
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -46,7 +46,7 @@ const CudaDriver& cuda_driver();
 const CudaCompiler& cuda_compiler();
 const CudaProducts& cuda_products();
 
-/// Throws RuntimeFailure if a call failed: names the call, the error and a remedy, if one is known.
+/// Throws RuntimeFailure if a call failed: the message names the call, the error and, if known, a remedy.
 void check_cuda(CUresult result, const char* call, const std::string& remedy = {});
 void check_cuda(nvrtcResult result, const char* call, const std::string& remedy = {});
 void check_cuda(cublasStatus_t result, const char* call, const std::string& remedy = {});

@@ -1,6 +1,6 @@
 #pragma once
-/// Abstract device: a processor with separate memory that runs kernels. The interface has only what the engine needs
-/// from a GPU.
+/// Abstract device: a processor with separate memory that runs kernels. The interface contains only the functions that
+/// the engine needs from a GPU.
 ///
 ///   auto gpu = open_device("cuda:0");
 ///   Address x = gpu->allocate(bytes);
@@ -11,9 +11,9 @@
 ///
 /// Operations run in the order in which they are issued. Not thread-safe.
 ///
-/// Kernels are written with the functions of kernel_prelude.h, which each device implements: the CUDA compiler, or
-/// simulated threads (in tests). A kernel is `KERNEL(name) { ... }` and reads its arguments as `a.pointer(i)`,
-/// `a.integer(i)` and `a.number(i)`.
+/// Kernels are written with the functions of kernel_prelude.h, which each kind of device implements: GPUs through the
+/// CUDA compiler, and simulated threads in tests. A kernel is `KERNEL(name) { ... }` and reads its arguments as
+/// `a.pointer(i)`, `a.integer(i)` and `a.number(i)`.
 
 #include <cstdint>
 #include <memory>
@@ -48,7 +48,7 @@ class Arguments {
 struct Launch {
   Index blocks = 1, threads = 256;
   Index shared_bytes = 0;  ///< bytes per block, available as `shared_memory()`
-  bool together = false;   ///< all blocks are resident at the same time, so that they may wait for each other
+  bool together = false;   ///< all blocks are resident at the same time, so they may wait for each other
 };
 
 /// Precision of products of float matrices; accumulation is always in single precision.
@@ -71,7 +71,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;  ///< "NVIDIA H100 80GB HBM3"
-  virtual Index processors() const = 0;  ///< number of blocks that are guaranteed to run at the same time, one on each
+  virtual Index processors() const = 0;  ///< number of blocks that are guaranteed to run at the same time, one per
+                                         ///< multiprocessor
   virtual Index shared_bytes() const = 0;  ///< maximum shared memory per block
 
   /// Allocates zeroed memory. Throws a RuntimeFailure that states the requested and the free size if there is not
@@ -101,7 +102,7 @@ class Device {
 
   /// Waits until all operations are complete. Throws RuntimeFailure if one failed.
   virtual void wait() = 0;
-  /// Timestamps on the device clock: returns the seconds between two calls of `mark`.
+  /// `mark` records a timestamp on the device clock; `seconds_between` returns the seconds between two marks.
   virtual int mark() = 0;
   virtual double seconds_between(int first, int second) = 0;
 };

@@ -5,8 +5,9 @@
 ///   for (;;) { trial.choose(); const double cost = seconds of running implementation trial.now(); trial.note(cost); }
 ///
 /// Each implementation is tried three times, then the fastest is used. Its cost continues to be measured, and the
-/// estimates for the others decay slowly: one that was r times as expensive is tried again after about 500 ln r
-/// repetitions. The choice therefore adapts when the load of the machine changes, at less than one percent overhead.
+/// estimates for the others decay slowly: an implementation that was r times as expensive is tried again after about
+/// 500 ln r repetitions. The choice therefore adapts when the load of the machine changes, at less than one percent
+/// overhead.
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #pragma once
 /// Interface for running the passes of an unfolding somewhere other than on the host's threads (offload/). Host and
 /// backend execute the same plan: segments of items that name buffer locations rather than pointers. To use a backend,
-/// pass an Offload when creating the unfolding. The interface of the unfolding stays the same; values are transferred
+/// pass an Offload when creating the unfolding. The interface of the unfolding does not change; values are transferred
 /// when the host reads or writes them.
 
 #include <memory>
@@ -17,8 +17,8 @@ namespace unfold {
 template <class T>
 struct Parts;
 
-/// Optimizer steps on the device that holds the parameters, so that no large transfers are needed. Vectors are
-/// identified by their host address; values changed on the device are copied back when the host accesses them (Keeper).
+/// Optimizer steps on the device that holds the parameters, so no large transfers are needed. Vectors are identified by
+/// their host address; values changed on the device are copied back when the host accesses them (Keeper).
 template <class T>
 class Resident : public Keeper<T> {
  public:
@@ -35,7 +35,7 @@ class Backend {
   virtual ~Backend() = default;
   virtual void lay() = 0;                 ///< called after the structure has changed
   virtual void parameters_changed() = 0;  ///< called after the parameters of the parts have changed
-  /// These correspond to the functions of Unfolding, which has already checked the arguments.
+  /// The following functions correspond to those of Unfolding, which has already checked the arguments.
   virtual void forward(State<T>* state) = 0;
   virtual void backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end,
                         State<T>* start) = 0;
@@ -46,7 +46,7 @@ class Backend {
   virtual void expect(What what, int node) = 0;
   /// See Unfolding::softmax.
   virtual bool softmax(int node, std::span<const Symbol> targets, T scale, bool adjoint, T* nats) = 0;
-  /// Null if optimizer steps run on the host.
+  /// Returns null if optimizer steps run on the host.
   virtual Resident<T>* resident() = 0;
 };
 

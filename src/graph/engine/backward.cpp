@@ -53,7 +53,7 @@ void BackwardPass<T>::prepare(Member& me) {
     if (!buffer.exists) continue;
     const bool seeded = std::find(outputs.begin(), outputs.end(), root) != outputs.end();
     const Index n = node(root).size, history = plan_.history(root) * layout_.places(node(root).part);
-    if (layout_.is_bound(What::adjoint, root)) {  // has no history
+    if (layout_.is_bound(What::adjoint, root)) {  // bound rows have no history
       const Matrix<T> bound = layout_.matrix(What::adjoint, root);
       const Range rows = me.share(buffer.zeroed ? bound.rows : 0);
       for (Index r = rows.begin; r < rows.end; ++r) std::fill_n(bound.row(r), n, T{0});
@@ -69,7 +69,7 @@ void BackwardPass<T>::prepare(Member& me) {
   me.sync();
 }
 
-/// Initializes the rows of this step that no later step of the window writes to: zero, or the adjoints from a later
+/// Initializes the rows of this step that no later step of the window writes to, with zero or the adjoints from a later
 /// window.
 template <class T>
 void BackwardPass<T>::clear_tails(Member& me, std::size_t g, Index step, Division how) {

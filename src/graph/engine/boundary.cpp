@@ -47,7 +47,7 @@ void Boundary<T>::load(Member& me, const State<T>* state, const Parameters<T>& p
   }
 }
 
-/// `state` is null for the initial values.
+/// If `state` is null, the initial values are used.
 template <class T>
 void Boundary<T>::load_history(const Plan::Carried& c, Index place, const T* state, const Parameters<T>& parameters) {
   const Index n = node(c.source).size;
@@ -113,7 +113,7 @@ void Boundary<T>::load_adjoints(const State<T>* end) {
       const T* from = end != nullptr && of == 0 ? end->row(layout_.slot(p)) + c.offset : nullptr;
       for (Index back = 1; back <= c.steps; ++back) {
         const Index step = layout_.length(p, of) - back;
-        if (tail > 0 && step >= 0) continue;  // the tail starts with these
+        if (tail > 0 && step >= 0) continue;  // tail rows start with these adjoints
         const Index first = step >= 0 ? layout_.first_row(step, Corner::top_left, of) : 0;
         T* row = step >= 0 ? layout_.address(What::adjoint, c.source, step, first + p)
                            : layout_.history_row(What::adjoint, c.source, -step, p);
@@ -174,7 +174,7 @@ void Boundary<T>::load_tangents(const Parameters<T>& parameters, const T* direct
     const auto& from = node(c.source).operands;
     const auto moves = [&](int operand) { return operand >= 0 && plan_.needs_adjoint(operand); };
     if (node(c.source).kind == Node::Kind::map && !moves(from[0]) && !moves(from[1]))
-      // Only its trained initial value depends on parameters: no item writes it.
+      // Only the trained initial value depends on parameters, so no item writes the tangent.
       layout_.buffer(What::tangent, c.source).fill_zero();
     for (Index p = 0; p < layout_.places(part(c)); ++p)
       for (Index back = 1; back <= c.steps; ++back) {

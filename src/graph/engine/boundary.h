@@ -29,11 +29,11 @@ class Boundary {
   /// members.
   void load(Member& me, const State<T>* state, const Parameters<T>& parameters);
   void store(State<T>& state);
-  /// Determines which sequences start from the initial values, without copying any.
+  /// Determines which sequences start from the initial values, without copying values.
   void mark(const State<T>* state);
 
-  /// Values beyond the last position of a link along `next`, one row per sequence, instead of the initial value.
-  /// `adjoints` receives their adjoints, `tangents` are their tangents (null: zero).
+  /// Values beyond the last position of a link along `next`, one row per sequence, which replace the initial value.
+  /// `adjoints` receives their adjoints; `tangents` contains their tangents (null: zero).
   struct End {
     Matrix<const T> values;
     Matrix<T> adjoints;
@@ -46,13 +46,13 @@ class Boundary {
     return layout_.structure().sequence_of_item(layout_.order().items[static_cast<std::size_t>(row)]);
   }
   /// Adds the state adjoints from a later window (null: none), except where tails start with them. REQUIRES: the
-  /// adjoints that are added to are zeroed.
+  /// destination adjoints have been zeroed.
   void load_adjoints(const State<T>* end);
   void store_adjoints(State<T>& start);
   /// Sets the tangents of the values before the first position for a parameter direction, and for a direction of the
   /// carried state (null: it is held fixed).
   void load_tangents(const Parameters<T>& parameters, const T* direction, const State<T>* state);
-  void store_tangents(State<T>& state);  ///< the tangents of the values that `store` stores
+  void store_tangents(State<T>& state);  ///< stores the tangents of the values that `store` stores
   /// Computes the gradients of trained initial values: the sum of the adjoints (or of their squares) before the first
   /// position, over the sequences that started from the initial values.
   void initial_gradients(const Parameters<T>& parameters, T* gradient, bool accumulate, bool squared);

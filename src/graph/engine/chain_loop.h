@@ -9,8 +9,8 @@
 
 namespace unfold {
 
-/// A loop of one affine map that reads its own value from the previous step through one such term, plus at most one
-/// lookup.
+/// A loop of one affine map that reads its own value from the previous step through one term with such an operator,
+/// plus at most one lookup.
 struct ChainLoop {
   int affine = -1;  ///< -1 if the segment is not such a loop
   int term = -1, lookup = -1, exit = -1;

@@ -69,7 +69,7 @@ class Masks {
   std::uint64_t seed_ = 0;
   Index origin_ = 0;
   std::vector<std::vector<std::uint64_t>> keys_;    // per part and row
-  std::vector<std::vector<std::uint64_t>> chains_;  // the same, with one key for all rows of a chain
+  std::vector<std::vector<std::uint64_t>> chains_;  // keys that are equal for all rows of a chain, per part and row
 };
 
 }  // namespace unfold

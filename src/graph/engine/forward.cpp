@@ -78,7 +78,7 @@ void ForwardPass<T>::affine(const Segment& in, const Item& item, const Work& wor
   }
 }
 
-/// Rows at which an affine map is not computed.
+/// Handles the rows at which an affine map is not computed.
 template <class T>
 void ForwardPass<T>::leave_out(const Item& item, const Work& work) {
   if (item.start)

@@ -113,12 +113,13 @@ void GradientPass<T>::of_lookup(Member& me, int i, const Symbol* read, Matrix<T>
   scatter_rows<T>(layout_.matrix(What::adjoint, i, 0, rows), read + rows.begin, g, columns);
 }
 
-/// `rows`: any range of a rectangular batch, otherwise all rows. `output_major`: g is [outputs x inputs].
+/// `rows` may be any range in a rectangular batch; otherwise it must cover all rows. `output_major`: g is [outputs x
+/// inputs].
 template <class T>
 void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, bool output_major, Range rows,
                                  bool accumulate) {
   Start start = accumulate ? Start::accumulate : Start::zero;
-  // Members divide the longer side so that little is packed twice.
+  // Members divide the longer side, so little is packed twice.
   const bool by_columns = g.cols >= g.rows && g.cols >= PackedMatrix<T>::kPanel * me.size();
   const Range columns = by_columns ? my_columns(me, g.cols) : Range{0, g.cols};
   const Range inputs = by_columns ? Range{0, g.rows} : me.share(g.rows, 8);

@@ -86,7 +86,8 @@ void Layout<T>::lay_node(int i) {
   if (shifted && own.kind() == Structure::Kind::chains) return;
   std::vector<Index> found = it.delay.crosses()
                                  ? own.rows_seen(it.delay, part(it.source) - it.part)
-                                 : own.predecessors(it.delay, plan_.corner(i));  // throws if the sources do not fit
+                                 : own.predecessors(it.delay, plan_.corner(i));  // throws if the sources do not match
+                                                                                 // the delay
   if (!shifted) predecessors_[at(i)] = std::move(found);
 }
 

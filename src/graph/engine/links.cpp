@@ -41,8 +41,8 @@ bool LinkPass<T>::begins(int link, Index row) const {
   return parts_.boundary.fresh(structure.place(structure.sequence_of_item(layout_.order().items[at(row)])));
 }
 
-/// The sum has the same bits for any order of the children: with three or more, the terms of each component are added
-/// from smallest to largest.
+/// The sum is bit-identical for any order of the children: with three or more children, the terms of each component are
+/// added from smallest to largest.
 template <class T>
 void LinkPass<T>::add_children(What what, int link, const Work& work, const T* initial) {
   const Node& n = node(link);
@@ -74,7 +74,7 @@ void LinkPass<T>::add_children(What what, int link, const Work& work, const T* i
   }
 }
 
-/// Each child has its own block of columns. A member of the team owns rows, or the same columns of every block.
+/// Each child has a separate block of columns. A member of the team owns rows, or the same columns of every block.
 template <class T>
 void LinkPass<T>::join_children(What what, int link, const Work& work) {
   const Node& n = node(link);

@@ -47,8 +47,8 @@ bool hands_on(const Instruction& i) {
   return !i.accumulate && (i.map == Map::add || i.map == Map::copy || (i.map == Map::sub && i.input == 0));
 }
 
-/// A sum passes its adjoint on unchanged. If that would be a copy within the tile, the readers of the copy read the
-/// original instead, which is no longer written.
+/// A sum passes its adjoint on unchanged. If this would be a copy within the tile, the readers of the copy read the
+/// original instead, and the copy is omitted.
 template <class InTile>
 void pass_on_seeds(Program& program, const InTile& in_tile) {
   for (std::size_t k = 0; k < program.instructions.size();) {
@@ -98,8 +98,8 @@ std::ptrdiff_t readers(const Program& program, int slot) {
   });
 }
 
-/// Fuses a product that only the next instruction reads and adds, and a sum that only goes through a sigmoid or tanh
-/// next: one instruction each instead of two.
+/// Fuses a product with the next instruction if only this instruction reads it and adds it, and a sum with the next
+/// instruction if it is a sigmoid or tanh and the only reader: one instruction each instead of two.
 template <class InTile>
 void fuse_values(Program& program, const InTile& in_tile) {
   const auto inner = [&](int slot) { return in_tile(slot) && readers(program, slot) == 1; };

@@ -1,6 +1,6 @@
 #pragma once
-/// Sequences of element-wise maps compiled into programs: for values, adjoints (also squared) and tangents. Internal to
-/// engine/.
+/// Sequences of element-wise maps, compiled into programs for values, adjoints (linear and squared) and tangents.
+/// Internal to engine/.
 
 #include <vector>
 

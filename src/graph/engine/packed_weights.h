@@ -1,7 +1,7 @@
 #pragma once
 /// Weight matrices of dense terms, packed in the order in which the products read them: plain, transposed, transposed
-/// and squared, and the matrices of a parameter direction. Packed once per change of the parameters. Internal to
-/// engine/.
+/// and squared, and the matrices of a parameter direction. They are packed once per change of the parameters. Internal
+/// to engine/.
 
 #include <vector>
 
@@ -32,7 +32,7 @@ class PackedWeights {
   Matrix<T> bound_gradient(int parameter) const { return gradients_[static_cast<std::size_t>(parameter)]; }
   bool is_packed(int parameter) const { return dense_[static_cast<std::size_t>(parameter)] != 0; }
 
-  void mark_changed();            ///< marks the parameters as changed: all forms except `direction`
+  void mark_changed();            ///< marks all forms except `direction` as changed
   void mark_direction_changed();  ///< called by one member of a team
   /// Packs whatever has changed, from the given vector (laid out like the parameters). Called by all members; ends with
   /// a barrier.
@@ -41,7 +41,7 @@ class PackedWeights {
     return set(form).matrices[static_cast<std::size_t>(parameter)];
   }
 
-  Precision precision() const { return precision_; }  ///< precision of all products except those of squares
+  Precision precision() const { return precision_; }  ///< precision of all products except products of squared values
   Buffer<T>& squares() { return squares_; }           ///< scratch for squared values
   std::size_t memory_bytes() const;
 
@@ -58,8 +58,8 @@ class PackedWeights {
   std::vector<char> dense_;  // per parameter: whether any product reads it
   Set sets_[4];
   Buffer<T> squares_;
-  std::vector<Matrix<const T>> bound_;  // per parameter; null: in the parameter vector
-  std::vector<Matrix<T>> gradients_;    // per parameter; null: in the gradient vector
+  std::vector<Matrix<const T>> bound_;  // one per parameter; null if the weights are in the parameter vector
+  std::vector<Matrix<T>> gradients_;    // one per parameter; null if the gradient is in the gradient vector
 };
 
 }  // namespace unfold

@@ -33,7 +33,7 @@ struct Parts {
   std::vector<Buffer<T>> operator_scratch;  ///< per member
 };
 
-/// Base class of the passes over the parts of an unfolding. Created for each pass; stores no values.
+/// Base class of the passes over the parts of an unfolding. An object is created for each pass and stores no values.
 template <class T>
 class PassBase {
  public:
@@ -86,7 +86,7 @@ class PassBase {
     const Node& link = node(source);
     return link.kind == Node::Kind::link && link.delay.reads_children() && link.initial < 0;
   }
-  /// Returns whether the rows of a loop's step are leaves, where such a term contributes nothing.
+  /// Returns whether the rows of a loop's step are leaves, where a term that skips leaves contributes nothing.
   bool is_leaf_step(const Segment& in, const Work& work, const Node::AffineTerm& term) const {
     return in.loop && !in.descending && work.step == 0 && skips_leaves(term);
   }

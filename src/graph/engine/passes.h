@@ -38,7 +38,7 @@ class LinkPass : protected PassBase<T> {
   void scatter_to_block(int link, const Work& work, Range rows);
 };
 
-/// A loop that is run by a single kernel (chain_loop.cpp).
+/// Runs a loop with a single kernel (chain_loop.cpp).
 template <class T>
 class ChainPass : private PassBase<T> {
  public:
@@ -114,7 +114,7 @@ class GradientPass : private PassBase<T> {
   static Range my_columns(const Member& me, Index columns);
   void clear(const Node& affine, T* gradient) const;
   void of_rows(Member& me, int i, Range rows, bool accumulate, T* gradient);
-  /// Gradients of an affine map that is computed only at some rows.
+  /// Computes the gradients of an affine map that is computed only at some rows.
   void of_awake_rows(Member& me, int i, T* gradient);
   /// Returns the first row that a term contributes to.
   Index first_row_of(int i, const Node::AffineTerm& term) const;

@@ -55,7 +55,7 @@ void Schedule::lay(Laid& part, const Structure& structure) const {
   }
 }
 
-/// Operators are not divided by columns: the other members would only wait.
+/// Operators cannot be divided by columns: one member would do the work while the others wait.
 bool Schedule::has_operators(const Segment& segment) const {
   return std::any_of(segment.items.begin(), segment.items.end(), [&](const Item& item) {
     return std::any_of(item.parts.begin(), item.parts.end(),

@@ -44,7 +44,7 @@ void StepProgram<T>::run(State<T>& state) {
   state.fresh_flags()[0] = 0;
 }
 
-/// The first symbol is checked before every step, others by separate steps.
+/// The first symbol is checked before every step; other symbols are checked by separate steps.
 template <class T>
 void StepProgram<T>::find_reads() {
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
@@ -187,7 +187,7 @@ void StepProgram<T>::maps(const Program& program) {
   steps_.push_back([bound] { (*bound)(); });
 }
 
-/// For a link along `first`: the state keeps the value read at the first position.
+/// Compiles a link along `first`: the state keeps the value read at the first position.
 template <class T>
 void StepProgram<T>::keep_first(int link) {
   const auto kept =

@@ -68,8 +68,8 @@ class StepProgram : private PassBase<T> {
   [[noreturn]] void refuse(const Read& read) const;
   [[noreturn]] void refuse(const State<T>& state) const;
 
-  static constexpr Symbol kNothing = kNoSymbol;  // is read where a circuit reads no symbols
-  Read read_ = {&kNothing, 0, -1};               // the first one: most circuits have no other
+  static constexpr Symbol kNothing = kNoSymbol;  // read by circuits that read no symbols
+  Read read_ = {&kNothing, 0, -1};               // the first symbol signal; most circuits have only one
   Index width_;
   Steps steps_;
   std::vector<History> history_;

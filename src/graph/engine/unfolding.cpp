@@ -31,7 +31,7 @@ void State<T>::copy_slot(const State& from, Index from_slot, Index to_slot) {
 
 namespace {
 
-/// Members of a team own sequences: two sequences that refer to one chain would write to the same memory.
+/// Members of a team own sequences; two sequences that refer to the same chain would write to the same memory.
 void refuse_shared_memory(const Plan& plan, const Structure& structure) {
   if (!structure.shares_sources()) return;
   for (const Node& n : plan.nodes())
@@ -46,7 +46,7 @@ std::shared_ptr<const Plan> given(std::shared_ptr<const Plan> plan) {
   return plan;
 }
 
-/// The slots that sequences read and write: a separate one for each.
+/// Checks that every sequence reads and writes a separate slot.
 void check_slots(const Structure& structure, std::span<const Index> slots) {
   if (slots.empty()) return;
   require_length("unfolding: the list of state slots", slots.size(), structure.sequences());
@@ -158,12 +158,12 @@ struct Unfolding<T>::Body : Parts<T> {
 
   std::unique_ptr<StepProgram<T>> step;
   std::shared_ptr<const Offload> offload;
-  std::unique_ptr<Backend<T>> backend;    // null: passes run on the team
+  std::unique_ptr<Backend<T>> backend;    // null if passes run on the team
   std::vector<int> symbol_nodes;          // signals that are read, in order
   std::vector<char> kept;                 // per node: its values have memory that callers may read
   std::vector<char> seeded;               // per node
   bool forwarded = false;                 // the values belong to the current structure and parameters
-  bool source_known = false;              // the values of deeper parts do as well
+  bool source_known = false;              // the values of deeper parts belong to the current source and parameters
   bool went_back = false, moved = false;  // adjoints and tangents of these values exist
 };
 
@@ -285,7 +285,8 @@ Matrix<T> Unfolding<T>::adjoint(Signal output) {
     throw UsageError("unfolding: " + b.node(i).name + " is not an output, so it takes no adjoint");
   if (!b.plan->needs_adjoint(i)) throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter");
   b.layout.make_room(What::adjoint);
-  std::atomic_ref(b.seeded[at(i)]).store(1, std::memory_order_relaxed);  // members of a team may ask for it at once
+  std::atomic_ref(b.seeded[at(i)]).store(1, std::memory_order_relaxed);  // several members of a team may request
+                                                                         // adjoints at the same time
   if (b.backend != nullptr) b.backend->expect(What::adjoint, i);
   return b.layout.matrix(What::adjoint, i);
 }
@@ -646,8 +647,8 @@ std::string Unfolding<T>::first_non_finite() const {
     return b.node(i).name + " at position " + std::to_string(item - structure.item(s, 0)) + " of " +
            (part > 0 ? "source " : "") + "sequence " + std::to_string(s);
   };
-  // Checks signals in plan order within a step, and steps in order: reports the first row that is not finite, and in it
-  // the first signal. Deeper parts come before everything that reads them.
+  // Checks signals in plan order within a step, and steps in order: reports the first row that is not finite and the
+  // first signal in this row. Deeper parts come before everything that reads them.
   std::string first;
   int deepest = b.layout.parts();
   Index earliest = 0;

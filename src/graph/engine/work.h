@@ -37,7 +37,7 @@ enum class Division : unsigned char {
   rows,     ///< members own rows (in a loop: sequences) and need no synchronization inside the segment
   columns,  ///< members own columns and synchronize after every item
   units,    ///< members own units, the same columns of every block, and synchronize only before products (loops only)
-  /// The first member does all the work (loops only). For members that share a processor and cannot synchronize often.
+  /// The first member does all the work (loops only). Useful if members share a processor and cannot synchronize often.
   alone
 };
 inline bool by_columns(Division how) { return how == Division::columns || how == Division::units; }

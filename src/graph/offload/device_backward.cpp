@@ -112,7 +112,7 @@ void DevicePasses<T>::clear_tails(std::size_t g, Index step) {
 // --------------------------------------------------------------------------------------------------------- gradients
 
 /// Uploads, for each symbol, the list of rows that contain it, divided into parts. The number of parts depends only on
-/// the number of rows and the size of the alphabet, so that a recording stays valid for other symbols.
+/// the number of rows and the size of the alphabet, so a recording stays valid for other symbols.
 template <class T>
 void DevicePasses<T>::upload_symbol_lists() {
   bool moved = false;

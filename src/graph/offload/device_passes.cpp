@@ -96,7 +96,7 @@ void DevicePasses<T>::lay() {
   lists_.clear();
   for (auto& targets : targets_) targets.reset();
   forget_recordings();
-  // The rows of all positions in parts, for sums over rows.
+  // Divides the rows of all positions into parts, for sums over rows.
   const Index rows = layout_.rows();
   std::vector<Index> begin;
   for (Index r = 0; r < rows; r += kPartRows) begin.push_back(r);
@@ -509,7 +509,7 @@ void DevicePasses<T>::gather(What what, int link, const Rows& rows, Address init
              .add(initial));
 }
 
-/// In a loop, the rows of a step have distinct predecessors; elsewhere several rows may share one.
+/// In a loop, the rows of a step have distinct predecessors; elsewhere several rows may share a predecessor.
 template <class T>
 void DevicePasses<T>::scatter(int link, bool in_loop, const Rows& rows) {
   const Node& n = node(link);

@@ -2,7 +2,7 @@
 /// The passes of an unfolded network on a device. The items of the plan become kernels and matrix products over buffers
 /// with the same layout as on the host. Internal to offload/.
 ///
-/// The second time a pass runs over a structure it is recorded, and from then on it is replayed.
+/// The second run of a pass over a structure is recorded; all later runs replay the recording.
 
 #include <array>
 #include <map>
@@ -142,7 +142,8 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   Layout<T>& layout_;
 
   std::vector<DeviceMemory> buffers_[3];      // one per root
-  std::vector<char> stale_[3], expected_[3];  // per root: the device copy is newer; the host copy must be uploaded
+  std::vector<char> stale_[3], expected_[3];  // per root: whether the device copy is newer, and whether the host copy
+                                              // must be uploaded
   bool roomy_[3] = {};
   DeviceMemory parameters_, gradient_, direction_, squared_parameters_, squares_, partial_, settings_;
   std::vector<DeviceMemory> symbols_, keys_;  // per node; per mask

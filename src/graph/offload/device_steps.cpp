@@ -38,7 +38,7 @@ bool DevicePasses<T>::softmax(int i, std::span<const Symbol> targets, T scale, b
   return true;
 }
 
-/// Returns nullptr if there are trained initial states: their gradients are computed on the host.
+/// Returns nullptr if there are trained initial states, because their gradients are computed on the host.
 template <class T>
 Resident<T>* DevicePasses<T>::resident() {
   const bool starts = std::ranges::any_of(plan_.nodes(), [](const Node& n) { return n.initial >= 0; });

@@ -9,8 +9,8 @@ const std::vector<std::string>& fixed_kernel_names() {
   return names;
 }
 
-/// Sums over rows are divided into parts. One thread sums each column of a part, and the parts are added in order: the
-/// bits are reproducible.
+/// Sums over rows are divided into parts. One thread sums each column of a part, and the parts are added in order, so
+/// the result is reproducible.
 std::string fixed_kernels() {
   return R"(
 #define EACH(total) (i64 e = block() * (i64)threads() + thread(); e < (total); e += blocks() * (i64)threads())
@@ -214,7 +214,7 @@ KERNEL(adam_step) {
   }
 }
 
-// Each thread computes one number, and one block adds them all: the sum is reproducible.
+// Each thread computes one number, and one block adds all numbers, so the sum is reproducible.
 KERNEL(square_parts) {
   double* partial = (double*)a.pointer(0);
   const T* x = (const T*)a.pointer(1);

@@ -1,15 +1,15 @@
 #pragma once
 /// Persistent kernels for loops: the blocks stay resident for all steps. Each block keeps the weights of some units in
-/// registers, and computes the same units of every gate. Internal to offload/.
+/// registers and computes these units of every gate. Internal to offload/.
 ///
 /// Units are divided among the blocks of a group, and sequences among groups. A step consists of a few phases: products
-/// of rows that all blocks of the group have written, followed by element-wise maps of the units of this block. After
-/// writing values that other blocks multiply, a block sets its flag, and only then writes the rest; before products,
-/// every warp waits for the flags of its group. Groups never wait for each other. A warp multiplies a part of the
-/// inputs for all columns of its block; the parts are added in shared memory in the order of the warps.
+/// with rows that all blocks of the group have written, followed by element-wise maps for the units of this block. A
+/// block first writes the values that other blocks multiply, then sets its flag, and only then writes the other values.
+/// Before products, every warp waits for the flags of its group. Groups never wait for each other. A warp multiplies a
+/// part of the inputs for all columns of its block; the parts are added in shared memory in the order of the warps.
 ///
-/// Products use tensor cores: bfloat16, tf32, or (exact) three tf32 products of split operands, which are as accurate
-/// as single precision.
+/// Products use tensor cores: bfloat16, tf32, or, for `exact`, three tf32 products of split operands, which are as
+/// accurate as single precision.
 
 #include <map>
 #include <memory>
@@ -83,13 +83,13 @@ inline Index sums_stride(Index columns) { return columns + 8; }
 /// Number of shared-memory elements for the sums of a phase.
 Index sums_of(const LoopPlan::Phase& phase, const LoopShape& shape);
 
-/// Returns the best shape by a cost model; std::nullopt if the weights do not fit in registers.
+/// Returns the best shape according to a cost model; std::nullopt if the weights do not fit in registers.
 std::optional<LoopShape> loop_shape(const LoopPlan& loop, DevicePrecision precision, Index places, Index processors,
                                     Index shared_bytes);
 
 struct LoopSource {
   std::string text;
-  /// Buffers in the order of the arguments that follow the fixed ones (see DeviceLoop::run).
+  /// Buffers in the order of the kernel arguments that follow the fixed arguments (see DeviceLoop::run).
   std::vector<std::pair<What, int>> roots;
   Index shared_bytes = 0, exchange_numbers = 0;  ///< bytes per block; 2-byte elements per group
 };

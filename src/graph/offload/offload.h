@@ -16,7 +16,7 @@
 
 namespace unfold {
 
-/// Accumulated seconds on the device clock, without transfers.
+/// Accumulated seconds on the device clock, excluding transfers.
 struct DeviceTimes {
   double forward = 0, backward = 0;  ///< time in recorded and replayed passes
   bool by_stage = false;             ///< if true, passes are not recorded, and stages are timed separately
@@ -26,7 +26,7 @@ struct DeviceTimes {
 struct OffloadOptions {
   DevicePrecision precision = DevicePrecision::exact;  ///< precision of float products
   std::shared_ptr<DeviceTimes> times = nullptr;        ///< null disables timing, which then has no overhead
-  bool loops = true;  ///< supported loops run as one kernel; false: step by step (for tests)
+  bool loops = true;  ///< supported loops run as one kernel; if false, step by step (for tests)
 };
 std::shared_ptr<const Offload> make_offload(std::shared_ptr<Device> device, const OffloadOptions& options = {});
 

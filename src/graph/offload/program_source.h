@@ -12,8 +12,9 @@
 
 namespace unfold {
 
-/// Returns the prelude of kernels in addition to the device primitives: the number type T and the functions of the
-/// table of maps. `quick`: sigmoid and tanh with an absolute error of about 1e-7, for products that are rounded anyway.
+/// Returns the part of the kernel prelude that follows the device primitives: the number type T and the functions of
+/// the table of maps. If `quick`, sigmoid and tanh have an absolute error of about 1e-7, for products that are rounded
+/// anyway.
 std::string number_prelude(bool doubles, bool quick = false);
 
 /// Returns the statement for an instruction. The names are those of its slots, "" for slots that it does not read.
@@ -23,7 +24,7 @@ struct InstructionNames {
 std::string statement(const Instruction& instruction, const InstructionNames& names);
 
 /// Straight-line code for one element of each place, with one variable per place. A place is loaded once and stored
-/// where it changes.
+/// whenever it changes.
 class ElementCode {
  public:
   /// A place, identified by its column. Signals that are several times as wide as the code have one variable per block.
@@ -72,8 +73,8 @@ class ElementCode {
   std::string text_;
 };
 
-/// A kernel that runs a program over rows x the width of its nodes: its source, and the places in the order of its
-/// arguments (rows, then address and stride of each place).
+/// A kernel that runs a program over all rows and the width of its nodes: its source, and the places in the order of
+/// its arguments (rows, then address and stride of each place).
 struct ProgramKernel {
   std::string source;
   std::vector<ElementCode::Variable> places;

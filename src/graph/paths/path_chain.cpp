@@ -133,7 +133,7 @@ std::optional<PathSums> PathChain<T>::attempt(const Parameters<T>& squares, Inde
     if (last) sums.exponent = seam.exponent;  // no contributions yet
     wide_.assign(part_.begin(), part_.end());
     add_scaled(kappa, sums.exponent, wide_, seam.exponent + adjoint_exponent);
-    // If the chain is read at every step, seeds enter every piece and must stay significant.
+    // If outputs are read at every step, seeds enter every piece and must stay significant.
     adjoint_exponent = normalize(start, adjoint_exponent, options.every_step ? 0 : std::numeric_limits<int>::min() / 4);
     std::swap(start, end);
   }

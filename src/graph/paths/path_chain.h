@@ -1,7 +1,7 @@
 #pragma once
 /// A circuit that is linear in its inputs, over one chain or several chains of equal length. The chain is divided into
-/// pieces, each with its own power of two: values are value * 2^value_exponent, adjoints adjoint * 2^adjoint_exponent.
-/// Internal to graph/.
+/// pieces, each with a separate power of two: values are value * 2^value_exponent, and adjoints are adjoint *
+/// 2^adjoint_exponent. Internal to graph/.
 
 #include <functional>
 #include <optional>
@@ -21,7 +21,7 @@ class PathChain {
   /// `probe`: an input that is zero except in `respond`; -1 for none.
   PathChain(const Circuit& squared, Team& team, int probe = -1);
 
-  /// Steps [begin, begin + length) of a chain, valid while the unfolding holds them.
+  /// Steps [begin, begin + length) of a chain, valid while the unfolding stores them.
   struct Piece {
     Index begin, length;
     int value_exponent, adjoint_exponent;
@@ -33,13 +33,13 @@ class PathChain {
   /// passes over each. Returns an empty optional if a value leaves the range of T.
   std::optional<PathSums> attempt(const Parameters<T>& squares, Index piece, const PathOptions& options,
                                   std::span<const int> read, std::span<double> kappa, const Visit& visit = {});
-  /// Like the function above, with the longest pieces that stay in range. Throws DivergedError if no length does; the
-  /// pieces visited until then must be discarded.
+  /// Like the function above, with the longest pieces whose values stay in range. Throws DivergedError if there is no
+  /// such length; the pieces visited until then must be discarded.
   PathSums run(const Parameters<T>& squares, const PathOptions& options, std::span<const int> read,
                std::span<double> kappa, const Visit& visit = {});
 
-  /// Forward only, with `count` chains: component first + i of `input` is one at the first step of chain i, all other
-  /// inputs are zero. Visits the pieces in order.
+  /// Runs only the forward pass, with `count` chains: component first + i of `input` is one at the first step of chain
+  /// i, all other inputs are zero. Visits the pieces in order.
   void respond(const Parameters<T>& squares, Signal input, Index first, Index count, Index length, const Visit& visit);
 
  private:
@@ -57,7 +57,7 @@ class PathChain {
   int probe_;
   Unfolding<T> unfolding_;
   std::vector<T> part_;       // contribution of one piece to kappa
-  std::vector<double> wide_;  // the same in double
+  std::vector<double> wide_;  // contribution of one piece to kappa, in double
 };
 
 }  // namespace unfold

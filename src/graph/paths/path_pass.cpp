@@ -59,8 +59,8 @@ struct Rows {
   double* row(Index r) { return values.data() + r * cols; }
 };
 
-/// kappa2 of one recurrent matrix p [m x n] that maps its input h to the affine map z. Let D be the adjoints of z, and
-/// R_k[j][i] the contribution of a unit at z_s[j] to h_{s+1+k}[i]. Then
+/// Computes kappa2 of one recurrent matrix p [m x n], which maps its input h to the affine map z. Let D be the adjoints
+/// of z, and R_k[j][i] the contribution of 1 at z_s[j] to h_{s+1+k}[i]. Then
 ///   kappa2_ij = 4 p_ij^2 sum_{s < t} h_s[i] R_{t-s-1}[j][i] D_t[j].
 /// All computations are in double precision.
 class SecondTerm {
@@ -163,8 +163,8 @@ class SecondTerm {
   std::vector<double> products_, scaled_;
 };
 
-/// The second term sums over pairs of uses of a weight, the earlier use first. This order is known only if all links
-/// point backward.
+/// The second term is a sum over pairs of uses of a weight, with the earlier use first. This order is known only if all
+/// links point backward.
 void refuse_what_looks_ahead(const Circuit& circuit) {
   for (const Node& node : circuit.nodes())
     if (node.kind == Node::Kind::link && node.delay.along == Delay::Along::next)

@@ -5,8 +5,8 @@
 ///   PathSums sums = pass.run(parameters, {.length = 50}, kappa);   // kappa: doubles
 ///   // gamma^2 = sums.norm.value(), kappa_i = ldexp(kappa[i], sums.exponent)
 ///
-/// Unfold the circuit over one chain. gamma^2 is the sum, over all paths from an input or bias to an output that is
-/// read, of the product of the squared weights on the path (equation 2). Then (Lemma 1, Theorem 3)
+/// Unfold the circuit over one chain. gamma^2 is the sum, over all paths from an input or bias to a selected output, of
+/// the product of the squared weights on the path (equation 2). Then (Lemma 1, Theorem 3)
 ///   kappa = 1/2 d^2 gamma^2 / d p^2 = kappa1 + kappa2,   with g(p~) = gamma^2 as a function of p~ = p^2
 ///   kappa1 = dg / dp~                                      one forward and one backward pass on one sequence
 ///   kappa2 = 2 p~ d^2 g / dp~^2                            nonzero only for recurrent matrices
@@ -14,8 +14,8 @@
 /// follows the definition, so that kappa1 + kappa2 is half the second derivative.)
 ///
 /// Long chains: sums over paths grow or shrink geometrically with the length. Sums that leave the range of T are
-/// computed in double. Sums that leave the range of double are computed in pieces, each with its own power of two; a
-/// kappa below 2^-1000 times the largest is then 0. The result has the same bits for any number of threads.
+/// computed in double. Sums that leave the range of double are computed in pieces, each with a separate power of two; a
+/// kappa below 2^-1000 times the largest kappa is then 0. The result is bit-identical for any number of threads.
 
 #include <cmath>
 #include <memory>
@@ -40,9 +40,9 @@ struct PathSums {
 
 struct PathOptions {
   Index length = 1;        ///< chain length, >= 1
-  bool every_step = true;  ///< outputs are read at every position, otherwise only at the last one
-  /// Compute kappa1 + kappa2 instead of kappa1. Every recurrent matrix [m x n] costs n forward passes on one sequence
-  /// and O(length^2 m n).
+  bool every_step = true;  ///< outputs are read at every position; otherwise only at the last position
+  /// Compute kappa1 + kappa2 instead of kappa1. Every recurrent matrix [m x n] takes n forward passes on one sequence
+  /// and O(length^2 m n) operations.
   bool with_second = false;
   int output = -1;  ///< the output node that is read; -1: every output of the circuit
 };

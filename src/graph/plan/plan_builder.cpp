@@ -140,8 +140,8 @@ int PlanBuilder::add_node(Node added, int component, Corner corner) {
 }
 
 /// A signal that a loop carries and that is also read outside gets a copy for its outside readers (sharing the memory
-/// of the values). Its adjoint then enters the loop at one defined point of each step, so that windows of a sequence
-/// computed one by one add the same numbers in the same order as the whole sequence.
+/// of the values). Its adjoint then enters the loop at one defined point of each step. Windows of a sequence that are
+/// computed one by one therefore add the same numbers in the same order as the whole sequence.
 void PlanBuilder::add_exits() {
   const int n = count();
   plan_.exit_.assign(at(n), -1);
@@ -269,8 +269,8 @@ bool PlanBuilder::is_lookup(int source) const {
   return plan_.nodes_[at(source)].kind == Node::Kind::symbols;
 }
 
-/// Returns whether an affine map inside a loop has products with operands from outside. Lookups alone are not hoisted:
-/// inside the loop they need no extra pass over memory.
+/// Returns whether an affine map inside a loop has products with operands from outside. Lookups alone are not hoisted,
+/// because inside the loop they need no extra pass over memory.
 bool PlanBuilder::hoistable(int i) const {
   const auto& terms = plan_.nodes_[at(i)].terms;
   return options_.hoist && std::any_of(terms.begin(), terms.end(), [&](const auto& term) {
@@ -334,7 +334,7 @@ void PlanBuilder::make_segments() {
       for (int part = deepest; part >= 0; --part) {  // a part reads deeper parts
         Segment segment{.stage = stage, .part = part};
         auto units = units_of([&](int c, int p) { return stage_[at(c)] == stage && p == part; });
-        for (int i = 0; i < count(); ++i)  // the hoisted work of loops in the next stage
+        for (int i = 0; i < count(); ++i)  // work hoisted out of loops of the next stage
           if (plan_.live_[at(i)] && node(i).kind == Node::Kind::affine && loop_[at(component_[at(i)])] &&
               stage_[at(component_[at(i)])] == stage + 1 && node(i).part == part && hoistable(i))
             units.push_back(affine_item(i, true, false));
@@ -446,7 +446,7 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
   // all rows.
   for (const Item& item : segment.items) {
     const bool in_sequence = segment.loop && item.kind == Item::Kind::gather &&
-                             node(item.node).delay.along == Delay::Along::next;  // rows of the same sequence
+                             node(item.node).delay.along == Delay::Along::next;  // reads rows of the same sequence
     if ((item.kind == Item::Kind::gather && !in_sequence) || item.kind == Item::Kind::reorder)
       segment.rows_independent = false;
     if (segment.loop) continue;
@@ -456,7 +456,7 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
         const auto& term = node(item.node).terms[at(part.term)];
         open.push_back(term.source);
         if (term.keys >= 0)
-          segment.rows_independent = false;  // rows of one chain write the adjoints of the same memory
+          segment.rows_independent = false;  // rows that read the same chain write to the same adjoints
       }
     for (int i : item.nodes)
       for (int operand : node(i).operands)

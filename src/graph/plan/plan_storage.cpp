@@ -46,7 +46,7 @@ bool PlanBuilder::needed_by_backward(int i) const {
   return false;
 }
 
-/// True if only maps of the same item read the node, so that it need never leave the tile.
+/// Returns whether only maps of the same item read the node; it then need not leave the tile.
 bool PlanBuilder::may_stay_in_tile(int i, bool for_values) const {
   const Node& n = plan_.nodes_[at(i)];
   if (!options_.scratch || n.kind != Node::Kind::map || uses_[at(i)].empty()) return false;
@@ -81,14 +81,14 @@ bool PlanBuilder::free_after(int x, int reader) const {
   return owns_memory && !read_by_others && plan_.corner_[at(owner)] == plan_.corner_[at(reader)];
 }
 
-/// Returns whether only maps read i. It may then be placed between other values; products need contiguous rows.
+/// Returns whether only maps read i. If so, i may be placed between other values; products need contiguous rows.
 bool PlanBuilder::only_maps_read(int i) const {
   return std::count(plan_.outputs_.begin(), plan_.outputs_.end(), i) == 0 && plan_.exit_[at(i)] < 0 &&
          std::all_of(uses_[at(i)].begin(), uses_[at(i)].end(),
                      [&](const Use& use) { return plan_.nodes_[at(use.consumer)].kind == Node::Kind::map; });
 }
 
-/// Places the values of the maps of one item, in the order of execution. `places` already holds those of their
+/// Places the values of the maps of one item, in the order of execution. `places` already contains the places of their
 /// operands.
 void PlanBuilder::place_maps(const Item& item, std::vector<Place>& places) {
   std::vector<Place> free;  // memory of operands whose last readers were maps of this item
@@ -185,9 +185,10 @@ void PlanBuilder::place_adjoints() {
   places = std::move(resolved);
 }
 
-/// Chooses how each adjoint buffer is initialized. Default, and cheapest: the first writer sets, the others add. A
-/// signal that its loop carries by one link is set by the readers of that link one step earlier (its `tail`: rows
-/// without a successor are zeroed). All other buffers are zeroed and added to.
+/// Chooses how each adjoint buffer is initialized. By default (the cheapest choice), the first writer sets the values
+/// and the others add to them. A signal that its loop carries through one link is set by the readers of that link one
+/// step earlier (`tail`: rows without a successor are zeroed). All other buffers are zeroed, and all writers add to
+/// them.
 void PlanBuilder::choose_adjoint_modes() {
   for (int r = 0; r < count(); ++r) {
     AdjointBuffer& buffer = plan_.adjoint_buffer_[at(r)];
@@ -206,7 +207,7 @@ void PlanBuilder::choose_adjoint_modes() {
           ++gathers;
         }
       }
-      for (const auto& term : node(i).terms)  // every step of the referring rows adds to the memory
+      for (const auto& term : node(i).terms)  // every step of the rows that attend to it adds to the memory
         for (const int memory : {term.keys, term.values})
           gathers += memory >= 0 && plan_.adjoint_[at(memory)].root == r;
       if (!same_loop(i, r))
@@ -245,7 +246,7 @@ bool PlanBuilder::simulate_writers() {
     stable = false;
   };
   std::vector<char> scratch_written(plan_.nodes_.size(), 0);
-  // Returns true when this writer is the first on its columns.
+  // Returns whether this writer is the first for its columns.
   const auto write = [&](int target) {
     if (!plan_.needs_adjoint_[at(target)]) return false;
     const Place& place = plan_.adjoint_[at(target)];

@@ -59,7 +59,7 @@ class CircuitCopy {
       if (node.part != 0) fail(node, "belongs to a different part; a cell has only one");
   }
 
-  /// A node that has been added already, anywhere or before node `i`.
+  /// Returns the signal of a node that has already been added.
   Signal any(const Node& reader, int id) const {
     if (id < 0 || id >= static_cast<int>(made_.size()))
       fail(reader, "reads node " + std::to_string(id) + ", which does not exist or comes later");
@@ -118,7 +118,7 @@ class CircuitCopy {
     made_.push_back(node.kind == Node::Kind::input ? c_.input(node.name, node.size) : c_.symbols(node.name, node.size));
   }
 
-  /// The name of a parameter within its affine map.
+  /// Returns the name of a parameter within its affine map.
   std::string_view own_name(const Node& node, const ParameterInfo& p) const {
     const std::string_view name = p.name;
     if (!name.starts_with(node.name) || name.size() <= node.name.size() || name[node.name.size()] != '/')
@@ -144,7 +144,7 @@ class CircuitCopy {
   }
 
   void add_map(int i, const Node& node) {
-    if (i > 0 && is_mask(i - 1)) {  // it was added with its mask
+    if (i > 0 && is_mask(i - 1)) {  // the node was added together with its mask
       if (static_cast<std::size_t>(i) + 1 != made_.size()) fail(node, "does not multiply by its mask");
       return;
     }
@@ -168,7 +168,7 @@ class CircuitCopy {
     made_.push_back(product);
   }
 
-  /// compute_only_where. Throws UsageError if the condition depends on the map without a link.
+  /// Calls compute_only_where. Throws UsageError if the condition depends on the map without a link.
   void add_condition(int i) {
     const Node& node = data_.nodes[static_cast<std::size_t>(i)];
     any(node, node.awake);
@@ -195,7 +195,7 @@ class CircuitCopy {
   std::span<const Signal> given_;
   std::size_t inputs_ = 0;
   std::vector<Signal> made_;
-  std::vector<char> read_;  // per parameter: some node has it
+  std::vector<char> read_;  // per parameter: whether a node uses it
 };
 
 }  // namespace

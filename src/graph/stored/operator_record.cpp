@@ -57,7 +57,7 @@ OperatorRecord mixed_record(const MixedSparse& op) {
            {"leaky", as_number(op.form().leaky ? 1 : 0)}}};
 }
 
-/// Reads the constants of a record, and requires that all are read.
+/// Reads the constants of a record and requires that all constants are read.
 class Constants {
  public:
   explicit Constants(const OperatorRecord& record) : record_(record) {}
@@ -84,7 +84,7 @@ class Constants {
     for (const double x : list(name)) result.push_back(static_cast<Whole>(whole(name, x, low, high)));
     return result;
   }
-  /// A constant that is determined by the circuit.
+  /// Checks a constant whose value is determined by the circuit.
   void require(const char* name, Index wanted) {
     if (const double given = number(name); given != static_cast<double>(wanted))
       fail(fmt::format("\"{}\" is {}, but the circuit requires {}", name, given, wanted));
@@ -107,7 +107,7 @@ class Constants {
 
 using Made = std::shared_ptr<const Operator>;
 
-/// Half of an even size.
+/// Returns half of an even size.
 Index half(Constants& c, Index size) {
   if (size % 2 != 0) c.fail("it needs an even number of components");
   return size / 2;
@@ -183,7 +183,7 @@ Made make_random_kernels(Constants& c, const OperatorSizes& sizes) {
                          .standardized = c.flag("standardized")});
 }
 
-/// The edges of "from" and "to".
+/// Reads the edges from the constants "from" and "to".
 std::shared_ptr<const Edges> edges_of(Constants& c, Index inputs, Index outputs) {
   const auto from = c.wholes<std::int32_t>("from", 0, inputs - 1), to = c.wholes<std::int32_t>("to", 0, outputs - 1);
   if (from.size() != to.size()) c.fail("its edges have different numbers of sources and destinations");

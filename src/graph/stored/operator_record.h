@@ -25,12 +25,13 @@ std::optional<OperatorRecord> record_of(const Operator& op);
 
 /// The sizes that the operator must have. They bound the memory of an operator that a file describes.
 struct OperatorSizes {
-  Index inputs = 0, outputs = 0;          ///< of the source and the affine map
-  std::span<const Index> alphabets = {};  ///< of an operator that reads symbols
+  Index inputs = 0, outputs = 0;          ///< sizes of the source and of the affine map
+  std::span<const Index> alphabets = {};  ///< alphabet sizes, for an operator that reads symbols
 };
 
-/// Throws a UsageError that names the kind: an unknown kind, missing or superfluous constants, values out of range, or
-/// sizes other than the given ones. Takes time and memory proportional to the sizes and the constants.
+/// Throws a UsageError that names the kind if the kind is unknown, constants are missing or superfluous, values are out
+/// of range, or the sizes differ from the given sizes. Takes time and memory proportional to the sizes and the
+/// constants.
 std::shared_ptr<const Operator> operator_of(const OperatorRecord& record, const OperatorSizes& sizes);
 
 }  // namespace unfold

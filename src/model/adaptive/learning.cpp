@@ -47,7 +47,8 @@ void describe(Visitor& v, DnaOptions& o) {
     range(NucleotideMixing::kLeastSize, NucleotideMixing::kMostSize));
 }
 
-/// The byte that represents each symbol in text models: its byte, or its code point up to 127, and 128 for the others.
+/// Returns the byte that represents each symbol in text models: its byte, its code point if that is at most 127, and
+/// otherwise 128.
 std::vector<std::uint8_t> looks(const Alphabet& alphabet) {
   std::vector<std::uint8_t> bytes;
   bytes.reserve(static_cast<std::size_t>(alphabet.size()));
@@ -58,7 +59,7 @@ std::vector<std::uint8_t> looks(const Alphabet& alphabet) {
 /// Bytes of the parts whose size does not depend on the options.
 constexpr double kSmall = 4 << 20;
 
-/// For a network that learns: weights, gradients, optimizer state, and the initial weights.
+/// Returns the memory of a network that learns: weights, gradients, optimizer state, and the initial weights.
 double network_memory(const ModelSpec& spec, Index alphabet) {
   constexpr double kCopies = 8;
   Circuit circuit;
@@ -82,7 +83,7 @@ std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& al
       looks(alphabet));
 }
 
-/// The counters of all contexts and the table of matches.
+/// Returns the memory for the counters of all contexts and the table of matches.
 double cm_memory(const AnyOptions& options) {
   return 1.15 * static_cast<double>(options.as<CmOptions>().memory << 20) + 2 * kSmall;
 }
@@ -115,7 +116,7 @@ double ppm_memory(const AnyOptions& options) {
   return static_cast<double>(options.as<PpmOptions>().memory << 20) + kSmall;
 }
 
-/// The learners other than networks; their descriptions are in the registry of models.
+/// Returns the learners other than networks; their descriptions are in the registry of models.
 const Registry<LearnerEntry>& learners() {
   static const Registry<LearnerEntry> list(
       "learner", {{{"cm", "", CmOptions()}, "memory", make_cm, cm_memory},
@@ -136,7 +137,7 @@ std::string in_mebibytes(const std::string& size) {
     case 'M': return std::to_string(number);
     case 'g':
     case 'G': return number <= 1024 ? std::to_string(number << 10) : size;
-    default:  // only whole MiB
+    default:  // sizes are in whole MiB
       return number % 1024 == 0 ? std::to_string(number >> 10) : size;
   }
 }
@@ -153,7 +154,7 @@ AnyOptions options_of(const LearnerEntry& entry, std::string_view spec) {
 
 constexpr std::string_view kMix = "mix";
 
-/// The components of `mix:A+B`; empty for other SPECs.
+/// Returns the components of `mix:A+B`; empty for other SPECs.
 std::vector<std::string> parts_of(std::string_view spec) {
   std::vector<std::string> parts;
   if (spec_name(spec) != kMix) return parts;
@@ -175,7 +176,7 @@ ModelSpec network_spec(std::string_view spec) {
   return parse_model_spec(spec, names);
 }
 
-/// An untrained network needs a higher learning rate than a trained one.
+/// An untrained network needs a higher learning rate than a trained network.
 const OnlineOptions kUntrainedOptions = {.optimizer = "adam:rate=0.006,clip=1", .window = 8, .recall = 0};
 
 OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
@@ -185,7 +186,7 @@ OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
   return result;
 }
 
-/// Online learning uses float, regardless of the precision in which the model was trained.
+/// Online learning uses float, even if the model was trained in double precision.
 LanguageModel<float> in_float(const LanguageModel<double>& model) {
   LanguageModel<float> result(model.spec(), model.alphabet());
   const auto from = model.parameters().flat();

@@ -26,7 +26,8 @@ struct LearningOptions {
 std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& alphabet,
                                         const LearningOptions& options = {});
 
-/// Returns the approximate initial size of such a predictor in bytes, without creating it. Throws like `make_learner`.
+/// Returns the approximate initial size of such a predictor in bytes, without creating it. Throws the same exceptions
+/// as `make_learner`.
 double learner_memory(std::string_view spec, const Alphabet& alphabet);
 
 /// Returns the canonical form of the SPEC of such a model.
@@ -37,10 +38,10 @@ bool has_network(std::string_view spec);
 /// Returns whether a fitted model of this name is created by reading the data once and can continue to learn: `ppm`,
 /// `ctw`, `cm`, `dna`, `mix`.
 bool is_learner(std::string_view name);
-/// The options of a model of this name, for help texts; none for `mix`.
+/// Returns the options of a model with this name, for help texts; empty for `mix`.
 std::vector<OptionHelp> learner_options(std::string_view name);
 
-/// A predictor that continues to learn from a trained model. The model must outlive it.
+/// Returns a predictor that starts from a trained model and continues to learn. The model must outlive it.
 std::unique_ptr<Predictor> learning_predictor(const SymbolModel& model, const LearningOptions& options = {});
 
 }  // namespace unfold

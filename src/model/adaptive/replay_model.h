@@ -1,7 +1,7 @@
 #pragma once
 /// Model files for models that learn online (model/adaptive/learning.h). A file contains the SPEC and the symbols that
-/// were read, and loading reads them again. It is therefore small and exact, and contains no code; loading takes as
-/// long as fitting.
+/// were read; loading a model reads the symbols again. Files are therefore small and exact and contain no code, and
+/// loading takes as long as fitting.
 ///
 /// Their predictors do not keep learning unless requested (`set_learning`; `eval --dynamic`, `compress --online`).
 

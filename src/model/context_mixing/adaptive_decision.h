@@ -22,22 +22,22 @@ class AdaptiveDecision {
  public:
   static constexpr std::size_t kHints = 6;  ///< with the prior and a bias, these fill the lanes of a mixer
   struct Case {
-    std::array<std::uint64_t, kHints> hints{};  ///< hashed
-    std::array<std::size_t, 3> gates{};         ///< select the weights, each below kGates
+    std::array<std::uint64_t, kHints> hints{};  ///< hashes
+    std::array<std::size_t, 3> gates{};         ///< they select the weights; each is below kGates
     std::size_t last_gate = 0;                  ///< below kLastGates
     std::array<float, kMixLanes> inputs{};      ///< set by `estimate`
   };
   static constexpr std::size_t kGates = 1024, kLastGates = 64;
 
   AdaptiveDecision();
-  /// P(yes), above 0 and below 1. `prior` in (0, 1): the estimate of a hint that has not been seen.
+  /// Returns P(yes), above 0 and below 1. `prior` in (0, 1) is the estimate for a hint that has not been seen.
   double estimate(Case& c, double prior) const;
   /// Like `estimate`, but also initializes the cells of unseen hints with the prior, as `learn` requires.
   double estimate_and_initialize(Case& c, double prior);
   void learn(const Case& c, bool yes);  ///< REQUIRES estimate_and_initialize(c, ...)
 
  private:
-  static constexpr std::size_t kCells = std::size_t{1} << 16;  // of each hint
+  static constexpr std::size_t kCells = std::size_t{1} << 16;  // number of cells per hint
   static std::size_t place(const Case& c, std::size_t hint) {
     return hint * kCells + hash(c.hints[hint], hint) % kCells;
   }

@@ -1,14 +1,14 @@
 #pragma once
 /// 16-bit counters of bits, and rows of counters in bounded memory; the state of the contexts of context_mixing.h.
 ///
-/// A counter begins as the history of its bits, exact for up to seven of them (a leading one, then the bits; 0: no
+/// A counter begins as the history of its bits, exact for up to seven bits (a leading 1, then the bits; 0: no
 /// observation). From the eighth bit on it is an estimate: a 9-bit logit in steps of 1/30, a 2-bit confidence (which
 /// reduces the learning rate), and the last four bits:
 ///
 ///   1 eeeeeeeee tt hhhh     logit = e / 30 - 8.5
 ///
-/// Updates of the estimate are rounded stochastically, with random numbers that are the same on every machine, so that
-/// updates smaller than 1/30 are correct on average.
+/// Updates of the estimate are rounded stochastically, with random numbers that are the same on every machine; updates
+/// smaller than 1/30 are therefore correct on average.
 
 #include <array>
 #include <cstdint>
@@ -28,7 +28,7 @@ class BitHistories {
 
   /// Maps counters to cells: the history, or 32 levels of the estimate and the last four bits; 0: no observation.
   static void cells(const std::uint16_t* counters, std::uint16_t* cells);
-  double initial_probability(std::size_t cell) const;  ///< of a one
+  double initial_probability(std::size_t cell) const;  ///< of a 1
 
   /// Updates counters with one more bit. `chance`: 32 random bits for this update.
   void learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const;
@@ -50,7 +50,7 @@ struct HistoryRow {
 };
 static_assert(sizeof(HistoryRow) == 32, "two rows are a cache line");
 
-/// A hash table of rows shared by all contexts: a new row replaces the less used one of its line.
+/// A hash table of rows shared by all contexts: a new row replaces the less used row of its line.
 class HistoryTable {
  public:
   static constexpr std::size_t kLine = 2;    ///< number of rows

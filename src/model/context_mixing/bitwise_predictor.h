@@ -3,9 +3,9 @@
 /// the preceding ones. The coder, the evaluator and mixtures request only the bits of one symbol (8 for bytes); all
 /// nodes of the tree are evaluated only if the whole distribution is requested.
 ///
-/// A node of the tree is identified by its path: a one, followed by the bits so far. The root is 1; the path of a
-/// symbol of b bits is 2^b + symbol. If one of the two children contains no symbol of the alphabet, the bit is certain
-/// and takes no code space.
+/// A node of the tree is identified by its path: a 1, followed by the bits so far. The root is 1; the path of a symbol
+/// of b bits is 2^b + symbol. If one of the two children contains no symbol of the alphabet, the bit is certain and
+/// takes no code space.
 
 #include <vector>
 
@@ -37,8 +37,8 @@ class BitTree {
   int bits() const { return bits_; }
   /// Returns the bit of `symbol` at depth 0 .. bits() - 1.
   int bit(Symbol symbol, int depth) const { return (symbol >> (bits_ - 1 - depth)) & 1; }
-  /// First symbol below the node at this depth. The node contains [first, first + 2^(bits - depth)), truncated at the
-  /// end of the alphabet.
+  /// Returns the first symbol below the node at this depth. The node contains [first, first + 2^(bits - depth)),
+  /// truncated at the end of the alphabet.
   Index first(BitPath path, int depth) const {
     return static_cast<Index>(path ^ (BitPath{1} << depth)) << (bits_ - depth);
   }
@@ -56,19 +56,20 @@ class BitwisePredictor : public Predictor {
  public:
   const BitTree& tree() const { return tree_; }
 
-  /// ln(P(1) / P(0)) of the bit after `path`, a node at `depth` whose two children are open. Does not learn: the nodes
-  /// of the current symbol may be queried in any order.
+  /// Returns ln(P(1) / P(0)) for the bit after `path`, a node at `depth` whose two children are open. Does not learn,
+  /// so the nodes of the current symbol may be queried in any order.
   virtual float logit(BitPath path, int depth) = 0;
-  /// Learns the bit after `path`. REQUIRES: the nodes of a symbol are learned from the root down, without closed ones,
-  /// and the last call of logit was for this node.
+  /// Learns the bit after `path`. REQUIRES: the open nodes of a symbol are learned from the root down, and the last
+  /// call of `logit` was for this node.
   virtual void learn(BitPath path, int depth, int bit) = 0;
   /// Ends a symbol after all its bits have been learned; the next call is for the following symbol.
   virtual void finish(Symbol symbol) = 0;
 
-  /// P(1) as used by the coder; overridden by predictors with a higher precision than that of a logit.
+  /// Returns P(1) as used by the coder; overridden by predictors whose precision is higher than that of a logit.
   virtual std::uint32_t probability_of_one(BitPath path, int depth) { return to_probability(logit(path, depth)); }
   static std::uint32_t to_probability(float logit);
-  /// Approximate size in bytes of the state that the prediction of a bit reads and writes repeatedly; 0: not counted.
+  /// Returns the approximate size in bytes of the state that the prediction of a bit reads and writes repeatedly; 0:
+  /// not counted.
   virtual double decision_bytes() const { return 0; }
 
   Index alphabet() const final { return tree_.alphabet(); }
@@ -77,7 +78,7 @@ class BitwisePredictor : public Predictor {
  protected:
   explicit BitwisePredictor(Index alphabet) : tree_(alphabet) {}
   BitwisePredictor(const BitwisePredictor&) = default;
-  /// Called when the state changes other than by observing.
+  /// Called when the state changes for a reason other than observing a symbol.
   void forget_distribution() { current_ = false; }
   virtual bool learning() const { return true; }
   float log_probability_of(Symbol symbol) final;

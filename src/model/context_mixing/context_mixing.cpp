@@ -52,7 +52,7 @@ class ParallelCounterMaps {
     for (std::size_t i = 1; i < kCells; ++i) of_one[i] = AdaptiveProbability::of(meaning(i), kEstimateTrust);
     for (std::size_t c = 0; c < (contexts + 3) / 4 * 4; ++c) cells_.insert(cells_.end(), of_one.begin(), of_one.end());
   }
-  /// Logits of the contexts, four at a time.
+  /// Computes the logits of the contexts, four at a time.
   void ask(const std::uint16_t* cell, std::size_t contexts, float* x) {
     for (std::size_t i = 0; i < contexts; i += 4) {
       const AdaptiveProbability* const of = &cells_[i * kCells];
@@ -63,7 +63,7 @@ class ParallelCounterMaps {
       store(FourFloats{stretched(0), stretched(1), stretched(2), stretched(3)}, x + i);
     }
   }
-  /// Probabilities of the contexts, as twice the distance from 1/2.
+  /// Computes the probabilities of the contexts as twice the distance from 1/2.
   void linear(std::size_t contexts, float* x) const {
     for (std::size_t i = 0; i < contexts; i += 4) {
       const auto p = reinterpret_cast<FourIntegers>(load<FourWords>(&values_[i]) >> 20);
@@ -94,7 +94,7 @@ class ParallelCounterMaps {
   alignas(64) std::array<std::uint32_t, kMostContexts> values_{};
 };
 
-/// The symbols that followed the last occurrences of the last symbol, and of the last two.
+/// The symbols that followed the last occurrences of the last symbol and of the last two symbols.
 class Followers {
  public:
   std::uint64_t of_one(std::uint64_t last) const { return hash(one_[last & 0xFF] & 0xFFFF, last & 0xFF); }
@@ -165,7 +165,7 @@ class Refinement {
   BitPath selected_ = 0;
 };
 
-/// Throws UsageError: more than 256 symbols, memory outside 1 MiB .. 16 GiB, a row outside 0 .. 65535.
+/// Throws UsageError for more than 256 symbols, memory outside 1 MiB .. 16 GiB, and a row outside 0 .. 65535.
 void require_mixing(Index alphabet, Index memory, Index row) {
   constexpr Index kLeastMemory = Index{1} << 20, kMostMemory = Index{16} << 30, kLongestRow = 65535;
   if (alphabet > 256)
@@ -212,7 +212,8 @@ struct ContextMixing::Body {
   static int match_size(Index memory) {
     return std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(memory))) - 7, 18, 22);
   }
-  /// For cells of runs, the confidence increases with the number of occurrences.
+  /// Returns the initial probability of a cell. For cells of runs, the confidence increases with the number of
+  /// occurrences.
   static double initial_probability(std::size_t cell) {
     if (cell < kRunsFrom) return with_caution(BitHistories::tables().initial_probability(cell));
     const std::size_t seen = (cell - kRunsFrom) / 2;
@@ -312,7 +313,7 @@ struct ContextMixing::Body {
     for (std::size_t i = 0; i < lanes; i += kSide) BitHistories::cells(&counters[i], &cells[i]);
     rows.set_run_cells(counters.data(), depth, kRunsFrom, cells.data());
     const std::size_t known = known_contexts();
-    float* x = inputs.data();  // each part overwrites the up to four excess values that the previous one wrote
+    float* x = inputs.data();  // each part overwrites the excess values (at most four) written by the previous part
     maps.ask(cells.data(), contexts, x);
     x += contexts;
     maps.linear(contexts, x);
@@ -410,7 +411,7 @@ double ContextMixing::decision_bytes() const {
   const Body& b = *body_;
   const std::size_t counters = b.contexts * (sizeof(std::uint16_t) + sizeof(AdaptiveProbability));
   const std::size_t weights = sizeof(float) * (kSets.size() * b.inputs.size() + kLasts.size() * kSets.size());
-  // Plus two refinements with two values each.
+  // The last summand counts two refinements with two values each.
   return static_cast<double>(counters + weights + 4 * sizeof(std::uint32_t));
 }
 void ContextMixing::finish(Symbol symbol) {

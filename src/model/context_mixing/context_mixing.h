@@ -14,9 +14,9 @@ namespace unfold {
 
 enum class MixingContexts {
   few,     ///< 6
-  text,    ///< 12, selected for text
-  binary,  ///< 12, selected for other files
-  full,    ///< 22; with rows 2 more
+  text,    ///< 12 contexts, selected for text
+  binary,  ///< 12 contexts, selected for other files
+  full,    ///< 22 contexts; 24 with rows
 };
 
 struct ContextMixingOptions {

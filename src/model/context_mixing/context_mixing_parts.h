@@ -14,7 +14,7 @@
 
 namespace unfold {
 
-/// 2^16 / (n + 1.5): the learning rate of a counter that was used n times.
+/// 2^16 / (n + 1.5), the learning rate of a counter that was used n times.
 inline constexpr std::array<std::uint32_t, 1024> kRates = [] {
   std::array<std::uint32_t, 1024> table{};
   for (std::uint32_t n = 0; n < 1024; ++n) table[n] = 2 * 65536 / (2 * n + 3);
@@ -39,8 +39,8 @@ struct AdaptiveProbability {
 class MatchModel {
  public:
   static constexpr Index kInputs = 2;
-  /// Stores 2^size symbols and finds matches of at least `least` symbols. The hash-table line of the next look-up is
-  /// computed before the last four bits of a symbol are known, so that it can be prefetched in time.
+  /// Stores 2^size symbols and finds matches of at least `least` symbols. The hash-table line of the next lookup is
+  /// computed before the last four bits of a symbol are known, early enough to be prefetched.
   MatchModel(int size, int least);
   void start();                                       ///< starts a new sequence
   void advance(Symbol symbol, bool remember = true);  ///< symbols that are not stored are never matched
@@ -60,7 +60,7 @@ class MatchModel {
   ZeroPages<std::uint64_t> last_;    // the position after the last occurrence, by hash; 0: none
   std::uint64_t end_ = 0, begin_ = 0, pointer_ = 0, length_ = 0;
   std::uint64_t remembered_ = 0;           // the end of the stored symbols
-  std::vector<std::uint8_t> overwritten_;  // the contents of the ring from there on, as far as it was overwritten
+  std::vector<std::uint8_t> overwritten_;  // the overwritten contents of the ring, from `remembered_` on
   std::size_t class_ = 0, cell_ = 0;
   Symbol expected_ = kNoSymbol;
   int expected_bit_ = -1;
@@ -68,7 +68,7 @@ class MatchModel {
 };
 
 /// Gated mixing in the logistic domain: in each of several sets, a context selects one weight vector; a final mixer
-/// combines their results. Weights follow the gradient of the coding cost.
+/// combines the results of the sets. Weights follow the gradient of the coding cost.
 class MixerLayers {
  public:
   /// `sets`: number of contexts of each set, at most kMixLanes sets; `start`: initial weights, [inputs].

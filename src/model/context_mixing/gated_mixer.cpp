@@ -10,7 +10,7 @@ namespace {
 
 const Logistic& kLogit = Logistic::tables();
 
-/// AdaptiveProbability::learn with the target in its units.
+/// Like AdaptiveProbability::learn, with the target in units of the probability.
 inline std::uint32_t taught(std::uint32_t value, std::int64_t target22) {
   const std::uint32_t count = value & 1023;
   const std::int64_t p = value >> 10;

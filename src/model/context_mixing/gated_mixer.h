@@ -18,9 +18,9 @@ struct GatedLearning {
   bool boost_new_rows = false;  ///< rows that were rarely selected have a higher learning rate
 };
 
-/// Gated mixing in the logistic domain: in each of several sets, a context selects one row of weights. Final mixers
-/// combine their results, each also with a row selected by a context, and the mean of their outputs is the result.
-/// Weights follow the gradient of the coding cost.
+/// Gated mixing in the logistic domain: in each of several sets, a context selects one row of weights. Several final
+/// mixers, each with a row that is selected by a context, combine the results of the sets; the result is the mean of
+/// their outputs. Weights follow the gradient of the coding cost.
 class GatedMixer {
  public:
   static constexpr std::size_t kMostSets = kMixLanes, kMostLast = 2;
@@ -42,7 +42,7 @@ class GatedMixer {
   FourFloats rate_boost(std::size_t set);
   Index inputs_;
   std::size_t sets_;
-  std::array<std::size_t, kMostSets> first_{}, chosen_{};      // rows of each set: the first one, the selected one
+  std::array<std::size_t, kMostSets> first_{}, chosen_{};      // per set: the first row and the selected row
   alignas(16) std::array<std::int32_t, kMostSets> present_{};  // all bits set for each set that exists
   std::vector<float> weights_;                                 // row by row
   std::vector<float> hurry_;                                   // per row; empty: no increase of the learning rate
@@ -53,7 +53,7 @@ class GatedMixer {
   alignas(64) std::array<float, kMostSets> outputs_{}, probabilities_{}, steps_{};
   std::array<float, 4> mixed_{};  // outputs of the final mixers
   float least_error_, rate_,
-      // Up to the limit of exact counting in float, 2^24; by then the learning rate has reached its minimum.
+      // Counts up to 2^24, the limit of exact counting in float; by then the learning rate has reached its minimum.
       steps_taken_ = 0;
 };
 

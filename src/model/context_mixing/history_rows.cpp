@@ -163,7 +163,7 @@ void HistoryRows::learn(BitPath path, int depth, int bit, const std::uint16_t* n
     const auto known = reinterpret_cast<EightCounters>(load<EightCounters>(&seen_[i]) != 0);
     const auto other = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != as_learnt);
     const EightCounters unlike = known & other & load<EightCounters>(&running_[i]);
-    if (!any_bit(unlike)) continue;  // usually there is none
+    if (!any_bit(unlike)) continue;  // usually there is no such context
     for (std::size_t k = 0; k < BitHistories::kSide; ++k)
       if (unlike[k] != 0) end_run(i + k, depth);
   }
@@ -176,8 +176,8 @@ void HistoryRows::end_run(std::size_t context, int depth) {
   if (bits_ > first_bits_) table_.prefetch(key_of(hashes_[context], expected_prefix(context)));
 }
 
-/// Converts a run to ordinary rows. `in_first`: the run ended in the first half, so that the second half of the
-/// expected symbol was not observed.
+/// Converts a run to ordinary rows. `in_first`: the run ended in the first half, so the second half of the expected
+/// symbol was not observed.
 void HistoryRows::expand_run(std::size_t context, bool in_first) {
   HistoryRow* const first = find_or_create(key_of(hashes_[context], 1));
   first->counter = first_[context].counter;
@@ -198,7 +198,7 @@ void HistoryRows::finish(Symbol symbol) {
   for (std::size_t i = 0; i < contexts_; ++i) {
     if (!running(i)) continue;
     if (seen_[i] == kMostSeen) {
-      if (half_ == 1) second_[i] = second_of_run(i);  // its second half was certain
+      if (half_ == 1) second_[i] = second_of_run(i);  // the second half of its symbol was certain
       expand_run(i, false);
       continue;
     }

@@ -1,7 +1,7 @@
 #pragma once
 /// Internal to ContextMixing: the rows of counters (bit_histories.h) of all contexts for one symbol, half by half.
 ///
-/// A context that was followed by only one symbol takes a single row: its first counter is replaced by
+/// A context that has always been followed by the same symbol takes a single row: its first counter is replaced by
 /// 0x4000 | occurrences << 8 | symbol, which determines the counters of both halves. It is converted to two ordinary
 /// rows when a different symbol occurs, or at the eighth occurrence.
 
@@ -32,8 +32,7 @@ class HistoryRows {
   void prefetch() const;
   void begin();  ///< the next symbol becomes the current one
   void ask(BitPath path, int depth, std::uint16_t* counters);
-  /// For those contexts of the last query that are in a run, sets `cells` to `first` + 2 occurrences + the expected
-  /// bit.
+  /// For the contexts of the last query that are in a run, sets `cells` to `first` + 2 occurrences + the expected bit.
   void set_run_cells(const std::uint16_t* counters, int depth, std::uint16_t first, std::uint16_t* cells) const;
   /// Stores the updated values of the counters of the last query.
   void learn(BitPath path, int depth, int bit, const std::uint16_t* next);
@@ -74,13 +73,14 @@ class HistoryRows {
   std::size_t contexts_, lanes_;
   int bits_, first_bits_;                        // bits per symbol; bits of its first half
   const HistoryRow *first_runs_, *second_runs_;  // rows implied by runs
-  // Hashes of the current and the next contexts; keys of their rows in the current half.
+  // Hashes of the current and of the next contexts; keys of the rows in the current half.
   std::array<std::uint64_t, kMost> hashes_{}, next_{}, keys_{};
   // `nothing_`: a row that will be created when it is updated.
   std::array<HistoryRow*, kMost> rows_{};
-  // 0xFFFF in a run or for a new context; then the symbol and its number of occurrences, 0 for a new context.
+  // `running_`: 0xFFFF in a run or for a new context. In that case, the symbol and its number of occurrences (0 for a
+  // new context).
   Counters running_{}, expected_{}, seen_{};
-  std::array<HistoryRow, kMost> first_{}, second_{};  // rows implied by runs, and the rows they are converted to
+  std::array<HistoryRow, kMost> first_{}, second_{};  // rows implied by runs, and the rows to which runs are converted
   struct Left {
     std::uint8_t context;
     bool in_first;  // the run ended in the first half of the symbol

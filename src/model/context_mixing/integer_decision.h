@@ -42,7 +42,7 @@ class IntegerDecision {
   struct Case {
     std::array<std::uint32_t, kHints> hints{};  ///< arbitrary numbers, hashed internally
     std::uint32_t refine = 0;                   // below kRefined
-    std::array<std::uint32_t, 3> gates{};       ///< select the weights, each below kGates
+    std::array<std::uint32_t, 3> gates{};       ///< they select the weights; each is below kGates
   };
 
   IntegerDecision();
@@ -53,7 +53,7 @@ class IntegerDecision {
 
  private:
   static constexpr int kCellBits = 15;  // binary logarithm of the number of cells per hint
-  // Grid of logits for the refinement: number of points and distance.
+  // Grid of logits for the refinement: the number of points and their distance.
   static constexpr std::int32_t kPlaces = 24, kApart = 256;
   struct Cell {
     std::uint16_t p, count;

@@ -11,7 +11,7 @@ namespace unfold {
 
 struct ContextHistory {
   std::uint64_t recent = 0;                             ///< the last eight symbols
-  std::uint64_t word = 0, before = 0, before_that = 0;  ///< hashes of the current word and of those before it
+  std::uint64_t word = 0, before = 0, before_that = 0;  ///< hashes of the current word and of the two words before it
   std::uint64_t column = 0;                             ///< symbols since the beginning of the line
 
   /// `byte`: the byte that represents the symbol.
@@ -35,8 +35,8 @@ struct ContextHistory {
     for (const int order : {1, 2, 3, 4, 6}) add(last(order));
     add(hash(word, last(1)));
   }
-  /// Calls add(value) for each of the eight contexts of text, which the line contexts complement; seven without the
-  /// column.
+  /// Calls add(value) for each of the eight contexts for text (seven without the column); the line contexts are
+  /// additional.
   template <class Add>
   void text_contexts(bool with_column, Add&& add) const {
     add(0);
@@ -74,12 +74,12 @@ struct ContextHistory {
   }
 };
 
-/// The history of text in addition to words: its lines, and its letters regardless of case and of the white space
+/// The history of text in addition to words: its lines, and its letters without regard to case and to the white space
 /// between them.
 struct LineHistory {
-  /// The last eight symbols, with letters in lower case and sequences of blanks and line ends as one blank.
+  /// The last eight symbols, with letters in lower case and each sequence of blanks and line ends as one blank.
   std::uint64_t plain = 0;
-  std::uint64_t letters = 0;                   ///< since the last symbol that is not a letter
+  std::uint64_t letters = 0;                   ///< hash of the letters since the last symbol that is not a letter
   std::uint8_t first = 0;                      ///< first symbol of the current line
   std::vector<std::uint8_t> line, line_above;  ///< the beginnings of the current line and of the previous one
 

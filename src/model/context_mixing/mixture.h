@@ -1,7 +1,8 @@
 #pragma once
 /// A mixture of several predictors: the probabilities of each bit of the next symbol are mixed in the logistic domain
-/// by gated weights that are learned online, and corrected by an adaptive map. Components can be of any kind: bitwise
-/// predictors give the probability of the bit, and for others it is computed from their distribution over symbols.
+/// by gated weights that are learned online, and corrected by an adaptive map. Components can be predictors of any
+/// kind. Bitwise predictors return the probability of the bit; for others it is computed from their distribution over
+/// symbols.
 ///
 ///   p(1) = squash(sum_i w_i stretch(p_i(1)));  w_i += rate (bit - p(1)) stretch(p_i(1))     (Mahoney 2005)
 
@@ -30,7 +31,7 @@ class MixturePredictor final : public BitwisePredictor {
  private:
   struct Part {
     std::unique_ptr<Predictor> predictor;
-    BitwisePredictor* bitwise = nullptr;  ///< the same object if it is bitwise, otherwise null
+    BitwisePredictor* bitwise = nullptr;  ///< the component as a bitwise predictor, or null if it is not bitwise
     /// [alphabet + 1] cumulative sums of the current distribution; empty: not computed yet.
     std::vector<double> sums;
   };

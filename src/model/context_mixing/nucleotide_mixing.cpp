@@ -155,8 +155,8 @@ class RecentBases {
   std::uint64_t bases_ = 0, count_ = 0;
 };
 
-/// Follows an earlier occurrence of the last bases, on this strand or the other one. It is dropped after too many
-/// misses instead of after the first one.
+/// Follows an earlier occurrence of the last bases, on this strand or the other one. The copy is dropped after too many
+/// misses instead of after the first miss.
 class Copy {
  public:
   static constexpr std::size_t kInputs = 2;
@@ -367,7 +367,7 @@ struct NucleotideMixing::Body {
   void advance(unsigned base) {
     if (learning)
       for_each_context([&](auto& model, const StrandContext& context) { model.learn(context.forward(), base); });
-    if (learning) history.add(base);  // bases that are not learned are not matched later
+    if (learning) history.add(base);  // bases that are not learned cannot be matched later
     recent.add(base);
     for (StrandContext& context : contexts) context.advance(base);
     for_each_context([&](auto& model, const StrandContext& context) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Context mixing for genomes: sequences over four symbols, where the first and the last and the two in the middle are
-/// complements (ACGT, acgt, ACGU in byte order). Everything is learned online.
+/// Context mixing for genomes: sequences over four symbols, where the first and the last symbol are complements, as are
+/// the two in the middle (ACGT, acgt, ACGU in byte order). Everything is learned online.
 ///
 /// Contexts of fixed length learn each base twice: on its strand, and as the reverse complement (inverted repeats).
 /// Copies follow an earlier occurrence of the last bases, on either strand, and tolerate substitutions (the copy
@@ -15,8 +15,8 @@ namespace unfold {
 class NucleotideMixing final : public BitwisePredictor {
  public:
   static constexpr int kLeastSize = 12, kMostSize = 26;
-  /// `size`: binary logarithm of the number of counters of a long context; these take 18 to 26 bytes each in total,
-  /// plus 16 MiB. Throws UsageError unless there are four symbols, and for a size out of range.
+  /// `size`: binary logarithm of the number of counters of a long context; the total memory is 18 to 26 bytes per
+  /// counter plus 16 MiB. Throws UsageError unless there are four symbols, and for a size out of range.
   NucleotideMixing(Index alphabet, int size);
   ~NucleotideMixing() override;
 

@@ -8,8 +8,8 @@
 
 namespace unfold {
 
-/// Detects the row length of the data: the distance at which most bytes repeat, if that is well above the average; 0 if
-/// there is none.
+/// Detects the row length of the data: the distance at which the most bytes repeat, if their number is well above the
+/// average; otherwise 0.
 Index find_row(std::span<const std::uint8_t> bytes);
 
 }  // namespace unfold

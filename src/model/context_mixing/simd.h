@@ -1,7 +1,7 @@
 #pragma once
 /// Internal: SIMD vectors of 16 bytes, which every supported processor has. Operators work element by element, and
-/// comparisons set all bits or none; results are bit-identical to a loop. Loops over counters are too short and too
-/// irregular for automatic vectorization.
+/// comparisons set all bits of an element or none; results are bit-identical to a loop. Loops over counters are too
+/// short and too irregular for automatic vectorization.
 
 #include <array>
 #include <cstdint>
@@ -24,7 +24,7 @@ template <class Vector>
 inline void store(Vector v, void* to) {
   std::memcpy(to, &v, sizeof(v));
 }
-/// Selects elements: `yes` where `mask` has all bits set, `no` where it has none.
+/// Selects elements: `yes` where all bits of `mask` are set, `no` where none is set.
 template <class Vector, class Mask>
 inline Vector choose(Mask mask, Vector yes, Vector no) {
   const auto m = reinterpret_cast<FourWords>(mask);

@@ -1,7 +1,7 @@
 #pragma once
-/// Internal: a large table that is initially zero. The system provides its memory page by page on first use, so that
-/// only the pages in use take memory; it uses large pages if available, which saves a TLB miss for nearly every access
-/// to a hash table.
+/// Internal: a large table that is initially zero. The system provides the memory page by page on first use, so only
+/// the pages in use take memory. It uses large pages if available, which saves a TLB miss for nearly every access to a
+/// hash table.
 
 #include <sys/mman.h>
 

@@ -78,8 +78,8 @@ double CtwPredictor::one(const Node* node) const {
 }
 
 float CtwPredictor::logit(BitPath path, int) {
-  // From the longest context to the empty one. A missing node has no observations and passes on the prediction of its
-  // child.
+  // From the longest context to the empty context. A missing node has no observations and passes on the prediction of
+  // its child.
   weighted_[static_cast<std::size_t>(known_) + 1] = 0.5;
   for (int level = known_; level >= 0; --level) {
     const auto at = static_cast<std::size_t>(level);

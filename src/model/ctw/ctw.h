@@ -1,12 +1,12 @@
 #pragma once
 /// Context tree weighting (CTW) with a binary decomposition: every bit of a symbol, given the bits before it, has a
-/// separate context tree, which branches on the preceding symbols, the most recent first. Each node holds a
+/// separate context tree, which branches on the preceding symbols, starting with the most recent one. Each node holds a
 /// Krichevsky-Trofimov (KT) estimator; the weighted probability of a node is the mean of its estimator and the product
 /// of its children:
 ///   Pw(s) = (Pe(s) + Pw(0 s) Pw(1 s) ...) / 2
 /// With beta(s) = Pe(s) / prod Pw(children) stored per node, the probability of a bit is computed along one path:
 ///   Pw(1 | s) = (beta Pe(1 | s) + Pw(1 | child)) / (beta + 1),   beta *= Pe(x | s) / Pw(x | child).
-/// Willems, Shtarkov & Tjalkens 1995; the decomposition: Tjalkens, Willems & Shtarkov 1994.
+/// Willems, Shtarkov & Tjalkens 1995; for the decomposition, Tjalkens, Willems & Shtarkov 1994.
 ///
 /// Uses only + - * / on doubles, so results are bit-identical on all machines. A node takes 16 bytes; the tree grows
 /// with the data.
@@ -63,7 +63,7 @@ class CtwPredictor final : public BitwisePredictor {
   int depth_;  // depth in symbols
   double add_;
   bool learning_ = true;
-  std::vector<std::uint64_t> contexts_;  // hashes of the last 0, 1, ... symbols
+  std::vector<std::uint64_t> contexts_;  // hashes of the contexts of the last 0, 1, ... symbols
   std::vector<Symbol> recent_;           // most recent first
   int known_ = 0;                        // symbols since the start of the sequence, up to depth_
   std::vector<Node> table_;

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// The states that are reachable from state 0, in the order of the traversal.
+/// Returns the states that are reachable from state 0, in the order of the traversal.
 std::vector<Index> reached(const Automaton::Table& table) {
   std::vector<Index> order;
   if (table.accepting.empty()) return order;
@@ -24,7 +24,7 @@ std::vector<Index> reached(const Automaton::Table& table) {
   return order;
 }
 
-/// The predecessors of each state.
+/// Returns the predecessors of each state.
 std::vector<std::vector<Index>> sources(const std::vector<Index>& next, Index states, Index width) {
   std::vector<std::vector<Index>> from(at(states));
   for (Index s = 0; s < states; ++s)
@@ -35,7 +35,8 @@ std::vector<std::vector<Index>> sources(const std::vector<Index>& next, Index st
   return from;
 }
 
-/// Number of steps to the nearest accepting state; kDead if there is none.
+/// Returns the number of steps from each state to the nearest accepting state; kDead if no accepting state is
+/// reachable.
 std::vector<Index> distances(const Automaton::Table& table) {
   const auto states = static_cast<Index>(table.accepting.size());
   const auto from = sources(table.next, states, table.width);
@@ -105,7 +106,7 @@ Automaton::Automaton(const Table& table) {
 }
 
 /// Computes the smallest and largest number of symbols to an accepting state. A state without a known upper bound is on
-/// a cycle or leads to one.
+/// a cycle or leads to a cycle.
 void Automaton::measure() {
   least_ = distances({.columns = {}, .width = width_, .next = next_, .accepting = accepting_});
   most_.assign(at(states()), kUnbounded);
@@ -187,7 +188,7 @@ Automaton Automaton::minimized() const {
     const auto now = static_cast<Index>(known.size());
     if (std::exchange(parts, now) == now) break;
   }
-  // Parts are numbered in the order of their first states, so the part of the start state is the first.
+  // Parts are numbered in the order of their first states, so the part that contains the start state is the first.
   Table table{.columns = columns_, .width = width_, .next = {}, .accepting = {}};
   for (Index s = 0; s < states(); ++s) {
     if (part[at(s)] != static_cast<Index>(table.accepting.size())) continue;

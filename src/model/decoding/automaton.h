@@ -8,8 +8,8 @@
 ///   so pattern.accepts(state);
 ///
 /// Only states that are reachable and from which an accepting state is reachable are kept, in the order of a traversal
-/// from the start, so every state other than kDead can be completed to an allowed sequence. Symbols that no state
-/// distinguishes share a *column* of the table. Immutable.
+/// from the start. Every state other than kDead can therefore be completed to an allowed sequence. Symbols that no
+/// state distinguishes share a *column* of the table. Immutable.
 
 #include <limits>
 #include <span>
@@ -25,7 +25,7 @@ class Automaton {
   static constexpr Index kDead = -1;
   static constexpr Index kUnbounded = std::numeric_limits<Index>::max();
 
-  /// The input of the constructor: arbitrary states, with the start first.
+  /// The input of the constructor: arbitrary states, of which the first is the start.
   struct Table {
     std::vector<Index> columns;   ///< column of each symbol of the alphabet
     Index width = 0;              ///< number of columns
@@ -42,10 +42,10 @@ class Automaton {
   Index states() const { return static_cast<Index>(accepting_.size()); }
   /// Number of transitions between states; all symbols of a column are counted as one.
   Index transitions() const;
-  bool empty() const { return accepting_.empty(); }  ///< no sequence is allowed
+  bool empty() const { return accepting_.empty(); }  ///< whether no sequence is allowed
   Index start() const { return empty() ? kDead : 0; }
 
-  /// REQUIRES a symbol of the alphabet. Returns kDead from kDead.
+  /// REQUIRES a symbol of the alphabet. The successor of kDead is kDead.
   Index next(Index state, Symbol symbol) const {
     return state < 0 ? kDead : next_[at(state * width_ + columns_[at(symbol)])];
   }
@@ -56,15 +56,16 @@ class Automaton {
   Index column(Symbol symbol) const { return columns_[at(symbol)]; }
   Index next_in_column(Index state, Index column) const { return next_[at(state * width_ + column)]; }
 
-  /// The smallest and largest number of symbols from a state (not kDead) to an accepting state.
+  /// Return the smallest and largest number of symbols from a state (not kDead) to an accepting state.
   Index least(Index state) const { return least_[at(state)]; }
   Index most(Index state) const { return most_[at(state)]; }
   /// Returns whether no symbol may follow.
   bool ends(Index state) const { return most_[at(state)] == 0; }
 
-  /// The allowed continuations after the given symbols; empty if no allowed sequence begins with them.
+  /// Returns the allowed continuations after the given symbols; empty if no allowed sequence begins with them.
   Automaton after(std::span<const Symbol> symbols) const;
-  /// The minimal equivalent automaton, with a canonical order of states that does not depend on how it was constructed.
+  /// Returns the minimal equivalent automaton, with a canonical order of states that does not depend on how this
+  /// automaton was constructed.
   Automaton minimized() const;
 
   bool operator==(const Automaton&) const = default;
@@ -79,7 +80,7 @@ class Automaton {
   Index width_ = 0;
 };
 
-/// The sequences that both automata allow. REQUIRES the same alphabet.
+/// Returns an automaton for the sequences that both automata allow. REQUIRES the same alphabet.
 Automaton intersection(const Automaton& a, const Automaton& b);
 
 }  // namespace unfold

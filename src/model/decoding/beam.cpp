@@ -16,7 +16,7 @@ namespace {
 struct Branch {
   Completion made;
   std::shared_ptr<Predictor> predictor;  // the state after `made`
-  std::string tail;                      // the last characters of its text, as many as `stop` has
+  std::string tail;                      // the last characters of its text (as many as in `stop`)
 };
 
 /// An extension of a branch by one symbol.

@@ -23,7 +23,7 @@ void count(const Labels& labels, Index length, Index chain, double sign, ChainCo
   if (length == chain) to.stop[at(labels[at(length - 1)])] += sign;
 }
 
-/// The true labels; missing ones are set to those of the best sequence that agrees with the known labels.
+/// Returns the true labels; missing labels are taken from the best sequence that agrees with the known labels.
 Labels true_labels(const ChainScores& scores, Emissions e, const Labels& known) {
   if (std::ranges::find(known, kNoSymbol) == known.end()) return known;
   std::vector<double> masked(e.data, e.data + e.rows * e.cols);
@@ -50,8 +50,7 @@ double most_violating(const ChainScores& scores, Emissions e, const Labels& know
   return std::max(0.0, best - chain_score(scores, e, truth.data()));
 }
 
-/// sum_y p(y) H(y, y*). Its gradient: the derivative with respect to a score is the covariance of H with the count of
-/// that score.
+/// sum_y p(y) H(y, y*). The derivative with respect to a score is the covariance of H with the count of that score.
 double expected_cost(const ChainScores& scores, Emissions e, const Labels& known, ChainCountsOf& counts) {
   const Index n = e.cols;
   std::vector<double> alpha(at(e.rows * n)), beta(at(e.rows * n)), cost(at(e.rows * n));
@@ -103,7 +102,7 @@ std::vector<BeamPrefix> made(const std::vector<BeamExtension>& longer, const std
   return next;
 }
 
-/// All extensions by one label, best first; ties are ordered by parent, then by label.
+/// Returns all extensions by one label, best first; ties are ordered by parent, then by label.
 std::vector<BeamExtension> extend(const std::vector<BeamPrefix>& beam, const ChainScores& scores, Emissions e, Index t,
                                   const Labels& truth) {
   const Index n = scores.labels;
@@ -150,7 +149,7 @@ double beam_violations(const ChainScores& scores, Emissions e, const Labels& tru
     const std::vector<BeamExtension> all = extend(beam, scores, e, t, truth);
     const auto own = std::ranges::find(all, true, &BeamExtension::is_true);
     if (own == all.end()) return kInfinite;
-    auto rank = at(t + 1 == e.rows ? 0 : width - 1);  // rank among the others
+    auto rank = at(t + 1 == e.rows ? 0 : width - 1);  // rank among the prefixes other than the true prefix
     if (rank >= at(own - all.begin())) ++rank;
     if (rank < all.size() && kMargin - own->score + all[rank].score > 0) {
       const BeamPrefix right = made(*own, beam);

@@ -7,7 +7,8 @@
 
 namespace unfold {
 
-/// The counts that form the gradient: positions [T x labels], and neighbors in the layout of the scores.
+/// The counts that form the gradient: counts of positions [T x labels], and counts of neighbors in the layout of the
+/// scores.
 struct ChainCountsOf {
   std::vector<double> positions = {};
   ChainScores neighbors = {};
@@ -21,7 +22,7 @@ struct ChainObjective {
   double cost = 1;
   Index beam = 0;
 
-  /// Returns the value and adds its gradient to the counts; those of positions must be allocated and 0. `labels`:
+  /// Returns the value and adds its gradient to the counts; the counts of positions must be allocated and 0. `labels`:
   /// kNoSymbol for missing labels. Infinite if the true labels are impossible.
   double judge(const ChainScores& scores, Emissions e, const std::vector<Symbol>& labels, ChainCountsOf& counts) const;
 };

@@ -74,7 +74,7 @@ class Search {
 
   bool is_allowed(const Beginning& b) const { return allowed_.accepts(b.state); }
   double score(const Beginning& b) const { return b.total * factor_[at(b.length)]; }
-  /// Upper bound on the score of all extensions of a prefix; -inf if it cannot be extended.
+  /// Returns an upper bound on the score of all extensions of a prefix; -inf if it cannot be extended.
   double bound(const Beginning& b) const {
     const Index left = options_.length - b.length;
     const Index more = std::min(left, allowed_.most(b.state));
@@ -83,7 +83,7 @@ class Search {
     return (b.total + rest) * factor_[at(b.length + more)];
   }
 
-  /// The score that a further result must exceed.
+  /// Returns the score that a further result must exceed.
   double worst() const { return static_cast<Index>(found_.size()) < options_.count ? kNoScore : found_.back().score; }
 
   /// Returns the results; those that no other sequence can beat are marked as proved.
@@ -193,8 +193,8 @@ class BeamSearch {
     for (std::size_t k = 0; k < all.size(); ++k) {
       Beginning& each = all[k].beginning;
       if (search_.is_allowed(each)) {
-        // A single group adds every candidate to the results; with several groups, each adds only the candidates that
-        // it selects, because otherwise the first group would leave none for the others.
+        // A single group adds every candidate to the results. With several groups, each group adds only the candidates
+        // that it selects; otherwise the first group would leave no candidates for the others.
         if (groups_.size() == 1 || k < width)
           search_.answer(each);
         else
@@ -215,7 +215,7 @@ class BeamSearch {
     groups_[group] = std::move(kept);
   }
 
-  /// All extensions by one symbol, ranked; ties are ordered by parent, then by symbol.
+  /// Returns all extensions by one symbol, ranked; ties are ordered by parent, then by symbol.
   std::vector<Candidate> candidates(const std::vector<BeginningPointer>& group) {
     std::vector<Candidate> all;
     for (const BeginningPointer& from : group)
@@ -263,7 +263,7 @@ class BestFirst {
     double bound;
     Index order;
     BeginningPointer beginning;
-    /// Orders by bound; ties: the longer prefix first, then the one found first.
+    /// Orders by bound; ties are resolved in favor of the longer prefix, then of the prefix found first.
     bool operator<(const Open& other) const {
       if (bound != other.bound) return bound < other.bound;
       if (beginning->length != other.beginning->length) return beginning->length < other.beginning->length;

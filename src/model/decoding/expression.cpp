@@ -303,7 +303,7 @@ class ExpressionParser {
     return c == kEnd || is_blank_character(c) || std::u32string_view(U"()[]|*+?{}").find(c) != std::u32string::npos;
   }
 
-  /// Special characters are part of the name in quotes and after \.
+  /// In quotes and after \, special characters are part of the name.
   Name read_name() {
     Name name;
     const std::size_t begin = place_;

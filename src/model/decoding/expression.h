@@ -40,7 +40,7 @@ namespace unfold {
 enum class ExpressionSpelling { characters, symbols };
 
 struct ExpressionOptions {
-  /// Default: characters for alphabets of bytes and characters, symbols for others.
+  /// If empty: characters for alphabets of bytes and characters, symbols for other alphabets.
   std::optional<ExpressionSpelling> spelling = {};
   std::vector<Symbol> never = {};  ///< symbols that no expression matches, such as the end of targets
   Index most_states = 20'000;

@@ -180,7 +180,7 @@ Automaton chunk_automaton(const std::vector<std::string>& names) {
                      .start = std::vector<double>(at(n)),
                      .stop = std::vector<double>(at(n))};
   forbid(ends ? LabelScheme::iobes : LabelScheme::iob2, names, scores);
-  // State 0 is before the first label, state 1 + j after label j.
+  // State 0 is the state before the first label; state 1 + j is the state after label j.
   Automaton::Table table{.columns = {}, .width = n, .next = {}, .accepting = {1}};
   for (Index j = 0; j < n; ++j) {
     table.columns.push_back(j);

@@ -7,9 +7,9 @@
 ///   search.best(3)                 // scores, best first; empty: no sequence of this length is allowed
 ///   search.log_sum() - log_z       // log of the probability that the labels are allowed
 ///
-/// For T positions, n labels and S automaton states it takes at most T S n^2 steps; pairs that are unreachable, or from
-/// which no allowed sequence can be completed in time, are skipped. Computes with logarithms, so that scores do not
-/// overflow.
+/// For T positions, n labels and S automaton states, a search takes at most T S n^2 steps; pairs that are unreachable,
+/// or from which no allowed sequence can be completed in time, are skipped. All computations use logarithms, so scores
+/// do not overflow.
 
 #include <vector>
 
@@ -25,7 +25,7 @@ class LabelSearch {
 
   /// The log probabilities in the result are scores that are not normalized.
   std::vector<ScoredLabeling> best(Index count) const;
-  /// log of the sum of exp(score) over all allowed sequences; -inf if there are none.
+  /// Returns the logarithm of the sum of exp(score) over all allowed sequences; -inf if there are none.
   double log_sum() const;
   /// Sets log_p(t, j) = log p(y_t = j | the sequence is allowed) and returns log_sum. REQUIRES that some sequence is
   /// allowed.
@@ -52,8 +52,8 @@ class LabelSearch {
   std::vector<Column> columns_;
 };
 
-/// The automaton of a labeling scheme: IOB2, or IOBES if some label begins with E- or S- (loss/crf/label_scheme.h).
-/// Throws UsageError for labels that follow neither scheme.
+/// Returns the automaton of a labeling scheme: IOB2, or IOBES if some label begins with E- or S-
+/// (loss/crf/label_scheme.h). Throws UsageError for labels that follow neither scheme.
 Automaton chunk_automaton(const std::vector<std::string>& names);
 
 }  // namespace unfold

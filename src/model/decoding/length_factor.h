@@ -1,6 +1,6 @@
 #pragma once
-/// Length normalization for sequences of different lengths by `log p / symbols^normalization`. 0: by probability,
-/// which favors short sequences; 1: by probability per symbol.
+/// Length normalization for sequences of different lengths by `log p / symbols^normalization`. With 0, sequences are
+/// compared by probability, which favors short sequences; with 1, by probability per symbol.
 
 #include <fmt/format.h>
 

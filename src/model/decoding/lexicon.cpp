@@ -28,7 +28,8 @@ class WordTree {
     ends_[at(node)] = 1;
   }
 
-  /// Columns: one for each symbol of words, one for all separators, one for all other symbols.
+  /// Returns the automaton, with one column for each symbol of words, one for all separators, and one for all other
+  /// symbols.
   Automaton automaton(const std::vector<char>& separates) const {
     Automaton::Table table;
     constexpr Index kSeparators = 0, kOthers = 1;
@@ -58,7 +59,7 @@ bool is_sign(std::string_view text) {
   return !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9');
 }
 
-/// Empty if a symbol is not in the alphabet.
+/// Returns the symbols of a word; empty if a symbol is not in the alphabet.
 std::vector<Symbol> spell(const std::string& word, const Alphabet& alphabet) {
   std::vector<Symbol> symbols;
   for (Index place = 0; place < static_cast<Index>(word.size());) {
@@ -128,7 +129,7 @@ Lexicon lexicon_of(const WordList& list, const Alphabet& alphabet) {
 }
 
 Automaton continue_lexicon(const Automaton& lexicon, std::span<const Symbol> text) {
-  if (lexicon.states() == 1) return lexicon;  // an alphabet of words, whose words cannot be incomplete
+  if (lexicon.states() == 1) return lexicon;  // the symbols are words, which cannot be incomplete
   std::size_t begin = text.size();            // start of the last word; separators lead from the start state to itself
   while (begin > 0 && lexicon.next(lexicon.start(), text[begin - 1]) != lexicon.start()) --begin;
   Automaton rest = lexicon.after(text.subspan(begin));

@@ -1,10 +1,10 @@
 #pragma once
 /// Automata that allow only texts composed of the words of a list.
 ///
-/// Alphabets of characters and bytes: words of the list, in the exact spelling, with at least one separator between two
-/// words. A separator is an ASCII character that is neither a letter nor a digit and that does not occur in any word of
-/// the list, so ' and - are part of words if the list has words that contain them. Everything beyond ASCII is part of
-/// words. Alphabets of words: any words of the list and line ends, in any order.
+/// For alphabets of characters and bytes, a text consists of words of the list, in the exact spelling, with at least
+/// one separator between two words. A separator is an ASCII character that is neither a letter nor a digit and does not
+/// occur in any word of the list, so ' and - are part of words if words of the list contain them. Characters beyond
+/// ASCII are part of words. For alphabets of words, a text consists of words of the list and line ends, in any order.
 
 #include <string>
 #include <vector>
@@ -28,8 +28,8 @@ struct Lexicon {
 
 /// Throws UsageError if the alphabet cannot spell any word of the list.
 Lexicon lexicon_of(const WordList& list, const Alphabet& alphabet);
-/// The allowed continuations of a text whose last word may be incomplete. Throws UsageError if no word of the list
-/// begins with it.
+/// Returns the allowed continuations of a text whose last word may be incomplete. Throws UsageError if no word of the
+/// list begins with it.
 Automaton continue_lexicon(const Automaton& lexicon, std::span<const Symbol> text);
 
 }  // namespace unfold

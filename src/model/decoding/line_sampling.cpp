@@ -7,7 +7,7 @@ namespace {
 
 constexpr float kImpossible = -1e30F;
 
-/// The predictions without the end of the line, if anything else is possible.
+/// Returns the predictions without the end of the line, if another symbol is possible.
 std::vector<float> without_end(std::span<const float> log_probabilities, Symbol end) {
   std::vector<float> others(log_probabilities.begin(), log_probabilities.end());
   const float before = others[static_cast<std::size_t>(end)];

@@ -12,7 +12,7 @@ struct LineEnd {
   bool may_be_first = true;   ///< without a prime: whether a line may be empty
 };
 
-/// As sample (sampling.h), up to the end of the line, which is passed to `use` too, or up to `options.length` symbols.
+/// Like `sample` (sampling.h), up to and including the end of the line, or up to `options.length` symbols.
 /// `options.stop` is ignored.
 void sample_line(Predictor& predictor, const SamplingOptions& options, const LineEnd& end,
                  const std::function<void(Symbol)>& use);

@@ -64,7 +64,7 @@ class MassWalk {
 
   /// Merges equivalent prefixes.
   void keep_heaviest(std::vector<Mass>& all) {
-    // A Markov model merges many prefixes, so more of them are considered.
+    // With a Markov model many prefixes are merged, so more prefixes are considered.
     constexpr std::size_t kLookedAt = 64;
     std::ranges::stable_sort(all, std::ranges::greater(), &Mass::probability);
     std::vector<Mass> kept;
@@ -198,7 +198,7 @@ double match_probability(const HiddenChain& chain, const Automaton& allowed, Ind
   double matched = 0;
   for (Index left = length - 1; left >= 0; --left) {
     std::vector<std::vector<double>> entered(at(allowed.states()));
-    std::vector<double> begun(at(allowed.states()));  // of sequences that start in this automaton state
+    std::vector<double> begun(at(allowed.states()));  // probability of the sequences that start in this automaton state
     for (Index s = 0; s < allowed.states(); ++s)
       for (Index c = 0; c < width && !now[at(s)].empty(); ++c) {
         const Index to = allowed.next_in_column(s, c);

@@ -3,17 +3,17 @@
 ///
 ///   P = p(some prefix of the continuation, of at most `length` symbols, is allowed)
 ///
-/// For example, "[a-z]{5}" gives the probability that the next five symbols are letters, "(the|a) " that of the next
-/// word, and ".*\\n" that of a line end within the limit; an expression that always matches has probability 1. P is the
-/// sum over all allowed sequences without a shorter allowed prefix.
+/// For example, "[a-z]{5}" gives the probability that the next five symbols are letters, "(the|a) " the probability of
+/// the next word, and ".*\\n" the probability of a line end within the limit; an expression that always matches has
+/// probability 1. P is the sum over all allowed sequences without a shorter allowed prefix.
 ///
 /// *Hidden Markov models*: exact, by the forward recursion over pairs of a hidden state and an automaton state. *Other
 /// models*: the probability mass of all prefixes is propagated length by length; prefixes that a Markov model cannot
 /// distinguish (model/markov.h) are merged. At each length the `expansions` prefixes with the largest mass are
-/// extended; the dropped mass is the difference between two proved bounds: the accepted mass without it and with it. If
-/// nothing was dropped, the bounds are equal: n-grams with few contexts are exact. Otherwise P is estimated by
-/// importance sampling: each symbol is drawn from the model among those that can still lead to an allowed sequence, and
-/// the sample is weighted by their total probability, so that its expectation is P.
+/// extended; the accepted mass without and with the dropped mass are two proved bounds. If nothing was dropped, for
+/// example for n-grams with few contexts, the bounds are equal and the result is exact. Otherwise P is estimated by
+/// importance sampling: each symbol is drawn from the model among the symbols that can still lead to an allowed
+/// sequence, and the sample is weighted by the total probability of these symbols, so its expectation is P.
 
 #include <span>
 #include <vector>
@@ -27,7 +27,7 @@ struct MatchOptions {
   Index length = 32;
   Index expansions = 1000;  ///< prefixes extended at each length
   Index samples = 1000;     ///< number of samples if the bounds differ
-  /// No samples are drawn if the difference of the bounds is below this fraction of the upper one.
+  /// No samples are drawn if the difference of the bounds is below this fraction of the upper bound.
   double close = 1e-6;
   std::uint64_t seed = 1;
   std::vector<Symbol> prime = {};

@@ -14,7 +14,7 @@ class NondeterministicAutomaton::Closure {
  public:
   explicit Closure(const NondeterministicAutomaton& of) : of_(of), seen_(of.steps_.size()) {}
 
-  /// Sorted, without duplicates.
+  /// Returns the closure, sorted and without duplicates.
   std::vector<Index> operator()(const std::vector<Index>& from) {
     ++round_;
     std::vector<Index> states;

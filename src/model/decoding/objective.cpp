@@ -162,7 +162,7 @@ class SearchingLoss final : public LabelSequences<T> {
     });
   }
 
-  /// Sets the counts of positions and adds those of neighbors; the value is stored at the last known label.
+  /// Sets the counts of positions and adds the counts of neighbors; the value is stored at the last known label.
   void judge(const Observed<T>& o, Index s, const ChainScores& scores, T* nats, ChainCountsOf& counts) const {
     const Index length = o.structure.size(s), n = o.signal.cols;
     std::vector<double> emissions(at(length * n));

@@ -17,8 +17,8 @@
 ///                       true prefix (beam-search optimization, Wiseman & Rush 2016)
 ///
 /// For labels, the gradient consists of counts of labels and neighbors, as for the loss itself (chain_objective.h).
-/// Missing labels are taken from the best sequence that agrees with the known ones and contribute no loss. For
-/// sequences, it is the gradient of weighted log probabilities of the sequences found
+/// Missing labels are taken from the best sequence that agrees with the known labels and contribute no loss. For
+/// sequences, the gradient is that of the weighted log probabilities of the sequences found
 /// (train/objective/sequence_objective.h).
 ///
 ///   network.heads[0].loss = searching_loss<float>(network.heads[0].loss, "margin");
@@ -36,7 +36,7 @@ namespace unfold {
 struct ObjectiveEntry : Entry {
   std::string main = {};  ///< the option that a bare number sets; empty: none
 };
-/// "likelihood", which is the loss itself, and the objectives above.
+/// Returns "likelihood", which is the loss itself, and the objectives above.
 const Registry<ObjectiveEntry>& objectives();
 /// Returns the canonical form of a SPEC. Throws UsageError.
 std::string canonical_objective(std::string_view spec);

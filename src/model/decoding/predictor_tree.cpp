@@ -7,7 +7,8 @@
 namespace unfold {
 namespace {
 
-/// For large predictors, enough for two lengths of the usual beam; others take up to a few hundred kilobytes each.
+/// Maximum numbers of predictors kept: for large predictors, enough for two lengths of the usual beam; other predictors
+/// take up to a few hundred kilobytes each.
 constexpr std::size_t kMostLarge = 16, kMost = 4096;
 
 }  // namespace

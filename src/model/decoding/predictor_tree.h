@@ -1,6 +1,6 @@
 #pragma once
-/// A tree of prefixes with a predictor for each, in bounded memory. Only some predictors are kept; the others are
-/// recomputed from the nearest ancestor that has one.
+/// A tree of prefixes with a predictor for each prefix, in bounded memory. Only some predictors are kept; the others
+/// are recomputed from the nearest ancestor whose predictor is kept.
 ///
 ///   PredictorTree tree(model.predictor());
 ///   const auto the = tree.child(tree.child(tree.child(tree.root(), t), h), e);
@@ -26,7 +26,7 @@ class PredictorTree {
   explicit PredictorTree(std::unique_ptr<Predictor> at_root);
   const Pointer& root() const { return root_; }
   static Pointer child(const Pointer& before, Symbol symbol);
-  /// Valid until the next call; at the root always valid.
+  /// The result is valid until the next call; for the root it is always valid.
   Predictor& after(const Pointer& node);
   /// Releases the predictor of a node that is no longer needed; if it is needed again, it is recomputed. REQUIRES a
   /// node other than the root.

@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// Symbols by descending probability; ties are ordered by index.
+/// Returns the symbols by descending probability; ties are ordered by index.
 std::vector<std::size_t> ranking(const std::vector<double>& p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -97,7 +97,7 @@ void sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOption
   predictor.reset();
   for (const Symbol symbol : options.prime) predictor.observe(symbol);
   Symbol previous = options.prime.empty() ? kNoSymbol : options.prime.back();
-  std::string tail;  // the last characters of the decoded text, as many as `stop` has
+  std::string tail;  // the last characters of the decoded text (as many as in `stop`)
   for (Index drawn = 0; drawn < options.length; ++drawn) {
     const Symbol symbol = draw_from(filter_distribution(predictor.log_probabilities(), options), random);
     use(symbol);

@@ -69,7 +69,7 @@ class SequenceChooser final : public BatchChooser<T> {
     decoder_.begin(batch, static_cast<Index>(searches_.size()) * objective_.width());
   }
 
-  /// All symbols to be predicted, including the end.
+  /// Returns all symbols to be predicted, including the end.
   std::vector<Symbol> truth_of(const Batch& batch, Index chain) const {
     const auto& symbols = std::get<SymbolRows>(batch.field(decoder_.target_head().field)).symbols;
     std::vector<Symbol> truth;
@@ -87,7 +87,7 @@ class SequenceChooser final : public BatchChooser<T> {
     return result;
   }
 
-  /// Extends all open searches by one symbol; false if none is open.
+  /// Extends all open searches by one symbol; returns false if no search is open.
   bool step() {
     rows_.clear();
     for (std::size_t k = 0; k < searches_.size(); ++k)

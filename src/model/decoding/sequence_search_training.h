@@ -13,20 +13,20 @@
 
 namespace unfold {
 
-/// Returns whether --objective applies to whole sequences of the network: it reads the symbols that it predicts, and
-/// predicts their end.
+/// Returns whether --objective applies to whole sequences of the network, that is, whether the network reads the
+/// symbols that it predicts and predicts their end.
 template <class T>
 bool supports_sequence_objectives(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends);
 
 /// Keeps references to the network and the data. `objective`: a SPEC other than the likelihood (objective.h). Sequences
-/// with an unknown symbol contribute no loss. Throws UsageError for a network that TargetDecoder does not support, and
-/// for one that reads the length of its target.
+/// with an unknown symbol contribute no loss. Throws UsageError for a network that TargetDecoder does not support and
+/// for a network that reads the length of its target.
 template <class T>
 std::unique_ptr<BatchChooser<T>> sequence_chooser(const Network<T>& network, const DataSpecification& data,
                                                   const TargetEnds& ends, std::string_view objective,
                                                   std::uint64_t seed, Team& team);
-/// As above, with a given objective, over sequences of at most `longest` symbols, including the end; 0: twice the true
-/// length plus four.
+/// Like the function above, with a given objective, over sequences of at most `longest` symbols, including the end; 0:
+/// twice the true length plus four.
 template <class T>
 std::unique_ptr<BatchChooser<T>> sequence_chooser(const Network<T>& network, const DataSpecification& data,
                                                   const TargetEnds& ends, const SequenceObjective& objective,

@@ -35,7 +35,7 @@ TargetDecoder<T>::TargetDecoder(const Network<T>& network, const DataSpecificati
     end_ = symbol_named(field, ends.symbol);
 }
 
-/// Finds the head of targets and the head of stops, if there is one.
+/// Finds the target head and, if there is one, the stop head.
 template <class T>
 void TargetDecoder<T>::find_heads(const TargetEnds& ends) {
   for (const Head<T>& head : network_.heads) {
@@ -168,7 +168,7 @@ void TargetDecoder<T>::give(const TargetRow& target, Index row) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const double x = numbers[i];
     const auto z = static_cast<float>(left_as_->mean.empty() ? x : (x - left_as_->mean[i]) / left_as_->deviation[i]);
-    to.row(row)[i] = static_cast<T>(z);  // rounded to float, as data is
+    to.row(row)[i] = static_cast<T>(z);  // rounded to float like data
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// Steps the decoder of a network, one position of many targets at a time. Used by searches, sampling and objectives
-/// for whole sequences. A target belongs to a source, to a field that is given once, or to nothing.
+/// for whole sequences. A target belongs to a source or to a field with one value per example, or it is independent of
+/// any input.
 ///
 ///   decoder.set_parameters(parameters);
 ///   decoder.begin(batch, slots);                        // the encoder runs at the first step
@@ -27,12 +28,12 @@ namespace unfold {
 /// How targets end.
 struct TargetEnds {
   std::string_view symbol = {};  ///< end symbol in the alphabet of the predicted field
-  /// Suffix of the stop field and its stop symbol; takes precedence if there is such a head.
+  /// Suffix of the stop field, and its stop symbol. If there is such a head, it takes precedence over the end symbol.
   std::string_view stop_field = {}, stop_at = {};
-  /// For lengths that are known in advance: the suffix of the field with the remaining steps, read at the target.
-  /// Empty: unknown lengths.
+  /// For lengths that are known in advance: the suffix of the field with the remaining steps, which is read at the
+  /// target. Empty if lengths are unknown.
   std::string_view left_field = {};
-  /// Computes the values of that field from the length and the number of positions before this one.
+  /// Computes the values of `left_field` from the length and the number of earlier positions.
   void (*steps_left)(Index length, Index before, double* numbers) = nullptr;
   bool numbers = false;  ///< numeric targets are allowed
 };
@@ -41,8 +42,8 @@ struct TargetEnds {
 struct TargetRow {
   Index chain = 0;                      ///< chain of the batch whose source is used
   Index slot = 0;                       ///< slot of the state
-  std::span<const Symbol> before = {};  ///< its symbols so far
-  Index length = 0;                     ///< if known in advance, otherwise 0
+  std::span<const Symbol> before = {};  ///< symbols of the target so far
+  Index length = 0;                     ///< length of the target if it is known in advance, otherwise 0
   std::span<const float> numbers = {};  ///< for numeric targets: values as in the data, position after position
 };
 
@@ -50,12 +51,12 @@ template <class T>
 class TargetDecoder {
  public:
   /// Keeps references to the network and the data. Throws UsageError for a network with heads other than a target and
-  /// its stops, or that reads fields at the target other than the predicted one and the remaining steps; for a numeric
+  /// its stops, or fields read at the target other than the predicted field and the remaining steps; for a numeric
   /// target if `ends` allows only symbols; and for an end symbol that is not in the alphabet.
   TargetDecoder(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends, Team& team);
 
   Index symbols() const { return symbols_; }  ///< number of symbols in the alphabet
-  /// The end as a symbol: beyond the alphabet, unless the alphabet has an end symbol.
+  /// Returns the end as a symbol, which is beyond the alphabet unless the alphabet has an end symbol.
   Symbol end() const { return end_; }
   bool has_length_input() const { return left_.valid(); }  ///< whether lengths are known in advance
   bool has_long_sources() const { return long_sources_; }  ///< whether sources have more than one position
@@ -68,18 +69,18 @@ class TargetDecoder {
   void set_parameters(const Parameters<T>& parameters) { unfolding_.set_parameters(parameters); }
   /// Starts targets for the sources of a batch, with the given number of slots. Keeps a reference to the batch.
   void begin(const Batch& batch, Index slots);
-  /// Positions of the source of a chain. REQUIRES long sources.
+  /// Returns the number of positions of the source of a chain. REQUIRES long sources.
   Index source_length(Index chain) const;
   /// Runs the network at the next position of each target.
   void enter(std::span<const TargetRow> targets);
-  /// The row of the signal that the loss reads, for target k of the last step.
+  /// Returns the row of the signal that the loss reads, for target k of the last step.
   std::span<const T> output(Index k) const;
-  /// log p of continuing and of ending, for target k of the last step. REQUIRES a stop head.
+  /// Returns log p of continuing and of ending, for target k of the last step. REQUIRES a stop head.
   std::array<T, 2> log_stop(Index k) const;
   /// Calls `enter` and returns log p of the next symbol of each target: [targets][symbols, and the end if it is beyond
   /// the alphabet]. REQUIRES targets of symbols.
   std::vector<std::vector<T>> step(std::span<const TargetRow> targets);
-  /// The attention weights of target k of the last step, one for each position of the source.
+  /// Returns the attention weights of target k of the last step, one for each position of the source.
   std::vector<double> weights(Index k);
   /// Copies the state in slot `from` after the step to slot `to`, effective after `advance`.
   void keep(Index from, Index to) { next_.copy_slot(now_, from, to); }

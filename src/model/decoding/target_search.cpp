@@ -61,7 +61,7 @@ void TargetSearch::step(LogP log_p) {
   if (done_ || open_.empty()) finish();
 }
 
-/// All extensions of the prefixes in the beam, best first; ties are ordered by parent, then by symbol.
+/// Returns all extensions of the prefixes in the beam, best first; ties are ordered by parent, then by symbol.
 std::vector<TargetSearch::Longer> TargetSearch::extended(LogP log_p) const {
   std::vector<Longer> all;
   for (std::size_t k = 0; k < beam_.size(); ++k) {
@@ -105,7 +105,7 @@ void TargetSearch::find_violation(const std::vector<Longer>& all) {
   const auto own = std::ranges::find(all, true, &Longer::is_true);
   const Beginning right = made(*own);
   done_ = right.complete;
-  std::size_t rank = done_ ? 0 : at(objective_.beam - 1);  // rank among the others
+  std::size_t rank = done_ ? 0 : at(objective_.beam - 1);  // rank among the prefixes other than the true prefix
   if (rank >= at(own - all.begin())) ++rank;
   if (rank < all.size() && kMargin + all[rank].score - own->score > 0) {
     pay(made(all[rank]), right, kMargin);
@@ -125,7 +125,7 @@ void TargetSearch::draw(LogP log_p) {
   }
 }
 
-/// Numbers the open prefixes: those of the beam, then the true one.
+/// Numbers the open prefixes: first the prefixes in the beam, then the true prefix.
 void TargetSearch::list_open() {
   open_.clear();
   const auto list = [&](Beginning& b) {
@@ -159,8 +159,8 @@ void TargetSearch::pay_margin() {
   if (worst != nullptr) pay(*worst, truth_, edits);
 }
 
-/// Computes the risk over the sequences found and the true one, with p renormalized: sum p cost. Its derivative with
-/// respect to log p of a sequence is p (cost - mean cost).
+/// Computes the risk over the sequences found and the true sequence, with p renormalized: sum p cost. Its derivative
+/// with respect to log p of a sequence is p (cost - mean cost).
 void TargetSearch::add_risk() {
   std::vector<const Beginning*> all = {&truth_};
   for (const Beginning& b : beam_)

@@ -2,8 +2,8 @@
 /// Internal: search-based training for one sequence whose next symbol depends on all previous ones (objective.h).
 ///
 /// The search is given log p of the next symbols and selects the prefixes to keep. When it is done, it returns the
-/// selected sequences and, for each of their positions, the weight of -log p in the loss. The gradient is thus that of
-/// a weighted sum of log probabilities, regardless of the model that computed them:
+/// selected sequences and, for each of their positions, the weight of -log p in the loss. The gradient is thus the
+/// gradient of a weighted sum of log probabilities, for any model that computes them:
 ///
 ///   TargetSearch search(objective, truth, end, longest, random);
 ///   while (!search.done()) search.step(log p of each of search.open());
@@ -24,7 +24,7 @@ struct SequenceObjective {
   double cost = 1;    ///< cost of an edit, for margin
   Index samples = 0;  ///< for risk: number of samples drawn instead of a search; 0: search
 
-  /// Maximum number of prefixes that are open at the same time.
+  /// Returns the maximum number of prefixes that are open at the same time.
   Index width() const { return (samples > 0 ? samples : beam) + 1; }
 };
 
@@ -36,7 +36,7 @@ struct ChosenSequence {
 class TargetSearch {
  public:
   /// `truth`: includes the end as its last symbol. `longest`: maximum number of symbols of a sequence, including the
-  /// end; at least that of the truth. `draws`: one per sample, in order; empty without samples.
+  /// end; at least the length of the truth. `draws`: one per sample, in order; empty without samples.
   TargetSearch(const SequenceObjective& objective, std::vector<Symbol> truth, Symbol end, Index longest,
                std::vector<Random> draws = {});
 
@@ -60,9 +60,9 @@ class TargetSearch {
     double score = 0;                  // log p of all symbols
     bool complete = false;             // ended, or of maximum length
     bool is_true = true;
-    Index open = 0;  // its index among the open prefixes, or that of its parent
+    Index open = 0;  // index of the prefix, or of its parent, among the open prefixes
   };
-  /// A prefix and a possible next symbol; kNoSymbol: it is complete and stays.
+  /// A prefix and a possible next symbol; kNoSymbol if the prefix is complete and is kept.
   struct Longer {
     double score;
     std::size_t from;

@@ -36,9 +36,9 @@ struct DensitySelectionOptions {
 
 struct DensityCandidate {
   std::string model;         ///< SPEC
-  std::vector<double> nats;  ///< per held-out row, for each fold that was tried; in the scale of the standardized data
+  std::vector<double> nats;  ///< per held-out row, for each fold that was tried, in units of the standardized data
 
-  double mean() const;  ///< over its folds
+  double mean() const;  ///< mean over the folds that were tried
 };
 
 /// The candidates, the best first.

@@ -17,16 +17,16 @@ namespace unfold {
 
 /// Returns whether a SPEC names a mixture: gaussian-mixture or bernoulli-mixture.
 bool names_mixture(std::string_view spec);
-/// Returns whether it names a mixture that is fitted by expectation-maximization, not by gradients. Throws UsageError
-/// for invalid options.
+/// Returns whether a SPEC names a mixture that is fitted by expectation-maximization instead of gradients. Throws
+/// UsageError for invalid options.
 bool is_fitted_mixture(std::string_view spec);
 /// Returns the SPEC of a mixture that is trained by gradients.
 std::string by_gradients(std::string_view spec);
 
 struct MixtureFit {
-  std::string model;                ///< its SPEC
+  std::string model;                ///< SPEC of the mixture
   std::vector<double> signal = {};  ///< the parameters, as the loss reads them
-  double log_likelihood = 0;        ///< of all rows, in the units of the standardized data
+  double log_likelihood = 0;        ///< over all rows, in units of the standardized data
   Index iterations = 0, rows = 0;
 
   std::string remark() const;

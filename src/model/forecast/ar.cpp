@@ -79,8 +79,8 @@ class Autoregression final : public Forecaster {
         partials.push_back(k);
         log_factors += static_cast<double>(order) * log_of(1 - k * k);
       }
-      // forward[t] is the error of the best prediction from min(t, order) values; its variance at t < order is that of
-      // order t: 1 / ((1 - k_{t+1}^2) ... (1 - k_order^2)).
+      // forward[t] is the error of the best prediction from min(t, order) values; at t < order, its variance is the
+      // variance for order t: 1 / ((1 - k_{t+1}^2) ... (1 - k_order^2)).
       double squares = 0, factor = 1;
       for (std::size_t t = n; t-- > at(order);) squares += forward[t] * forward[t];
       for (Index t = order - 1; t >= 0; --t) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kNoModel = std::numeric_limits<double>::infinity();
 constexpr double kLogTwoPiAndOne = 2.8378770664093453;
-constexpr double kLeastVariance = 1e-28;  // of scaled values: a perfect fit has a finite likelihood
+constexpr double kLeastVariance = 1e-28;  // of scaled values; keeps the likelihood of a perfect fit finite
 constexpr double kLeastModulus = 1.01;    // of the roots of a selected model
 
 /// Coefficients of a polynomial from partial autocorrelations u / sqrt(1 + u^2) (Durbin 1960; Monahan 1984).
@@ -30,8 +30,8 @@ void coefficients_of(const Lanes* u, Index count, Lanes* c) {
   }
 }
 
-/// a = c + s - c s at the lags i, m j and i + m j: the product of 1 - c(B) and 1 - s(B^m), or with `sign` -1 that of
-/// 1 + c(B) and 1 + s(B^m).
+/// a = c + s - c s at the lags i, m j and i + m j: the product of 1 - c(B) and 1 - s(B^m) or, if `sign` is -1, of 1 +
+/// c(B) and 1 + s(B^m).
 void expand(const Lanes* c, Index count, const Lanes* s, Index seasonal, Index m, double sign, std::vector<Lanes>& a) {
   for (Index i = 0; i < count; ++i) a[at(i)] = a[at(i)] + c[i];
   for (Index j = 0; j < seasonal; ++j) {
@@ -67,8 +67,8 @@ WMoments moments_of(std::span<const double> w) {
   return m;
 }
 
-/// The objective of one order as a function of the unbounded parameters: those of phi, theta, Phi, Theta, then the mean
-/// in units of the deviation. Values are n / 2 log(sigma^2) + 1/2 sum log F.
+/// The objective of one order as a function of the unbounded parameters: the parameters of phi, theta, Phi and Theta,
+/// then the mean in units of the deviation. Values are n / 2 log(sigma^2) + 1/2 sum log F.
 class ArimaObjective {
  public:
   ArimaObjective(const ArimaOrder& order, Index period, std::span<const double> w, bool exact)
@@ -159,7 +159,7 @@ class ArimaObjective {
   Lanes ar_[16], ma_[16], seasonal_ar_[16], seasonal_ma_[16];
 };
 
-/// Parameters of `order` from those of another order; the number of new ones is counted in `added`.
+/// Derives the parameters of `order` from the parameters of a different order; `added` counts the new parameters.
 std::vector<double> carry_over(const ArimaOrder& from, const std::vector<double>& x, const ArimaOrder& order,
                                std::vector<std::size_t>& added) {
   std::vector<double> result;
@@ -262,7 +262,7 @@ class ArimaSearch {
   std::size_t best_ = 0;
 };
 
-/// Initial values: the parameters of the related model, with the new ones at 0 or at patterns of +-0.3 and +-0.9.
+/// Initial values: the parameters of the related model, with the new parameters at 0 or at patterns of +-0.3 and +-0.9.
 std::vector<std::vector<double>> starts_for(const ArimaOrder& order, const Candidate& from) {
   std::vector<std::size_t> added;
   const std::vector<double> base = carry_over(from.order, from.x, order, added);

@@ -3,10 +3,10 @@
 ///
 /// With w_t = (1 - B)^d (1 - B^m)^D y_t - c:   phi(B) Phi(B^m) w_t = theta(B) Theta(B^m) e_t,   e_t ~ N(0, sigma^2).
 ///
-/// phi, Phi, theta and Theta are given by partial autocorrelations in (-1, 1), so that every model is stationary and
-/// invertible. The likelihood is the exact one of the differenced values (arma.h). A difference with a missing value is
-/// missing; if fewer than half of the differences could be computed, the interpolated values are differenced instead.
-/// Missing values that forecasts start from are interpolated.
+/// phi, Phi, theta and Theta are parameterized by partial autocorrelations in (-1, 1), so every model is stationary and
+/// invertible. The likelihood is the exact likelihood of the differenced values (arma.h). A difference with a missing
+/// value is missing; if fewer than half of the differences could be computed, the interpolated values are differenced
+/// instead. Missing values among the last values, from which forecasts start, are interpolated.
 
 #include <memory>
 #include <string>
@@ -54,18 +54,18 @@ struct ArimaSearchOptions {
   Index max_p = 5, max_q = 5, max_seasonal_p = 2, max_seasonal_q = 2;
   Index max_order = 5;    ///< of p + q + P + Q in the stepwise search
   Index max_models = 94;  ///< fitted models
-  Index refitted = 3;     ///< number of models, the best by the approximation, that are fitted exactly
+  Index refitted = 3;     ///< number of models that are fitted exactly, the best ones according to the approximation
   /// Whether the search fits every model exactly. By default (Hyndman and Khandakar 2008), series of more than 150
   /// values, periods of more than 12, and missing values use the conditional sum of squares.
   enum class Likelihood { automatic, exact, conditional } likelihood = Likelihood::automatic;
 };
 
-/// Selects a model automatically. The number of seasonal differences depends on the seasonal strength, and that of
-/// first differences on KPSS tests (decomposition.h); then the stepwise search of Hyndman and Khandakar (Journal of
-/// Statistical Software 27, 2008) over p, q, P, Q and the constant by AICc.
+/// Selects a model automatically. The number of seasonal differences depends on the seasonal strength, and the number
+/// of first differences on KPSS tests (decomposition.h). The stepwise search of Hyndman and Khandakar (Journal of
+/// Statistical Software 27, 2008) then selects p, q, P, Q and the constant by AICc.
 std::unique_ptr<Forecaster> make_arima(const ArimaSearchOptions& search, const ForecasterOptions& options = {});
 
-/// The fixed model `order`.
+/// Creates a model with the fixed order `order`.
 std::unique_ptr<Forecaster> make_arima(const ArimaOrder& order, const ForecasterOptions& options);
 
 /// Mean and standard deviation of the next values of a differenced linear process, used by `arima` and `ar`.
@@ -78,7 +78,7 @@ struct LinearProcess {
   /// aligned.
   void forecast(const std::vector<double>& filled, std::span<const double> differenced, Index horizon,
                 std::vector<double>& means, std::vector<double>& deviations) const;
-  /// One-step forecasts of the undifferenced values; NaN for the first d + m D.
+  /// Returns one-step forecasts of the undifferenced values; NaN for the first d + m D values.
   std::vector<double> fitted(const std::vector<double>& filled, std::span<const double> differenced) const;
 };
 

@@ -10,7 +10,7 @@ namespace {
 constexpr double kNotStationary = std::numeric_limits<double>::infinity();
 constexpr double kConvergedGain = 1e-15;
 
-/// Index of the last coefficient that is not 0 in some lane, plus 1.
+/// Returns the index of the last coefficient that is not 0 in some lane, plus 1.
 std::size_t order_of(const std::vector<Lanes>& c) {
   std::size_t n = c.size();
   const auto is_zero = [](const Lanes& x) {
@@ -22,9 +22,9 @@ std::size_t order_of(const std::vector<Lanes>& c) {
   return n;
 }
 
-/// Autocovariances 0, ..., max_lag of kLanes processes: those of the AR part, by the recursion of Levinson and Durbin
-/// backward to the partial autocorrelations and forward to the covariances, combined with the weights of the MA part. A
-/// lane that is not stationary gets NaN.
+/// Returns the autocovariances 0, ..., max_lag of kLanes processes: the autocovariances of the AR part, computed by the
+/// recursion of Levinson and Durbin backward to the partial autocorrelations and forward to the covariances, combined
+/// with the weights of the MA part. A lane that is not stationary gets NaN.
 std::vector<Lanes> lane_autocovariances(const ArmaLanes& process, std::size_t max_lag) {
   const std::size_t p = order_of(process.a), q = order_of(process.b), last = max_lag + q;
   const Lanes one = lanes_of(1), zero = lanes_of(0);
@@ -49,7 +49,7 @@ std::vector<Lanes> lane_autocovariances(const ArmaLanes& process, std::size_t ma
   for (std::size_t lag = 1; lag <= last; ++lag) {
     const std::size_t order = std::min(lag, p);
     const Lanes* c = order > 0 ? row(order) : nullptr;
-    // For lag <= p the prediction of order lag - 1, plus the partial autocorrelation times its error variance, equals
+    // For lag <= p, the prediction of order lag - 1, plus the partial autocorrelation times its error variance, equals
     // the sum over the coefficients of order `lag`.
     for (std::size_t i = 0; i < order; ++i) g[lag] = g[lag] + c[i] * g[lag - 1 - i];
   }
@@ -151,7 +151,7 @@ Lanes arma_conditional_squares(std::span<const double> w, const ArmaLanes& proce
                                std::span<const Index> lags_b, Lanes means) {
   const Index n = static_cast<Index>(w.size()), first = lags_a.empty() ? 0 : lags_a.back();
   const Index reach = lags_b.empty() ? 0 : lags_b.back();
-  // A constant shifts the errors by (1 - sum a) mean, so that the values need no centering.
+  // A constant shifts the errors by (1 - sum a) mean, so the values need no centering.
   Lanes shift = means, sum = lanes_of(0);
   for (const Index k : lags_a) shift = shift - process.a[at(k - 1)] * means;
   std::vector<Lanes> memory(at(n + reach), lanes_of(0));

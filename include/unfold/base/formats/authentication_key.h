@@ -19,8 +19,8 @@ inline constexpr std::size_t kTagBytes = 32;
 /// A secret key. Its memory is cleared on destruction.
 class Key {
  public:
-  /// Reads the key from a file: its raw bytes, 16 to 1,048,576 of them. A pipe is read to its end. Throws UsageError if
-  /// the key is too short or too long, DataError if the file cannot be read.
+  /// Reads the key from a file: 16 to 1,048,576 raw bytes. A pipe is read to its end. Throws UsageError if the key is
+  /// too short or too long, DataError if the file cannot be read.
   static Key of_file(const std::string& path);
   /// `name` is used in messages.
   static Key of_bytes(std::string_view secret, const std::string& name = "the key");
@@ -34,7 +34,7 @@ class Key {
   std::array<unsigned char, 32> hash_{};
 };
 
-/// Computes the tag of data that is added in pieces. Equal data with different purposes has different tags.
+/// Computes the tag of data that is added in pieces. The same data has a different tag for each purpose.
 class Authenticator {
  public:
   Authenticator(const Key& key, std::string_view purpose);

@@ -35,11 +35,11 @@ class Config {
 
 /// Parses a configuration. Throws UsageError "FILE:LINE: ..." for anything outside the subset.
 Config parse_config(std::string_view text, const std::string& filename);
-/// Reads and parses a file. Throws DataError if it cannot be read, UsageError like parse_config.
+/// Reads and parses a file. Throws DataError if the file cannot be read, and UsageError like parse_config.
 Config read_config(const std::string& path);
 
-/// Formats a configuration as text that parse_config reads back to an equal one. Throws UsageError for strings that are
-/// not valid UTF-8.
+/// Formats a configuration as text from which parse_config restores an equal configuration. Throws UsageError for
+/// strings that are not valid UTF-8.
 std::string write_config(const Config& config);
 
 /// Formats a value as on the command line: strings verbatim, numbers in their shortest exact form, lists joined by

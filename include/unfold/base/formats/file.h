@@ -7,8 +7,8 @@
 ///   out.write("done\n");
 ///   out.commit();
 ///
-/// Missing, unreadable or damaged inputs, and directories, are DataErrors that name the file. Outputs that cannot be
-/// written are RuntimeFailures that name the file, the reason of the operating system and a remedy.
+/// For missing, unreadable or damaged inputs and for directories, DataErrors that name the file are thrown. For outputs
+/// that cannot be written, RuntimeFailures that name the file, the operating system's reason and a remedy are thrown.
 
 #include <memory>
 #include <string>
@@ -23,8 +23,8 @@ namespace unfold {
 
 /// The bytes of a regular file, mapped read-only. Movable.
 ///
-/// Another process may truncate the file while it is mapped: bytes before the new end may then read as zeros, and
-/// reading beyond it raises SIGBUS (see signals.h). `require_whole` detects truncation; call it after using the bytes,
+/// Another process may truncate the file while it is mapped: bytes before the new end may then be zero, and reading
+/// beyond the new end raises SIGBUS (see signals.h). `require_whole` detects truncation; call it after using the bytes,
 /// to make sure that they were the contents of the file. Small files should be read instead (FileBytes).
 class MappedFile {
  public:
@@ -75,7 +75,7 @@ class FileBytes {
   std::string memory_;
 };
 
-/// Opens a file for reading. Opening a pipe blocks until its other end is opened; a stop request interrupts the wait.
+/// Opens a file for reading. For a pipe, blocks until the other end is opened; a stop request interrupts the wait.
 /// Throws DataError.
 int open_for_reading(const std::string& path);
 /// Reads at most `size` bytes; returns 0 at the end of the file. May block. Throws a DataError that begins with `name`.
@@ -89,15 +89,15 @@ enum class EmptyInput { error, allowed };
 class Input {
  public:
   /// Throws DataError if the file is missing, a directory, not readable, empty (unless allowed), in a format that does
-  /// not match its suffix, damaged, truncated, or if it expands to more than `unpacking_limit` allows.
+  /// not match its suffix, damaged, truncated, or larger when decompressed than `unpacking_limit` allows.
   static Input open(const std::string& path, EmptyInput empty = EmptyInput::error);
   /// Creates an input from memory, for generated data and tests.
   static Input from_bytes(std::string name, std::string bytes);
 
   const std::string& name() const;  ///< as given by the user; "standard input" for "-"
   std::string_view bytes() const;   ///< decompressed; valid while any copy of the input exists
-  /// Throws RuntimeFailure if the file was truncated in the meantime, in which case the bytes may not have been its
-  /// contents. Call it after using the bytes and before using results that depend on them.
+  /// Throws RuntimeFailure if the file was truncated in the meantime, in which case the bytes may not have been the
+  /// contents of the file. Call this function after using the bytes and before using results that depend on them.
   void require_whole() const;
 
  private:
@@ -118,10 +118,10 @@ void set_decompression_limit(Index bytes);
 
 /// An output file that is written atomically: bytes go to a temporary file in the same directory; `commit` synchronizes
 /// it to disk and renames it to its final name. Without `commit` the temporary file is removed and an existing target
-/// is unchanged. The temporary file, NAME.unfold-tmp- followed by sixteen random digits, is always new and locked; one
-/// that a killed process left behind is removed by the next process that writes the same target. Symbolic links are
-/// followed, even if the final target does not exist yet; a device or pipe (such as /dev/stdout) is written directly.
-/// Throws RuntimeFailure.
+/// is unchanged. The temporary file, NAME.unfold-tmp- followed by sixteen random digits, is always new and locked. If a
+/// killed process leaves such a file behind, the next process that writes the same target removes it. Symbolic links
+/// are followed, even if the final target does not exist yet; a device or pipe (such as /dev/stdout) is written
+/// directly. Throws RuntimeFailure.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

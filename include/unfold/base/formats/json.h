@@ -11,8 +11,8 @@
 
 namespace unfold {
 
-/// Limits on a document, so that a small malicious one cannot use much time or memory: an empty list or object takes
-/// about 50 times its two bytes. The default number of values is enough for a vocabulary of a million words.
+/// Limits that prevent a small malicious document from using much time or memory: an empty list or object (two bytes)
+/// takes about 50 times its size in memory. The default number of values is enough for a vocabulary of a million words.
 struct JsonLimits {
   Index depth = 32;
   Index containers = 100'000;     ///< lists and objects
@@ -23,7 +23,8 @@ struct JsonLimits {
 nlohmann::json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
 
 /// Returns an integer value as `T` (Index, int, std::int32_t). Returns std::nullopt if the value has a different type,
-/// has a fractional part or is out of range for T, where the conversion of nlohmann::json would silently truncate it.
+/// has a fractional part or is out of range for T, whereas the conversion of nlohmann::json would silently truncate
+/// such a value.
 template <class T>
 std::optional<T> whole_number(const nlohmann::json& value);
 

@@ -47,7 +47,7 @@ Limits range(double low, double high);            ///< [low, high]
 Limits half_open_range(double low, double high);  ///< [low, high)
 std::string to_string(const Limits& limits);      ///< "above 0", "0 to 1", "0 to below 1"
 
-/// Target for an option with several choices, of any type; the choice is stored and read by its index.
+/// Target for an option with several choices, of any type. A choice is set and read by its index.
 struct ChoiceTarget {
   std::function<void(std::size_t)> set;
   std::function<std::size_t()> get;
@@ -74,7 +74,7 @@ enum class OptionFault { none, malformed, out_of_range, no_choice };
 /// Accepted spellings of true and false.
 enum class BoolWords {
   plain,  ///< true, false
-  many    ///< also 1, 0, yes, no, on, off; an empty string means false
+  many    ///< true, false, 1, 0, yes, no, on, off; an empty string means false
 };
 
 /// Parses a string as the type of the target. Returns std::nullopt if it is malformed.
@@ -148,7 +148,8 @@ class OptionTable {
   /// Sets one option. Throws a UsageError that names `who` if the option is unknown (with the nearest name), or if the
   /// value is out of range or malformed.
   void set(std::string_view who, std::string_view name, std::string_view value);
-  /// Sets all options of a SPEC. `main` is the option that the bare number sets; empty: a bare number is an error.
+  /// Sets all options of a SPEC. `main` is the option that the bare number sets; if it is empty, a bare number is an
+  /// error.
   void set(const Spec& spec, std::string_view main = {});
   std::vector<OptionHelp> help() const;
 
@@ -184,7 +185,7 @@ class AnyOptions {
   void (*describe_)(OptionTable&, std::any&) = nullptr;
 };
 
-/// The options of an entry that has none.
+/// The options type of entries without options.
 struct NoOptions {};
 template <class Visitor>
 void describe(Visitor&, NoOptions&) {}
@@ -204,7 +205,7 @@ std::vector<OptionHelp> help_of(Options options) {
   return table.help();
 }
 
-/// Returns the options whose values differ between two lists of the same options, as SPEC values.
+/// Compares two lists of the same options; returns those whose values differ, as SPEC values.
 std::vector<std::pair<std::string, std::string>> non_default_values(const std::vector<OptionHelp>& values,
                                                                     const std::vector<OptionHelp>& defaults);
 

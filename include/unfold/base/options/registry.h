@@ -30,8 +30,7 @@ struct EntryHelp {
   std::vector<OptionHelp> options;
 };
 
-/// Throws the UsageError for a name that is not in any list. `kind` is for example "model"; `names` are the known
-/// names.
+/// Throws the UsageError for an unknown name. `kind` is for example "model"; `names` are the known names.
 [[noreturn]] void throw_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names);
 
 /// Entries in the order of help texts. Pointers to entries stay valid. `EntryType` is any type with a member `name`.
@@ -47,8 +46,8 @@ class Registry {
       if (entry.name == name) return &entry;
     return nullptr;
   }
-  /// Throws UsageError if the name is unknown (with the nearest name and a list of all). `others` are further names
-  /// that the message lists.
+  /// Throws UsageError if the name is unknown (with the nearest name and a list of all names). `others` are further
+  /// names that the message lists.
   const EntryType& get(std::string_view name, const std::vector<std::string>& others = {}) const {
     if (const EntryType* entry = find(name)) return *entry;
     std::vector<std::string> known = names();

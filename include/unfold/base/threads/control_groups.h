@@ -12,7 +12,8 @@ struct ControlGroups {
   std::string memberships = "/proc/self/cgroup", folder = "/sys/fs/cgroup";
 
   /// Returns the directories of all groups that may limit `controller` ("cpu", "memory"): the groups of the process and
-  /// their ancestors. Some may not exist: in a container the paths may be those of the host.
+  /// their ancestors. Some of the directories may not exist: in a container, the paths may refer to the host's file
+  /// system.
   std::vector<std::string> of(const std::string& controller) const;
 };
 

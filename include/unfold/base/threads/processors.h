@@ -5,12 +5,12 @@
 
 namespace unfold {
 
-/// Returns the number of processors available to this process: those of its CPU affinity, limited by the control group
-/// quota (of a container, for example), rounded up. At least 1.
+/// Returns the number of processors available to this process: the size of its CPU affinity mask, limited by the
+/// control group quota (for example of a container), which is rounded up. At least 1.
 int available_threads();
 
-/// Like available_threads, but ignores the CPU affinity of this process: the processors that all processes of the
-/// machine or container share. At least 1.
+/// Like available_threads, but ignores the CPU affinity of this process: returns the number of processors that all
+/// processes of the machine or container share. At least 1.
 int machine_threads();
 
 /// Returns the number of processors that the most restrictive control group grants. Infinite if there is no quota or no

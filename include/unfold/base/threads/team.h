@@ -26,11 +26,11 @@ class Member;
 /// Which members take part in a parallel region.
 enum class Attendance : unsigned char {
   all,  ///< every member takes part in every region; for benchmarks and tests of threads
-  /// only the caller, temporarily, if members mostly wait for each other: other programs then occupy the CPUs, and each
-  /// barrier has to wait until all members have been scheduled
+  /// all members, but temporarily only the caller while members mostly wait for each other: other programs then occupy
+  /// the CPUs, and each barrier has to wait until all members have been scheduled
   adaptive,
-  /// pseudo-randomly all members or only the caller; tests use it to find code that relies on equal shares in every
-  /// region
+  /// either all members or only the caller, chosen pseudo-randomly; tests use this to find code that relies on equal
+  /// shares in every region
   fickle
 };
 

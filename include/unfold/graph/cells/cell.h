@@ -28,8 +28,8 @@ enum class Attend { none, additive, multiplicative };
 /// both.
 enum class Condition { start, steps, both };
 
-/// Residual connections of a layer: none, its input is added to its output (He et al. 2016), or in addition the layer
-/// reads a normalized copy of its input (Ba et al. 2016; Xiong et al. 2020).
+/// Residual connections of a layer: `none`; `plain`: its input is added to its output (He et al. 2016); `norm`: in
+/// addition, the layer reads a normalized copy of its input (Ba et al. 2016; Xiong et al. 2020).
 enum class Residual { none, plain, norm };
 
 /// Options of a model that all cells share.
@@ -42,9 +42,10 @@ struct StackOptions {
   bool trained_initial = false;
   Pool pool = Pool::all;  ///< input of heads that make one prediction per sequence
   Index direct = 0;       ///< number of most recent inputs that per-position heads read directly
-  /// Each layer runs from left to right and from right to left; in encoder-decoder models: over the source.
+  /// Each layer runs from left to right and from right to left; in encoder-decoder models, the layers of the encoder
+  /// do.
   bool both_directions = false;
-  Attend attention = Attend::none;  ///< this and the next option: for encoder-decoder models
+  Attend attention = Attend::none;  ///< this option and the next are for encoder-decoder models
   Condition condition = Condition::both;
   bool variational = false;  ///< one dropout mask per sequence or window; Gal & Ghahramani 2016
   double dropouti = 0;       ///< dropout rate on the input of the first layer; these names are from Merity et al. 2018
@@ -73,12 +74,12 @@ struct CellEntry : Entry {
   std::function<std::string(const StackOptions&, const AnyOptions&)> fault;
   /// Default initialization of weights that read the output of the cell.
   std::function<Init(const AnyOptions&)> output_init;
-  /// The outputs are probabilities of the units: an output is a mixture of their predictions, and the loss receives its
-  /// logarithm.
+  /// The outputs of the cell are probabilities of its units. The model output is then a mixture of the predictions of
+  /// the units, and the loss receives its logarithm.
   bool outputs_probabilities = false;
   /// The seed of the random graph of the cell. Such a cell is initialized from symbol frequencies.
   std::function<Index&(AnyOptions&)> graph;
-  /// Reduces the cell to at most `most` units, for checks.
+  /// Reduces the cell to at most `most` units, for derivative checks.
   std::function<void(StackOptions&, AnyOptions&, Index most)> with_max_units;
   std::vector<Spelling> spellings;
   /// If false, the cell does not read its input through terms of affine maps, so joined signals are first concatenated.
@@ -93,7 +94,7 @@ struct CellEntry : Entry {
   bool reads_sequences() const { return !reads_trees() && !reads_grids(); }
 };
 
-/// A cell with typed options; converts to a CellEntry.
+/// A cell with typed options; can be converted to a CellEntry.
 template <class Options>
 struct CellOf {
   std::string name, help;

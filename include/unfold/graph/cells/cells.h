@@ -56,24 +56,24 @@ struct LstmOptions {
   double forget_bias = 1;
   double chrono = 0;  ///< > 1: initial gate biases for time scales up to this many steps (Tallec & Ollivier 2018)
   std::string delays = "1";  ///< list such as "1+2+4": all gates read h_{t-k} for each k
-  bool layer_norm = false;   ///< normalizes both products, and the cell before the output gate; Ba et al. 2016
-  double zoneout = 0, zoneout_cell = 0;  ///< probabilities that h or the cell keep their values, in training
+  bool layer_norm = false;   ///< normalizes both products and the cell state before the output gate; Ba et al. 2016
+  double zoneout = 0, zoneout_cell = 0;  ///< probabilities that a unit keeps its h or its cell state, in training
   bool hard_gates = false;               ///< piecewise linear gates, which can close completely (gates.h)
-  Map activation = Map::tanh;            ///< of the candidate and of the cell before the output gate
+  Map activation = Map::tanh;            ///< of the candidate and of the cell state before the output gate
   double input_scale = 0;                ///< input weights are initialized in [-scale, scale]; 0: Glorot
   bool biases = true;                    ///< of gates and candidate; without them the forget gate is initially 1/2
   bool trained_initial = false;
 };
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
 
-/// gru: Cho et al. 2014. `reset_after` applies the reset gate to the product (h U), so that all gates share one
-/// product. `gated_state`: the input gates the state before the products, as in one round of the mogrifier (Melis et
-/// al. 2020). The effective recurrent matrices then depend on the symbol: their rows are scaled differently for each
-/// symbol.
+/// gru: Cho et al. 2014. `reset_after` applies the reset gate to the product (h U), so all gates share one product.
+/// `gated_state`: the input gates the state before the products, as in one round of the mogrifier (Melis et al. 2020).
+/// The effective recurrent matrices then depend on the symbol: their rows are scaled differently for each symbol.
 struct GruOptions {
   bool reset_after = false;
   bool two_biases = false;  ///< with reset_after: a second bias outside the reset gate, as in PyTorch and cuDNN
-  bool layer_norm = false;  ///< normalizes each product; the reset gate is then applied after it; Ba et al. 2016
+  bool layer_norm = false;  ///< normalizes each product; the reset gate is then applied after the product; Ba et al.
+                            ///< 2016
   bool gated_state = false;
   bool hard_gates = false;     ///< piecewise linear gates, which can close completely (gates.h)
   double zoneout = 0;          ///< probability that a unit keeps its value, in training. Krueger et al. 2017
@@ -112,10 +112,10 @@ struct GridRnnOptions {
   GridStackOptions stack = {};
 };
 Signal grid_rnn(Circuit& c, Signal x, Index n, const GridRnnOptions& options = {});
-/// grid-lstm: multi-dimensional LSTM with a forget gate for each neighbor; every gate reads both. Graves, Fernandez &
-/// Schmidhuber 2007. Both forget gates are initialized to 1/2 instead of near 1: the number of paths to a cell along a
-/// diagonal is a binomial coefficient; with 1/2 the weights of all paths add up to one, with larger values they grow
-/// without bound.
+/// grid-lstm: multi-dimensional LSTM with a forget gate for each neighbor; every gate reads both neighbors. Graves,
+/// Fernandez & Schmidhuber 2007. Both forget gates are initialized to 1/2 instead of near 1: the number of paths to a
+/// cell along a diagonal is a binomial coefficient; with 1/2 the weights of all paths add up to one; with larger values
+/// their sum grows without bound.
 struct GridLstmOptions {
   double forget_bias = 0;
   GridStackOptions stack = {};
@@ -124,8 +124,8 @@ Signal grid_lstm(Circuit& c, Signal x, Index n, const GridLstmOptions& options =
 
 /// mrnn, multiplicative: the recurrent matrix W_fh diag(x_t W_fx + b_f) W_hf depends on the input through `factors`
 /// factors. Sutskever, Martens & Hinton 2011, without b_f: it is redundant for symbols (each symbol has a row of W_fx);
-/// for vectors it keeps the state alive when x_t = 0. Its initial value is 1, so that the cell is initially close to an
-/// rnn.
+/// for vectors it keeps the state alive when x_t = 0. The initial value of b_f is 1, so the cell is initially close to
+/// an rnn.
 struct MrnnOptions {
   Index factors = 0;  ///< 0: same as units
   Map activation = Map::tanh;
@@ -148,8 +148,8 @@ Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options
 
 /// urnn, unitary: n complex units, z_t = x_t W + D3 R2 F^-1 D2 P R1 F D1 h_{t-1}, h_t = modReLU(z_t)
 /// (graph/circuit/vector_map.h). Output h [2 n]: real parts, then imaginary parts. n must be a power of two
-/// (UsageError). Arjovsky, Shah & Bengio 2016. Phases and the vectors of the reflections, whose length has no effect,
-/// have uniform initial values; thresholds are initially 0.
+/// (UsageError). Arjovsky, Shah & Bengio 2016. The phases and the vectors of the reflections (whose length has no
+/// effect) are initialized uniformly, and the thresholds with 0.
 struct UrnnOptions {
   Index permutation = 0;  ///< seed of P, which is not trained
   Init input = Init::glorot();
@@ -200,7 +200,7 @@ Signal lru(Circuit& c, Signal x, Index n, const LruOptions& options = {});
 struct SlstmOptions {
   bool exponential_forget = false;
   double forget_bias = 1;
-  bool trained_initial = false;  ///< for h; cell, normalizer and maximum start as in the paper
+  bool trained_initial = false;  ///< for h; the cell state, normalizer and maximum are initialized as in the paper
 };
 Signal slstm(Circuit& c, Signal x, Index n, const SlstmOptions& options = {});
 
@@ -249,10 +249,11 @@ Signal esn(Circuit& c, Signal x, Index n, const EsnOptions& options = {});
 ///
 /// rho_{i x} is tau_{0 i x}, the weight from the always-active unit. The initial V is trained; it is the value at the
 /// first position, where there is no symbol yet. If x is a vector, its components mix the weights (remark 2), with x_0
-/// = 1: tau_{j i x} = sum over k of x_k tau_{j i k}, and likewise rho. Time is O(edges) per step, and per step of the
-/// gradient.
+/// = 1: tau_{j i x} = sum over k of x_k tau_{j i k}, and likewise rho. A forward step and a backward step each take
+/// O(edges) time.
 struct SparseOptions {
-  Index edges = 3;             ///< per unit, always including the self-loop; if at least the number of units: dense
+  Index edges = 3;             ///< per unit, always including the self-loop; dense if this is at least the number of
+                               ///< units
   Index graph = 0;             ///< seed of the graph: the same seed gives the same graph on every machine
   Map activation = Map::tanh;  ///< tanh, sigmoid or relu
   double alpha = 0;            ///< initial rate at which every unit forgets; 0: according to `longest`
@@ -260,17 +261,17 @@ struct SparseOptions {
 };
 Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
 Signal gnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
-/// With `leak`, V_{t-1} is added as in glnn: a leak without gates (remark 1).
-/// With `always`, there is a weight tau_{0 i} from the always-active unit in addition to the rho_{i x}: the set of
-/// functions is the same, but the metric differs and lets all symbols move together.
+/// With `leak`, V_{t-1} is added as in glnn: a leak without gates (remark 1). With `always`, there is a weight tau_{0
+/// i} from the always-active unit in addition to the rho_{i x}. The set of functions is the same, but the metric
+/// differs: the weights of all symbols can change together.
 struct SparseRnnOptions : SparseOptions {
   bool always = false;
   bool leak = false;
 };
 Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseRnnOptions& options = {});
 
-/// linear-gnn: a gated network of linear units with all edges, normalized at every step: equivalent to hidden Markov
-/// models.
+/// linear-gnn: a gated network of linear units with all edges, normalized at every step; equivalent to a hidden Markov
+/// model.
 struct LinearGnnOptions {};
 Signal linear_gnn(Circuit& c, Signal x, Index n, const LinearGnnOptions& options = {});
 /// Returns the output o as logits: log o. Probabilities below 0, which a trained network may produce, are replaced by
@@ -281,8 +282,9 @@ Signal probabilities_to_logits(Signal o);
 /// self-loop.
 std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph);
 
-/// Initialization from the paper: the untrained model is i.i.d., and V_i is a random linear combination of about the
-/// last i + 2 symbols with standard deviation 1/2 in the linear regime. With f_x the number of symbols x read:
+/// Initialization from the paper: the untrained model predicts i.i.d. symbols, and V_i is a random linear combination
+/// of about the last i + 2 symbols with standard deviation 1/2 in the linear regime. f_x is the number of times that
+/// symbol x is read:
 ///   tau_{iix} = -alpha_i (1 - alpha_i without leak), alpha_i = 1 / (i + 2) or as in SparseOptions; tau_{jix} = 0 for
 ///   j != i;
 ///   rho_{ix} = 0.5 sqrt(2 alpha_i - alpha_i^2) (u_{ix} - mean) / deviation, u uniform; output weights 0, their bias

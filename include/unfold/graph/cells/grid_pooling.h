@@ -1,5 +1,5 @@
 #pragma once
-/// Common parts of the cells over grids. Such a cell reads the positions to the left and above; mirrored
+/// Common parts of the cells over grids. Such a cell reads the positions to the left and above. If it is mirrored
 /// (Circuit::mirrored), it reads from another corner.
 
 #include <string>

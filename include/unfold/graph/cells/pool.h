@@ -16,8 +16,8 @@ enum class Pool {
   all    ///< all three, concatenated
 };
 
-/// `layer` is the output of a layer: one signal, or those of both directions, forward before backward. Returns the
-/// parts of the result, to be joined.
+/// `layer` is the output of a layer: one signal, or the forward signal followed by the backward signal. Returns the
+/// parts of the result, which the caller joins.
 std::vector<Signal> pool(Circuit& c, std::span<const Signal> layer, Pool how);
 
 }  // namespace unfold

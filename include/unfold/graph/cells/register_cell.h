@@ -22,8 +22,8 @@ namespace unfold {
 /// x [m] -> h [units].
 using CellFunction = std::function<Signal(Circuit&, Signal x, Index units)>;
 
-/// Adds a cell to `cells()`. Call it before models are created or loaded. Throws UsageError if the name is taken, or if
-/// it does not consist of lowercase letters, digits and "-" with a letter in front.
+/// Adds a cell to `cells()`. Call it before models are created or loaded. Throws UsageError if the name is taken, does
+/// not begin with a letter, or contains anything but lowercase letters, digits and "-".
 void register_cell(std::string name, CellFunction add, std::string help = "user-defined cell");
 /// Registers a cell with its own options (cell.h).
 void register_cell(CellEntry entry);

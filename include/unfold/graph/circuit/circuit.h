@@ -18,12 +18,12 @@
 ///   slice    some columns of a signal (a view, no copy)
 ///   mask     dropout: 0 or 1/(1-rate), constant for differentiation
 ///
-/// A circuit may have several parts, which run over separate chains: part 0 over the structure, part 1 over its source,
-/// part 2 over the source of that, and so on (graph/structure/structure.h). In an encoder-decoder model the decoder is
-/// part 0 and the encoder part 1. The part of inputs and links is set with in_part; other nodes belong to the part that
-/// they read. Values flow from a part to one with a lower number, through links (Delay::source_last) and operators with
-/// a memory (graph/circuit/attention.h). Parts may also be grids: a deeper part is then a finer grid, where a block of
-/// positions corresponds to one position of the coarser grid (Delay::block).
+/// A circuit may have several parts, which run over separate chains: part 0 over the structure, part 1 over the source
+/// of the structure, part 2 over the source of part 1, and so on (graph/structure/structure.h). In an encoder-decoder
+/// model the decoder is part 0 and the encoder part 1. The part of inputs and links is set with in_part; other nodes
+/// belong to the part that they read. Values flow only to parts with lower numbers, through links (Delay::source_last)
+/// and operators with a memory (graph/circuit/attention.h). Parts may also be grids: a deeper part is then a finer
+/// grid, where a block of positions corresponds to one position of the coarser grid (Delay::block).
 ///
 /// Errors: shapes are checked when the circuit is built. Throws a UsageError that names the node and both sizes.
 
@@ -95,15 +95,15 @@ struct Delay {
   static Delay source_first() { return {Along::source_first, 1}; }
   static Delay source_last() { return {Along::source_last, 1}; }
   static Delay source_start() { return {Along::source_start, 1}; }
-  /// Returns whether every position of a chain reads the same position: such a link cannot be part of a loop (the plan
-  /// throws UsageError).
+  /// Returns whether every position of a chain reads the same position: if so, the link cannot be part of a loop (the
+  /// plan throws UsageError).
   bool to_end() const { return along == Along::first || along == Along::last; }
-  /// Returns whether it reads a chain of a deeper part.
+  /// Returns whether the link reads a chain of a deeper part.
   bool crosses() const {
     return along == Along::source_first || along == Along::source_last || along == Along::source_start ||
            along == Along::block;
   }
-  /// Returns whether it reads toward the leaves of a tree.
+  /// Returns whether the link reads toward the leaves of a tree.
   bool reads_children() const {
     return along == Along::child || along == Along::children || along == Along::each_child;
   }
@@ -126,10 +126,10 @@ struct ParameterInfo {
 };
 
 /// One term of an affine map. `parameter` names its weights in the affine map ("W" of "z" is "z/W"); `init` is their
-/// initialization. Without an operator the term is x W, or the rows of W that symbols look up. With `op` it is that
-/// operator applied to its source: an operator that reads a gate gets it from `gate` (symbols), one with a memory from
-/// `keys` and `values`, signals of a deeper part. An operator that reads only symbols gets them from `symbols`, whose
-/// first element is the source.
+/// initialization. Without an operator the term is x W, or the rows of W that symbols look up. With `op` the term is
+/// this operator applied to the source. Some operators have further inputs: `gate` (a symbol signal), the memory `keys`
+/// and `values` (signals of a deeper part), or `symbols` for an operator that reads only symbols; its first element is
+/// the source.
 struct Term {
   std::string_view parameter;
   Signal source;
@@ -177,7 +177,7 @@ struct Node {
   Index offset = 0;                        // slice
   Delay delay = {};                        // link
   int source = -1;                         // link: node that feeds it
-  int initial = -1;               // link: parameter [1 x size] of the value beyond the boundary, or -1 for zero
+  int initial = -1;               // link: parameter [1 x size] with the value beyond the boundary, or -1 for zero
   Lasts lasts = Lasts::position;  // mask
   int awake = -1;                 // affine: node whose first component is nonzero where the value is needed, or -1
   Index period = 1;               // affine with `awake`: the value is needed at one of `period` positions
@@ -191,16 +191,16 @@ class Circuit {
 
   Signal input(std::string_view name, Index size);        ///< a real vector at every position
   Signal symbols(std::string_view name, Index alphabet);  ///< one symbol at every position; read by affine terms
-  /// Returns the value, at a predecessor position, of a signal that is set later with `feed`. Beyond the boundary it is
-  /// zero, the carried state, or a trained vector if `trained_initial` (not allowed along `first` and `last`, which
-  /// have no boundary, and `each_child`).
+  /// Returns a signal whose value is that of another signal at a predecessor position; the other signal is set later
+  /// with `feed`. Beyond the boundary the value is zero, the carried state, or, if `trained_initial`, a trained vector
+  /// (not allowed along `first` and `last`, which have no boundary, and along `each_child`).
   Signal link(Index size, Delay delay = {}, bool trained_initial = false);
   /// While the returned object exists, links are reversed: previous becomes next, left becomes right, up becomes down.
-  /// A cell added in its lifetime reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }
+  /// A cell added while it exists reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }
   class Reversal;
   [[nodiscard]] Reversal reversed();
   /// While the returned object exists, links in grids are mirrored along rows (left becomes right), along columns (up
-  /// becomes down), or both: a cell added in its lifetime reads its grid from another corner.
+  /// becomes down), or both: a cell added while it exists reads its grid from another corner.
   class Mirror;
   [[nodiscard]] Mirror mirrored(bool rows, bool columns);
   void feed(Signal link, Signal source);
@@ -209,8 +209,8 @@ class Circuit {
   [[nodiscard]] InPart in_part(int part);
   /// While the returned object exists, links along `previous` in part 0 have the initial value tanh(signal Q) instead
   /// of zero, with a separate trained matrix Q for each (trained initial states are unchanged). `signal` belongs to a
-  /// deeper part; its value at the last position of the source chain is used. A cell added in its lifetime thus starts
-  /// from the state of an encoder. A default signal restores zero.
+  /// deeper part; its value at the last position of the source chain is used. A cell added while it exists thus starts
+  /// from the state of an encoder. A default-constructed signal restores zero.
   class Beginning;
   [[nodiscard]] Beginning with_initial_state(Signal signal);
   /// Adds a link with the delay and the name of the trained initial state of a node of another circuit.
@@ -234,10 +234,10 @@ class Circuit {
   Signal dropout(Signal x, double rate, Lasts lasts = Lasts::position);
   /// Adds a copy of a dropout mask of another circuit. It has the same name and therefore the same random draws.
   Signal mask_like(const Node& mask);
-  /// Promises that nothing depends on the affine map where the first component of `awake` is 0, because its readers
-  /// multiply it by that. It is computed only at the other positions and is 0 elsewhere. `awake` has values 0 and 1,
-  /// depends on no parameter, and is 1 at one of `period` positions (used for cost estimates). Throws UsageError if the
-  /// map already has such a promise or has a memory.
+  /// Declares that nothing depends on the affine map at positions where the first component of `awake` is 0, because
+  /// all readers of the map multiply it by this component. The map is computed only at the other positions and is 0
+  /// elsewhere. `awake` has values 0 and 1, depends on no parameter, and is 1 at one of `period` positions (used for
+  /// cost estimates). Throws UsageError if this was already declared for the map, or if the map has a memory.
   void compute_only_where(Signal affine, Signal awake, Index period);
 
   /// Adds a parameter [rows x cols] that no operation of the circuit reads, for a loss (loss/loss.h) that adds the
@@ -290,7 +290,7 @@ class Circuit {
   bool mirrored_rows_ = false, mirrored_columns_ = false;
   int part_ = 0;
   Signal start_ = {};                       // signal that determines the initial values of links, if any
-  std::vector<std::pair<int, int>> begun_;  // such a link with its initial value added, and the link itself
+  std::vector<std::pair<int, int>> begun_;  // pairs: a link with its initial value added, and the link itself
   std::vector<int> outputs_;
   std::vector<ParameterInfo> parameters_;
   std::string prefix_;
@@ -348,7 +348,7 @@ Signal operator-(Signal x, Signal y);
 Signal operator*(Signal x, Signal y);
 Signal operator*(double k, Signal x);
 Signal operator+(Signal x, double k);
-Signal operator-(double k, Signal x);  ///< 1 - f, of gates
+Signal operator-(double k, Signal x);  ///< for gates such as 1 - f
 Signal sigmoid(Signal x);
 Signal tanh(Signal x);
 Signal hard_sigmoid(Signal x);
@@ -375,9 +375,9 @@ std::array<Signal, k> Circuit::split(Signal x) {
 /// Adds the squared, linearized circuit of the path pass (path-SGD) to `result`: every ReLU becomes the identity, every
 /// derivative is squared, every symbol input becomes a vector of ones, and every bias becomes the weights of an
 /// additional input. With squared parameters and all inputs one, its outputs are sums over paths of products of squared
-/// weights; it is linear in its inputs. Returns the signal of each node of `circuit`. `probe`: an affine node to whose
-/// pre-activation an additional input named "probe" is added. Throws a UsageError that names the first map that is not
-/// positively homogeneous.
+/// weights; it is linear in its inputs. Returns the signal in `result` for each node of `circuit`. If `probe` is given,
+/// it is an affine node, and an additional input named "probe" is added to its pre-activation. Throws a UsageError that
+/// names the first map that is not positively homogeneous.
 std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe = -1);
 
 }  // namespace unfold

@@ -17,8 +17,8 @@ struct Init {
     constant,    ///< `values[block]` in each column block (a single value applies to all)
     uniform,     ///< U(-scale, scale); scale 0: 1/sqrt(inputs)
     positive,    ///< U(1/2, 3/2)
-    normal,      ///< N(0, scale^2); scale 0: 1/sqrt(inputs); several `values`: times `values[block]`
-    glorot,      ///< U(-a, a), a = sqrt(6 / (inputs + outputs of one block)), times scale
+    normal,      ///< N(0, scale^2); scale 0: 1/sqrt(inputs); with several `values`, multiplied by `values[block]`
+    glorot,      ///< U(-a, a), a = scale * sqrt(6 / (inputs + outputs of one block))
     orthogonal,  ///< random orthonormal rows or columns, times scale (Saxe et al. 2014)
     identity,    ///< scale on the diagonal (Le et al. 2015, IRNN)
     sparse,      ///< `count` non-zero N(0, scale^2) weights per output (Martens 2010)
@@ -72,8 +72,8 @@ struct Init {
   }
 };
 
-/// Throws UsageError naming the parameter: a number of columns that is not divisible into the blocks, a number of
-/// values that differs from the number of blocks, or non-finite numbers.
+/// Throws a UsageError that names the parameter if the number of columns is not divisible by the number of blocks, if
+/// the number of values differs from the number of blocks, or if a number is not finite.
 void check(const Init& init, std::string_view name, Index outputs);
 
 /// Fills w [inputs x outputs], row-major, from the stream `name` of `seed`. Computed in double, so float and double

@@ -11,9 +11,9 @@
 /// through OperatorRows::memory, and `transposed` adds their adjoints.
 ///
 /// A term without an operator is a matrix, or a row lookup by symbols (circuit.h). Available operators: sparse, gated
-/// and leaky ones (sparse_operator.h), listed pairs of symbols and outputs (sparse_lookup.h), and maps of whole vectors
-/// (vector_map.h). An operator declares which rules it does not support; a caller that needs one of them raises an
-/// error that names the operator.
+/// and leaky ones (sparse_operator.h), lookups of listed pairs of symbols and outputs (sparse_lookup.h), and maps of
+/// whole vectors (vector_map.h). An operator declares which rules it does not support; a caller that needs one of them
+/// raises an error that names the operator.
 ///
 /// Determinism (invariant 2): rows are independent, except in a gradient and in the adjoints of a memory, where the sum
 /// over rows runs from the last to the first.
@@ -33,8 +33,8 @@ namespace unfold {
 template <class T>
 struct MemoryRows {
   Matrix<const T> keys = {}, values = {};
-  Matrix<T> key_adjoints = {}, value_adjoints = {};        ///< `transposed` adds to them; data null: not needed
-  Matrix<const T> key_tangents = {}, value_tangents = {};  ///< data null: zero
+  Matrix<T> key_adjoints = {}, value_adjoints = {};        ///< `transposed` adds to them; not needed if data is null
+  Matrix<const T> key_tangents = {}, value_tangents = {};  ///< zero if data is null
   const Index* chain = nullptr;                            ///< chain that each row of x reads
   const Index* chain_begin = nullptr;  ///< first element of each chain in `rows`, and one past the last
   const Index* rows = nullptr;         ///< rows of keys and values
@@ -76,9 +76,9 @@ template <class T>
 struct Recurrence {
   Matrix<const T> w = {};
   const Symbol* gates = nullptr;    ///< from the first row on
-  Matrix<const T> lookup = {};      ///< data null: no lookup
+  Matrix<const T> lookup = {};      ///< no lookup if data is null
   const Symbol* symbols = nullptr;  ///< indices of the lookup, from the first row on
-  const T* bias = nullptr;          ///< null: zero
+  const T* bias = nullptr;          ///< zero if null
   T* scratch = nullptr;             ///< scratch() elements of the operator
 };
 
@@ -95,8 +95,8 @@ class RecurrenceRules {
                         bool squared) const = 0;
 };
 
-/// A kernel for loops that consist of a single operator. REQUIRES: the same bits as `apply` and `transposed` step by
-/// step.
+/// A kernel for loops that consist of a single operator. REQUIRES: the results are bit-identical to calling `apply` and
+/// `transposed` step by step.
 class RecurrenceKernel : public RecurrenceRules<float>, public RecurrenceRules<double> {
  public:
   using RecurrenceRules<float>::forward, RecurrenceRules<double>::forward;
@@ -117,11 +117,11 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   virtual std::string_view name() const = 0;  ///< for messages: "the unitary term U"
   virtual Index inputs() const = 0;           ///< components of x
   virtual Index outputs() const = 0;          ///< components of y
-  /// Shape of the parameter. `alphabet` is that of the gate, 0 if the operator reads none.
+  /// Shape of the parameter. `alphabet` is the alphabet size of the gate; 0 if the operator reads no gate.
   virtual ParameterShape parameter_shape(Index alphabet) const = 0;
   virtual Index scratch() const { return 0; }  ///< number of elements that a rule may overwrite
   virtual Index scratch_per_seen() const { return 0; }
-  /// Number of components of the keys and values of the memory; 0 if there is no memory.
+  /// Returns the number of components of the keys and values of the memory; 0 if there is no memory.
   virtual Index key_size() const { return 0; }
   virtual Index value_size() const { return 0; }
   bool has_memory() const { return key_size() > 0; }
@@ -132,8 +132,8 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   /// Returns whether f and the gradient of its parameter are zero where x is zero. Leaves of a tree, which have no
   /// children to read, can then skip the operator.
   virtual bool vanishes() const { return false; }
-  /// Number of symbol signals that rules read instead of x; 0 if they read x. An operator that reads symbols has no
-  /// `transposed`.
+  /// Returns the number of symbol signals that the rules read instead of x; 0 if they read x. An operator that reads
+  /// symbols has no `transposed`.
   virtual Index reads_symbols() const { return 0; }
   /// Returns whether threads may each compute some columns of the gradient; if not, one thread computes all of them.
   virtual bool gradient_by_columns() const { return false; }
@@ -147,8 +147,8 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   virtual const RecurrenceKernel* recurrence() const { return nullptr; }
 };
 
-/// Implements the rules for float and double by templates: Derived has members apply_rows, transposed_rows,
-/// gradient_rows and tangent_rows with the parameters of the rules. Base is Operator or a class derived from it.
+/// Implements the rules for float and double with templates: Derived has members apply_rows, transposed_rows,
+/// gradient_rows and tangent_rows, with the same parameters as the rules. Base is Operator or a class derived from it.
 template <class Derived, class Base = Operator>
 class OperatorOf : public Base {
  public:

@@ -17,7 +17,7 @@
 
 namespace unfold {
 
-/// Owner of a newer copy of the parameter values, on a device for example.
+/// Owner of a newer copy of the parameter values, for example on a device.
 template <class T>
 class Keeper {
  public:

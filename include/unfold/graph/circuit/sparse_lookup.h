@@ -8,7 +8,7 @@
 ///   y += sum over signals s, and over the outputs o listed for the symbol x_s, of w[pair(x_s, o)] in component o
 ///
 /// The parameter is [1 x pairs]. kNoSymbol looks up nothing. Sums run over the signals in the given order, so the
-/// results are bit-identical however rows are divided.
+/// results are bit-identical for any division of the rows.
 
 #include <cstdint>
 #include <memory>

@@ -22,7 +22,7 @@ struct SparseForm {
   Map activation = Map::copy;  ///< s: copy, tanh, sigmoid or relu
   bool leaky = false;
   Gating gating = Gating::none;
-  Index weight_rows = 1;  ///< unless the gate selects them: number of rows of weights that act together
+  Index weight_rows = 1;  ///< without a gate that selects the weights: the number of rows of weights that act together
 };
 
 class SparseOperator final : public OperatorOf<SparseOperator>, public UnitWeights, private RecurrenceKernel {

@@ -39,8 +39,8 @@ class Layout {
   bool lay(const Structure& structure, std::span<const Index> slots);
   /// Allocates adjoints or tangents for the current structure.
   void make_room(What what);
-  /// Returns whether `bind` can place the rows of a node: it is not a view, and its buffer has no other columns. Inputs
-  /// that links read need their history before their rows and cannot be bound.
+  /// Returns whether `bind` can place the rows of a node: the node is not a view, and its buffer has no other columns.
+  /// Inputs that links read cannot be bound, because their history must precede their rows.
   bool can_bind(What what, int i) const;
   /// Places the rows of a node at `rows`, until the structure changes.
   void bind(What what, int i, Matrix<T> rows);
@@ -67,10 +67,10 @@ class Layout {
   int part(int i) const { return node(i).part; }
   int parts() const { return parts_; }                         ///< number of parts of the plan
   Index rows(int part = 0) const { return level(part).rows; }  ///< positions
-  /// The number of sequences, which are sorted from longest to shortest.
+  /// Returns the number of sequences, which are sorted from longest to shortest.
   Index places(int part = 0) const { return level(part).places; }
   Index steps(int part = 0) const { return level(part).steps; }
-  /// True if all chains have the same length, so that shifted views are contiguous over steps.
+  /// Returns whether all chains have the same length; shifted views are then contiguous over steps.
   bool rectangular(int part = 0) const { return level(part).rectangular; }
   Index slot(Index place) const { return slots_[static_cast<std::size_t>(place)]; }  ///< the state slot of a sequence
   const std::vector<Index>& slots() const { return slots_; }
@@ -85,12 +85,12 @@ class Layout {
   /// Returns the steps, from last to first, grouped so that a view at `place` stays contiguous within each group, as
   /// pairs (first step, rows).
   std::vector<std::pair<Index, Range>> runs(const Place& place, int part) const;
-  /// For each row: the row that a gathered link reads, or -1 (along `block`: all rows of the block); the source row of
-  /// a reordered signal.
+  /// Returns, for each row, the row that a gathered link reads, or -1 (along `block`: all rows of the block); for a
+  /// reordered signal, the source row.
   const std::vector<Index>& predecessors(int link) const { return predecessors_[static_cast<std::size_t>(link)]; }
   const std::vector<Index>& reorder_from(int i) const { return reorder_from_[static_cast<std::size_t>(i)]; }
-  /// Returns the memory that rows of a part, from `row` on, read through a term with a memory: chain numbers and the
-  /// rows of each chain. The passes fill in keys, values and their adjoints.
+  /// Returns the memory that the rows of a part, from `row` on, read through a term: chain numbers and the rows of each
+  /// chain. The passes fill in keys, values and their adjoints.
   MemoryRows<T> memory_of(int part, const Node::AffineTerm& term, Index row) const;
   Index longest_source() const { return longest_source_; }  ///< length of the longest chain of any source
 
@@ -115,17 +115,18 @@ class Layout {
   std::size_t memory_bytes() const;
 
  private:
-  /// Where the rows of a root are. Row r >= 0 is at rows + r * stride, row r < 0 (history) at history + r * stride.
+  /// Where the rows of a root are stored. Row r >= 0 is at rows + r * stride; row r < 0 (history) is at history + r *
+  /// stride.
   struct Memory {
-    T* rows = nullptr;  // a ring: its first row
+    T* rows = nullptr;  // for a ring: its first row
     T* history = nullptr;
     Index stride = 0;
   };
   struct Group {
     std::vector<Buffer<T>> buffers;  // per root
     std::vector<Memory> memory;      // per root
-    std::vector<char> bound;         // per root: the rows are in memory owned by the caller
-    bool roomy = false;              // allocated for the current structure
+    std::vector<char> bound;         // per root: whether the rows are in memory owned by the caller
+    bool roomy = false;              // buffers are allocated for the current structure
   };
   struct Level {
     const Structure* structure;

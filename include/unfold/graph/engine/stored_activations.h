@@ -3,7 +3,7 @@
 /// position, rounded to bfloat16 (numerics/bf16.h). Outputs are stored exactly because losses read them. As a result,
 /// the rounded activations of a sequence do not depend on how it is divided into windows. Values that can be reproduced
 /// are not stored: the caller supplies inputs and symbols again, and masks are drawn again. Rounding uses ordinary
-/// instructions, so the bits are the same on every processor.
+/// instructions, so the results are bit-identical on every processor.
 
 #include <cstdint>
 #include <vector>
@@ -18,7 +18,7 @@ class StoredActivations {
  public:
   /// Stores all values of a layout, using a team.
   void take(const Plan& plan, Layout<T>& layout, Team& team);
-  /// Restores the values. REQUIRES: a layout over the structure that the values were taken from.
+  /// Restores the values. REQUIRES: `layout` is over the structure from which the values were taken.
   void give(Layout<T>& layout, Team& team) const;
   /// Throws UsageError if nothing was stored, or if the structure or plan differs.
   void require_for(const Plan& plan, const Layout<T>& layout) const;
@@ -33,7 +33,7 @@ class StoredActivations {
     Index begin, count;
     bool operator==(const Part&) const = default;
   };
-  /// Returns the locations of all values, and counts the numbers that are stored exactly and rounded.
+  /// Returns the locations of all values, and counts how many numbers are stored exactly and how many are rounded.
   static std::vector<Part> parts_of(const Plan& plan, const Layout<T>& layout, Index& exact, Index& rounded);
 
   std::vector<Part> parts_;

@@ -12,10 +12,10 @@
 ///   u.backward(gradient);                      // gradient = J^T adjoint
 ///
 /// Shapes: signals are [positions x size], rows in the structure's main order (see structure.h). Invariant 2: the
-/// results of a sequence are bit-identical alone, in any batch, on any number of threads and in the stepper. The
-/// unfolding owns its memory and reuses it between calls; after `lay`, no pass allocates. It can also work directly on
-/// memory owned by the caller, such as the tensors of another library, without copies (see "Memory owned by the
-/// caller"). Not thread-safe; the passes run on the given team.
+/// results for a sequence are bit-identical whether it is processed alone, in any batch, on any number of threads or by
+/// the stepper. The unfolding owns its memory and reuses it between calls; after `lay`, no pass allocates. It can also
+/// work directly on memory owned by the caller, such as the tensors of another library, without copies (see "Memory
+/// owned by the caller"). Not thread-safe; the passes run on the given team.
 
 #include <functional>
 #include <memory>
@@ -75,15 +75,17 @@ class State {
 enum class Algebra { linear, squared };
 
 /// Callback after each segment of a backward pass, run by the first team member: the gradients of the affine maps whose
-/// last segment it is (Plan::last_segment) are complete. Called once before the pass with the number of segments.
+/// last segment this was (Plan::last_segment) are complete. Called once before the pass with the number of segments.
 using SegmentDone = std::function<void(int segment)>;
 
 struct BackwardOptions {
   Algebra algebra = Algebra::linear;
   bool accumulate = false;  ///< add to the gradient instead of setting it
-  bool weights = true;  ///< false: only adjoints and trained initial values; the rest of the gradient is left unchanged
+  bool weights = true;  ///< false: computes only adjoints and the gradients of trained initial values; the rest of the
+                        ///< gradient is left unchanged
   bool keep_gradient_on_device = false;  ///< with `resident`: the gradient is not copied to the host
-  /// If set, weight gradients are computed segment by segment instead of all at the end. The results are bit-identical.
+  /// If this is set, weight gradients are computed segment by segment instead of all at the end. The results are
+  /// bit-identical.
   const SegmentDone* done = nullptr;
 };
 
@@ -92,9 +94,9 @@ class Unfolding {
  public:
   /// `precision`: the precision of the products in forward, backward and tangent passes. bf16 requires T = float
   /// (UsageError otherwise) and hardware support; without hardware support products are exact. `offload`: where passes
-  /// run instead of on the team (backend.h), with its own precision; null: on the team. With an offload, the following
-  /// work only on the host: `step`, windows divided into pieces, `affine_adjoint` and the functions below it, and
-  /// invariant 2.
+  /// run instead of on the team (backend.h), with its own precision; if it is null, they run on the team. With an
+  /// offload, `step`, windows divided into pieces, `affine_adjoint` and the functions below it are not available, and
+  /// invariant 2 does not hold.
   Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision = Precision::exact,
             std::shared_ptr<const Offload> offload = nullptr);
   ~Unfolding();
@@ -123,17 +125,17 @@ class Unfolding {
   /// deeper parts keep the values of the previous pass (REQUIRES: the same source and the same parameters). This allows
   /// a decoder to be stepped over encoder values that are computed once.
   void forward(State<T>* state = nullptr, bool source_stays = false);
-  /// Like `forward`, but for steppers: over one chain of one position. Setup is done once and stays valid while the
-  /// parameters stay the same. REQUIRES: only links along `previous` and `first`, no dropout.
+  /// Like `forward`, but for steppers: runs over one chain of one position. Setup is done once and stays valid until
+  /// the parameters change. REQUIRES: only links along `previous` and `first`, no dropout.
   void step(State<T>& state);
   Matrix<const T> value(Signal signal) const;  ///< value of an output or an input
   /// `keep` stores the values of the last forward pass, rounded (stored_activations.h). `recall` restores them for
-  /// `backward` after other passes. `recall` REQUIRES the structure, state and dropout seed of that pass, and its
-  /// inputs supplied again. Only without an offload.
+  /// `backward` after other passes. `recall` REQUIRES the structure, state and dropout seed of that pass; the caller
+  /// must supply its inputs again. Not available with an offload.
   void keep(StoredActivations<T>& into) const;
   void recall(const StoredActivations<T>& from, const State<T>* state = nullptr);
 
-  /// The seed of the backward pass. REQUIRES: the caller fills the adjoint of every output before `backward`.
+  /// Returns the seed of the backward pass. REQUIRES: the caller fills the adjoint of every output before `backward`.
   Matrix<T> adjoint(Signal output);
   void clear_adjoints();  ///< sets the seeds of all outputs to zero
   /// With an offload, computes the negative log-probabilities of symbols (0 for kNoSymbol) under the softmax of an
@@ -142,52 +144,54 @@ class Unfolding {
   bool softmax(Signal output, std::span<const Symbol> targets, T scale, bool seed, T* nats);
   /// Returns the object that takes optimizer steps on the parameters of the last pass; null if steps run on the host.
   Resident<T>* resident();
-  /// Backward pass: gradient [parameters] = sum over positions of (d outputs / d parameters)^T adjoint.
-  /// `end`: adjoints of the state that `forward` stored (from a later window). `start`: receives the adjoints of the
-  /// state that `forward` started from (zero for fresh slots, whose share goes to the trained initial values). Throws
-  /// UsageError for squared rules of an operator that does not support them, and for attention where sequences share a
-  /// source.
+  /// Backward pass: gradient [parameters] = sum over positions of (d outputs / d parameters)^T adjoint. `end`: adjoints
+  /// of the state that `forward` stored (from a later window). `start`: receives the adjoints of the state that
+  /// `forward` started from (zero for fresh slots, whose adjoints are added to the gradient of the trained initial
+  /// values). Throws UsageError for squared rules of an operator that does not support them, and for attention where
+  /// sequences share a source.
   void backward(std::span<T> gradient, const BackwardOptions& options = {}, const State<T>* end = nullptr,
                 State<T>* start = nullptr);
-  /// After `backward`: the adjoint (or modulus) of an affine pre-activation, for the metrics of optim/riemannian/.
+  /// After `backward`: returns the adjoint (or modulus) of an affine pre-activation, for the metrics of
+  /// optim/riemannian/.
   Matrix<const T> affine_adjoint(Signal affine) const;
-  /// The row of a term's source (a node of the plan) for a row of a step; for a link, the row of its predecessor.
+  /// Returns the row of a term's source (a node of the plan) for a row of a step; for a link, the row of its
+  /// predecessor.
   const T* source_row(int node, Index step, Index row) const;
-  /// The data that a term with an operator reads at a row of an affine map, without scratch memory. REQUIRES: the
-  /// values of its source are kept.
+  /// Returns the data that a term with an operator reads at a row of an affine map, without scratch memory. REQUIRES:
+  /// the values of the source are kept.
   OperatorRows<T> rows_read(const Node& affine, const Node::AffineTerm& term, Index step, Index row) const;
   std::span<const Symbol> symbols_read(int node) const;  ///< symbols read by a term source or gate
-  /// After `backward`: sets the block of every trained initial value to the sum over its sequences of the squared
-  /// adjoint.
+  /// After `backward`: sets the block of every trained initial value to the sum of the squared adjoint over the
+  /// sequences that start from it.
   void squares_at_starts(std::span<T> result) const;
 
-  /// Tangent pass: the derivative of every output in the parameter direction [parameters]. Inputs and carried state are
-  /// held fixed. REQUIRES `forward`.
+  /// Tangent pass: computes the derivative of every output in the parameter direction [parameters]. Inputs and carried
+  /// state are held fixed. REQUIRES `forward`.
   void tangent(std::span<const T> direction);
   Matrix<const T> tangent_of(Signal output) const;
 
   // --- Derivatives with respect to inputs. REQUIRES PlanOptions::input_derivatives.
   Matrix<const T> input_adjoint(Signal input) const;  ///< after `backward`
   Matrix<T> input_tangent(Signal input);              ///< filled by the caller before `tangent`
-  /// Like `tangent`, but the direction also includes the carried state (null: it is held fixed) and the inputs
+  /// Like `tangent`, but the direction also includes the carried state (held fixed if `state` is null) and the inputs
   /// (`input_tangent`). `end` receives the tangents of the state that `forward` stored.
   void tangent(std::span<const T> direction, const State<T>* state, State<T>* end);
 
   // --- Memory owned by the caller, on the host. Calling `lay` with a different structure ends all bindings except
   // those of weights. Throws UsageError with an offload.
   /// Reads an input from, or writes an output to, the given rows. Returns false if the signal shares its memory with
-  /// others or links read it; then it must be copied.
+  /// other signals or if links read it; the caller must then copy the rows.
   bool bind_value(Signal signal, Matrix<T> rows);
   /// Reads the seed of an output from, or writes the adjoint of an input to, the given rows. Returns false like
   /// bind_value.
   bool bind_adjoint(Signal signal, Matrix<T> rows);
-  /// Reads the weights of dense terms from output-major memory [outputs x inputs], and writes their gradients there,
-  /// not to the gradient vector (null: the vector). Call `set_parameters` after every change. Throws UsageError if no
-  /// product reads the parameter.
+  /// Reads the weights of dense terms from output-major memory [outputs x inputs], and writes their gradients to
+  /// `gradient` instead of the gradient vector (if its data is null, to the vector). Call `set_parameters` after every
+  /// change. Throws UsageError if no product reads the parameter.
   void bind_weights(int parameter, Matrix<const T> weights, Matrix<T> gradient);
-  /// The values of a link along `next` beyond the last position, one row per sequence, instead of the initial value
-  /// (null: the initial value). `backward` sets `adjoints`; `tangent` reads `tangents` (null: zero). REQUIRES: one
-  /// step.
+  /// Sets the values of a link along `next` beyond the last position, one row per sequence, which replace the initial
+  /// value (null: the initial value is used). `backward` sets `adjoints`; `tangent` reads `tangents` (null: zero).
+  /// REQUIRES: one step.
   void bind_end(Signal link, Matrix<const T> values, Matrix<T> adjoints, Matrix<const T> tangents);
   /// If on, all values that are not bound are in one block owned by the caller, of at least `outside_numbers` elements.
   /// Bind it after `lay` and after the values. A block keeps the values of one forward pass: passes over other blocks
@@ -195,8 +199,8 @@ class Unfolding {
   void keep_values_outside(bool on);
   Index outside_numbers() const;
   void bind_outside(std::span<T> block);
-  /// Continues from bound values of an earlier forward pass over this structure with these parameters. `state`: like
-  /// that of the forward pass; only its fresh slots are read.
+  /// Continues from bound values of an earlier forward pass over this structure with these parameters. `state` is the
+  /// state given to that forward pass; only which slots are fresh is read.
   void resume(const State<T>* state = nullptr);
 
   /// Records the time of the following passes; nullptr stops recording. The account must have an entry for every member
@@ -209,7 +213,7 @@ class Unfolding {
 
   std::size_t memory_bytes() const;
   /// Returns the first signal and position whose value is not finite, in plan order, for example "cell at position 17
-  /// of sequence 3"; empty if there is none.
+  /// of sequence 3"; empty if all values are finite.
   std::string first_non_finite() const;
 
  private:

@@ -7,8 +7,8 @@
 /// backward pass runs everything in reverse. A sequence of element-wise maps is one item (a program executed tile by
 /// tile).
 ///
-/// Order of summation, for every plan and for the stepper: an affine map starts from its bias, adds its symbol lookups,
-/// then its terms from outside its loop, then its terms from inside it, each group in declaration order.
+/// Order of summation, for every plan and for the stepper: an affine map starts from its bias, then adds its symbol
+/// lookups, its terms from outside its loop and its terms from inside the loop, each group in declaration order.
 ///
 /// The squared passes are sums over paths. Therefore the plan moves, batches and fuses operations but never rewrites
 /// them algebraically.
@@ -31,7 +31,8 @@ struct PlanOptions {
   bool scratch = true;   ///< values and adjoints without other readers stay in the tile
   bool ring = true;      ///< adjoints inside a loop keep only 1 + max delay steps
   bool chain = true;     ///< over a single chain, a loop of one sparse recurrence runs as a single kernel
-  /// Not an optimization: derivatives with respect to the inputs are computed, too (Unfolding::input_adjoint).
+  /// Not an optimization: if true, derivatives with respect to the inputs are computed as well
+  /// (Unfolding::input_adjoint).
   bool input_derivatives = false;
 };
 
@@ -75,7 +76,7 @@ struct Place {
 struct AdjointBuffer {
   bool exists = false;
   bool zeroed = false;  ///< zeroed before the pass; every writer adds
-  /// If > 0: rows without a successor `tail` steps later are zeroed (or taken from the carried adjoint) instead.
+  /// If > 0: only rows without a successor `tail` steps later are initialized, with zero or from the carried adjoint.
   Index tail = 0;
   bool ring = false;  ///< keeps 1 + history steps only
 };
@@ -97,7 +98,7 @@ class Plan {
   const std::vector<Segment>& segments() const { return segments_; }
   const std::vector<int>& outputs() const { return outputs_; }
 
-  bool live(int node) const { return live_[at(node)]; }  ///< some output depends on it
+  bool live(int node) const { return live_[at(node)]; }  ///< whether some output depends on it
   bool needs_adjoint(int node) const { return needs_adjoint_[at(node)]; }
   /// Returns the node that readers outside a loop use: the node itself or its copy at the exit of the loop.
   int outside(int node) const { return exit_[at(node)] >= 0 ? exit_[at(node)] : node; }
@@ -129,12 +130,12 @@ class Plan {
   const std::vector<Kept>& kept() const { return kept_; }
   Index state_width() const { return state_width_; }
 
-  /// Returns whether recomputing windows in the backward pass gives the same bits: every link must run along `previous`
-  /// inside a loop.
+  /// Returns whether recomputing windows in the backward pass gives bit-identical results, which requires that every
+  /// link runs along `previous` inside a loop.
   bool recomputable() const { return recomputable_; }
   bool may_run_as_chain() const { return chain_; }  ///< PlanOptions::chain
-  /// Multiply-adds of the forward pass per position (lower bound for benchmarks), and the number of packed loop
-  /// weights.
+  /// Return the multiply-adds of the forward pass per position (a lower bound for benchmarks) and the number of packed
+  /// loop weights.
   double flops_per_position() const;
   Index loop_weights() const;
 

@@ -12,8 +12,9 @@
 ///
 /// Rows. A signal over a structure is a matrix with one row per position. Rows are ordered by steps: all rows of step s
 /// can be computed together once the earlier steps are complete. In a batch of chains, sequences are sorted by
-/// decreasing length (ties keep their order), step t holds the t-th positions, and the sequences that are still active
-/// are a prefix of those of the previous step. Grids have one order for each corner that a recurrence may start from.
+/// decreasing length (ties keep their order), step t holds the t-th positions, and the sequences that are active in a
+/// step are a prefix of the sequences of the previous step. Grids have one order for each corner that a recurrence may
+/// start from.
 
 #include <initializer_list>
 #include <memory>
@@ -44,27 +45,27 @@ class Structure {
   }
   static Structure chains(Index count, Index length);
   static Structure grids(std::span<const std::pair<Index, Index>> shapes);  ///< (height, width)
-  /// Grids of blocks: `shapes` are the sizes of the finest grids, `sides` the side lengths of the blocks, starting with
-  /// the finest. Each side above 1 creates a coarser structure that refers to the finer one; the result is the
-  /// coarsest.
+  /// Grids of blocks: `shapes` are the sizes of the finest grids; `sides` are the side lengths of the blocks, starting
+  /// at the finest level. Each side above 1 creates a coarser structure that refers to the finer one; the coarsest one
+  /// is returned.
   static Structure grids(std::span<const std::pair<Index, Index>> shapes, std::span<const Index> sides);
   static Structure trees(std::span<const Tree> trees);
   /// Returns these chains with `source` as their source. `chains` has one entry per sequence (all its positions refer
   /// to that chain) or one per position, numbered as an item. Grids refer to grids in the same way. Throws UsageError
   /// for trees, for mixed chains and grids, for a wrong number of entries, and for a chain that does not exist.
   Structure with_source(Structure source, std::vector<Index> chains) const;
-  /// Sequence e refers to chain e.
+  /// Like the function above; sequence e refers to chain e.
   Structure with_source(Structure source) const;
 
-  /// Null if there is no source. Copies share the source.
+  /// Returns null if there is no source. Copies share the source.
   const Structure* source() const { return source_.get(); }
   /// Returns the part `depth` sources down; 0 is the structure itself. Throws UsageError if it does not exist.
   const Structure& part(int depth) const;
   int parts() const { return source_ == nullptr ? 1 : 1 + source_->parts(); }
-  /// For each row, the chain of part `depth` that it refers to.
+  /// Returns, for each row, the chain of part `depth` that the row refers to.
   std::vector<Index> source_chains(int depth) const;
-  /// For each row, the row of part `depth` that a link across parts reads, or -1; along `block` the rows of the block,
-  /// one after another. Throws UsageError if the grids are not as fine as the blocks require.
+  /// Returns, for each row, the row of part `depth` that a link across parts reads, or -1; along `block`, all rows of
+  /// the block in order. Throws UsageError if the grids are not as fine as the blocks require.
   std::vector<Index> rows_seen(const Delay& delay, int depth) const;
   /// Returns whether two sequences refer to the same chain of their source, here or in any deeper part.
   bool shares_sources() const;
@@ -103,7 +104,7 @@ class Structure {
   Index row(Index sequence, Index position) const {
     return order().rows[static_cast<std::size_t>(item(sequence, position))];
   }
-  /// Returns the place of a sequence (chains): its rank in the sorted order, which is its row within each of its steps.
+  /// Returns the place of a sequence (chains): its rank in the sorted order, which is its row number within each step.
   Index place(Index sequence) const { return place_[sequence_index(sequence)]; }
   Index sequence_at(Index place) const { return at_place_[sequence_index(place)]; }
   Index sequence_of_item(Index item) const {
@@ -111,15 +112,16 @@ class Structure {
     return sequence_of_[static_cast<std::size_t>(item)];
   }
 
-  /// For trees: the rows of a row's children in order, -1 for an absent child.
+  /// For trees: returns the rows of a row's children in order, with -1 for an absent child.
   std::span<const Index> child_rows(Index row) const {
     require_index("structure: row of a tree", row, kind_ == Kind::trees ? positions_ : 0);
     const auto begin = static_cast<std::size_t>(child_begin_[static_cast<std::size_t>(row)]);
     return std::span(child_rows_)
         .subspan(begin, static_cast<std::size_t>(child_begin_[static_cast<std::size_t>(row) + 1]) - begin);
   }
-  /// For each row of `corner`'s order: the row of its predecessor, or -1 beyond the boundary; along `children` and
-  /// `each_child`, its first child. Throws UsageError if the structure has no such neighbors (a child link on a chain).
+  /// Returns, for each row in the order of `corner`, the row of its predecessor, or -1 beyond the boundary; along
+  /// `children` and `each_child`, the row of its first child. Throws UsageError if the structure has no such neighbors
+  /// (for example for a child link on a chain).
   std::vector<Index> predecessors(const Delay& delay, Corner corner) const;
 
  private:

@@ -18,8 +18,8 @@ struct BeamOptions {
   Index length = 32;  ///< maximum number of symbols
   Index beam = 8;     ///< continuations kept at every length
   Index count = 5;    ///< maximum number of results
-  /// Finished continuations are ranked by `log p / length^normalization`. 0: by probability, which favors short ones;
-  /// 1: by mean log probability per symbol.
+  /// Finished continuations are ranked by `log p / length^normalization`. With 0, they are ranked by probability, which
+  /// favors short ones; with 1, by mean log probability per symbol.
   double normalization = 1;
   std::string stop = {};           ///< a continuation is finished when its text ends with this; empty: at full length
   std::vector<Symbol> prime = {};  ///< read first; not part of the result
@@ -34,11 +34,11 @@ struct Completion {
   bool stopped = false;  ///< ended by `stop` instead of by the length
 };
 
-/// Throws UsageError that names the option that is out of range.
+/// Throws a UsageError that names the option that is out of range.
 void validate(const BeamOptions& options);
 
-/// Returns the continuations, the most probable first; ties are in lexicographic order of symbols. Resets the predictor
-/// and reads the prime. Exact if `beam` is at least the number of possible continuations.
+/// Returns the continuations, the most probable first; continuations with equal scores are in lexicographic order of
+/// symbols. Resets the predictor and reads the prime. Exact if `beam` is at least the number of possible continuations.
 std::vector<Completion> complete(Predictor& predictor, const Alphabet& alphabet, const BeamOptions& options);
 
 }  // namespace unfold

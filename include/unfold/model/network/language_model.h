@@ -37,8 +37,8 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
   /// Throws UsageError for a bad SPEC. Parameters are zero until initialized.
   LanguageModel(std::string_view spec, const Alphabet& alphabet);
   LanguageModel(const ModelSpec& spec, const Alphabet& alphabet);
-  /// Throws ModelError: a different kind of model, a tensor that is missing, superfluous or of the wrong shape or type,
-  /// or a value that is not finite.
+  /// Throws ModelError for a different kind of model, for a tensor that is missing, superfluous or of the wrong shape
+  /// or type, and for a value that is not finite.
   explicit LanguageModel(const ModelFile& file);
   void initialize(std::uint64_t seed) { body_.parameters().initialize(seed); }
 
@@ -51,11 +51,11 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
   Signal logits() const { return network().heads.front().signal; }
   Parameters<T>& parameters() { return body_.parameters(); }
   const Parameters<T>& parameters() const { return body_.parameters(); }
-  /// For the trainer and the evaluator; valid as long as the model.
+  /// For the trainer and the evaluator; valid during the lifetime of the model.
   const Network<T>& network() const { return body_.network(); }
 
-  /// Many sequences or segments at once; with the bits of the predictor, except that `segments` start from the initial
-  /// state.
+  /// Processes many sequences or segments at once. The results are bit-identical to those of the predictor, except that
+  /// `segments` start from the initial state.
   Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                       const EvaluateOptions& options = {}) const override;
 
@@ -76,7 +76,7 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
 };
 
 /// Runs a language model one symbol at a time. Clones share the weights and one stepper, so a predictor and its clones
-/// must be used from one thread; a clone takes the memory of one state vector. The model must outlive them.
+/// must be used from one thread; a clone needs memory only for one state vector. The model must outlive them.
 template <class T>
 class RecurrentPredictor final : public Predictor {
  public:
@@ -95,10 +95,10 @@ class RecurrentPredictor final : public Predictor {
 
   std::shared_ptr<Engine> engine_;
   State<T> state_;              // state after all symbols except the pending one
-  Symbol pending_ = kNoSymbol;  // observed, but not yet read by the circuit
-  bool current_ = false;        // whether the log probabilities are those after the pending symbol
+  Symbol pending_ = kNoSymbol;  // symbol that has been observed but not yet read by the circuit
+  bool current_ = false;        // whether the log probabilities take the pending symbol into account
   std::vector<float> log_probabilities_;
-  std::vector<T> exact_;  // the same before rounding; empty if no rounding is needed
+  std::vector<T> exact_;  // the log probabilities before rounding; empty if no rounding is needed
 };
 
 }  // namespace unfold

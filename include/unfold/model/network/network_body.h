@@ -5,9 +5,9 @@
 ///   DataSpecification data = ...;                                      // fields "word", "tag"
 ///   NetworkBody<float> body(parse_model_spec("lstm:64"), data, {.reads = {"word"}, .heads = {{"tag"}}});
 ///
-/// A field named "previous F" is the field F one position earlier: a language model reads "previous symbol" and
+/// A field named "previous F" contains the field F one position earlier: a language model reads "previous symbol" and
 /// predicts "symbol". If an input field is a source, the network is an encoder-decoder (encoder_decoder.h). Several
-/// input fields are embedded together, as b + a sum of one term per field.
+/// input fields are embedded together: the embedding is a bias plus one term per field.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -24,7 +24,7 @@ namespace unfold {
 
 struct HeadSpecification {
   std::string field;
-  std::string loss = {};  ///< by name (loss/registry.h); empty: softmax for symbols, Gaussian for values
+  std::string loss = {};  ///< name of the loss (loss/registry.h); empty: softmax for symbols, Gaussian for values
   double weight = 1;
   /// For a linear model (linear.h): the pairs of input symbols and labels that have weights. Null: all pairs.
   std::shared_ptr<const Listing> listing = nullptr;
@@ -38,7 +38,7 @@ struct NetworkLayout {
   /// Throws ModelError.
   static NetworkLayout from_file(const ModelFile& file);
   static NetworkLayout language_model();
-  /// The name of the signal that a head reads, by the index of the head.
+  /// Returns the name of the signal that the head with this index reads.
   std::string output_name(std::size_t head) const;
   /// Returns the names of the tensors of a model file that are not parameters.
   std::vector<std::string> listing_tensors() const;
@@ -50,17 +50,18 @@ struct NetworkVariant {
   bool output_hidden = false;  ///< the output of each layer is also an output of the network, for penalties
   Index candidates = 0;        ///< > 0: number of outputs for a sampled softmax, instead of one per symbol
   bool feedback = false;       ///< numbers read as "previous F" can be the network's own predictions (feedback.h)
-  bool merges = false;         ///< for trees that it finds: an additional head for their merges (loss/tree_merges.h)
+  bool merges = false;         ///< for trees that the network builds: an additional head for their merges
+                               ///< (loss/tree_merges.h)
 };
 
 /// Adds the network to an empty circuit, which must outlive the result. Throws UsageError for a field that is not in
-/// the data, or a loss that does not support its field.
+/// the data and for a loss that does not support its field.
 template <class T>
 Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
                          Circuit& circuit, const NetworkVariant& variant = {});
 
-/// Throws UsageError for an option without effect, such as pool if every position is predicted, condition without a
-/// source, or dropouth with one layer. Called before training; existing models with such options can still be read.
+/// Throws UsageError for an option without effect, such as `pool` if every position is predicted, `condition` without a
+/// source, or `dropouth` with one layer. Called before training; existing models with such options can still be read.
 void require_options_used(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout);
 
 template <class T>
@@ -75,7 +76,7 @@ class NetworkBody {
   const ModelSpec& spec() const { return spec_; }
   const Circuit& circuit() const { return *circuit_; }
   const std::shared_ptr<const Plan>& plan() const { return network_.plan; }
-  const Network<T>& network() const { return network_; }  ///< valid as long as the body
+  const Network<T>& network() const { return network_; }  ///< valid during the lifetime of the body
   Parameters<T>& parameters() { return parameters_; }
   const Parameters<T>& parameters() const { return parameters_; }
 

@@ -43,7 +43,7 @@ class NetworkModel final : public Model, public NetworkHolder {
   const NetworkLayout& layout() const { return layout_; }
   Parameters<T>& parameters() { return body_.parameters(); }
   const Parameters<T>& parameters() const { return body_.parameters(); }
-  const Network<T>& network() const { return body_.network(); }  ///< valid as long as the model
+  const Network<T>& network() const { return body_.network(); }  ///< valid during the lifetime of the model
 
   using Model::save;
   /// Saves the model with other parameters of the same circuit.
@@ -63,7 +63,7 @@ class NetworkModel final : public Model, public NetworkHolder {
 
 /// Trains a network model on the batches of a source. Afterwards the model has the best parameters and a new entry in
 /// its history. `model_file`: file to which the best model so far is written whenever it changes; empty: none. Throws
-/// as Trainer.
+/// the same exceptions as Trainer.
 template <class T>
 TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
                      const std::string& model_file, Team& team, Observer* observer = nullptr);
@@ -79,14 +79,15 @@ Network<T> feedback_network(const NetworkModel<T>& model, Circuit& circuit);
 template <class T>
 Network<T> merging_network(const NetworkModel<T>& model, Circuit& circuit);
 
-// Models of tasks (data/tasks/tasks.h) read symbols or vectors and predict a value or a class at the end, or one at
+// Models of tasks (data/tasks/tasks.h) read symbols or vectors and predict a value or a class, either at the end or at
 // every step.
 
-/// The data specification of a task, with the canonical SPEC of the task as the source. If the task has one target per
-/// sequence, the head reads the last state, or the pooled states according to the SPEC of the model. Throws UsageError.
+/// Returns the data specification of a task, with the canonical SPEC of the task as the source. If the task has one
+/// target per sequence, the head reads the last state, or the pooled states according to the SPEC of the model. Throws
+/// UsageError.
 DataSpecification task_specification(std::string_view spec, const Task& task, const ModelSpec& model = {});
 NetworkLayout task_layout();
-/// Returns the SPEC of the task that a model was trained on; empty for a model of other data.
+/// Returns the SPEC of the task that a model was trained on; empty for a model that was trained on other data.
 std::string task_of(const Model& model);
 /// Returns the shape of the examples of the task that a model was trained on.
 TaskShape task_shape_of(const Model& model);
@@ -109,7 +110,7 @@ struct TaskTrainOptions {
   std::string model_file = {};  ///< file to which the best model so far is written whenever it changes; empty: none
 };
 
-/// Trains the model; afterwards it has the best parameters. Throws like Trainer.
+/// Trains the model; afterwards it has the best parameters. Throws the same exceptions as Trainer.
 template <class T>
 TrainingResult train(NetworkModel<T>& model, const Task& task, const TaskTrainOptions& options, Team& team,
                      Observer* observer = nullptr);

@@ -1,6 +1,6 @@
 #pragma once
 /// Model SPECs such as `rnn:100,activation=relu`, `lstm:256,layers=2,dropout=0.2`, `gru:256,reset=after`: a cell of the
-/// registry (graph/cells/registry.h) with its options and those of all models.
+/// registry (graph/cells/registry.h) with the options of the cell and the options that all models share.
 ///
 ///   symbols x -> [embedding] -> cell -> dropout -> cell -> dropout ... -> affine "output" = logits
 ///
@@ -11,12 +11,12 @@
 /// 128 units from left to right and 128 from right to left; the next layer reads both. Such a model sees the whole
 /// sequence at every position, so it can tag and classify but cannot predict the next symbol.
 ///
-/// `direct=K`: the output also reads the last K inputs directly, without the layers: an autoregression of order K in
-/// addition to the network, or with symbols and K = 1, a table of bigrams (Bengio et al. 2003; Mikolov et al. 2011).
+/// `direct=K`: the output also reads the last K inputs directly, bypassing the layers. This adds an autoregression of
+/// order K to the network or, with symbols and K = 1, a table of bigrams (Bengio et al. 2003; Mikolov et al. 2011).
 ///
 /// Dropout is applied to the output of every layer toward the next one, never to the recurrence (Zaremba et al. 2014);
 /// `wdrop` drops weights of the recurrence itself, `dropoute` drops whole symbols of the embedding, and `tied` uses the
-/// embedding as the weights of the output, with the names of AWD-LSTM (Merity et al. 2018): see regularization.h.
+/// embedding as the weights of the output. The names are those of AWD-LSTM (Merity et al. 2018); see regularization.h.
 
 #include <string>
 #include <string_view>
@@ -31,9 +31,9 @@ namespace unfold {
 struct ModelSpec : StackOptions {
   const CellEntry* cell = nullptr;
   AnyOptions options = {};  ///< options of the cell
-  /// For a cell over grids, regardless of its SPEC: each position sees only those that precede it in row-major order,
-  /// so that a head can predict a field that is read. The directions start from the top left corner and, if there are
-  /// several, the top right corner.
+  /// For a cell over grids, regardless of its SPEC: each position sees only the positions that precede it in row-major
+  /// order, so a head can predict a field that is also an input. The directions start from the top left corner and, if
+  /// there are several, the top right corner.
   bool causal = false;
   /// Above 0: heads also read products of all pairs of inputs, and their initial output is this factor times the log
   /// densities of Gaussians (initialization/gaussian_init.h).
@@ -42,10 +42,11 @@ struct ModelSpec : StackOptions {
 };
 
 /// Throws UsageError for an unknown model or option (suggesting the nearest name), for a value out of range, and for a
-/// known model that this version does not have. `others`: further names to list in the message for an unknown model.
+/// model that exists but is not part of this version. `others`: further names to list in the message for an unknown
+/// model.
 ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others = {});
-/// The canonical form: only options that differ from the defaults, in the order of the table. parse_model_spec can read
-/// it.
+/// Returns the canonical form, which parse_model_spec can read: it contains only options that differ from the defaults,
+/// in the order of the table.
 std::string to_string(const ModelSpec& spec);
 
 /// Applies dropout to a signal, with the kind of mask that the model uses.
@@ -54,7 +55,7 @@ Signal dropped(const ModelSpec& spec, Signal signal, double rate, Circuit& circu
 bool is_linear(const ModelSpec& spec);
 /// Returns whether a model uses a random graph (option `graph`) and is initialized from symbol frequencies.
 bool has_random_graph(const ModelSpec& spec);
-/// The seed of the graph. REQUIRES has_random_graph.
+/// Returns the seed of the graph. REQUIRES has_random_graph.
 Index& graph_seed(ModelSpec& spec);
 /// Returns the model with at most `units` units of each kind, for checks.
 ModelSpec with_max_units(ModelSpec spec, Index units);
@@ -62,30 +63,32 @@ ModelSpec with_max_units(ModelSpec spec, Index units);
 /// The layers of a model, without an output.
 struct Layers {
   Signal top;                  ///< input of the heads, after dropout; with both directions: joined (Circuit::join)
-  std::vector<Signal> hidden;  ///< output of each layer, before dropout; with both directions: two signals for each
-  std::vector<Signal> last;    ///< the same for the last layer
+  std::vector<Signal> hidden;  ///< output of each layer, before dropout; with both directions: two signals per layer
+  std::vector<Signal> last;    ///< the signals of the last layer in `hidden`
 };
-/// For a cell over grids, the side lengths of the blocks that form one position of each layer, starting at the input;
-/// empty for other cells.
+/// Returns, for a cell over grids, the side lengths of the blocks that form one position of each layer, starting at the
+/// input; empty for other cells.
 std::vector<Index> patches_of(const ModelSpec& spec);
-/// The part of the circuit that contains the input of a model: for a cell over grids, the number of coarsening steps;
-/// otherwise 0.
+/// Returns the part of the circuit that contains the input of a model: for a cell over grids, the number of coarsening
+/// steps; otherwise 0.
 int input_part(const ModelSpec& spec);
-/// Adds embedding and layers to a circuit that contains their input, symbols or vectors, in the part of the input.
+/// Adds the embedding and the layers to a circuit that contains their input (symbols or vectors), in the part of the
+/// input.
 Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit);
-/// The input of heads that predict once per sequence, at its last position (graph/cells/pool.h), after dropout.
+/// Returns the input of heads that predict once per sequence, at its last position (graph/cells/pool.h), after dropout.
 Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit);
-/// The initialization of the weights of a head that reads `top`.
+/// Returns the initialization of the weights of a head that reads `top`.
 Init output_init(const ModelSpec& spec);
 
-/// The map from the input of a head to its signal: affine, or its logarithm if the cell outputs probabilities.
+/// Adds the map from the input of a head to its signal: an affine map, or its logarithm if the cell outputs
+/// probabilities.
 Signal add_output(const ModelSpec& spec, std::string_view name, Index size, const std::vector<Term>& terms,
                   Circuit& circuit);
 
 /// The signals of a circuit that callers need.
 struct ModelSignals {
   Signal symbols, logits;
-  std::vector<Signal> hidden;  ///< as Layers::hidden; not outputs of the circuit
+  std::vector<Signal> hidden;  ///< like Layers::hidden; they are not outputs of the circuit
 };
 /// Adds the layers and an affine map "output" from them to `outputs` numbers.
 ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit);

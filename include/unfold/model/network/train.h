@@ -1,5 +1,5 @@
 #pragma once
-/// Trains a model of symbols: a recurrent model by gradient descent, or a fitted model as a whole.
+/// Training of models of symbols: recurrent models are trained by gradient descent, other models are fitted as a whole.
 
 #include "unfold/model/decoding/sampling.h"
 #include "unfold/model/network/language_model.h"
@@ -15,8 +15,8 @@ struct TrainOptions {
 };
 
 /// Trains the model. Afterwards it has the best parameters and a new entry in its history: optimizer, steps, epochs,
-/// symbols, best validation. With `trainer.resume` the given parameters are ignored. Throws like Trainer; the model
-/// then has the last parameters reached. T is float or double.
+/// symbols, best validation. With `trainer.resume` the given parameters are ignored. Throws the same exceptions as
+/// Trainer; the model then has the last parameters reached. T is float or double.
 template <class T>
 TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
@@ -27,7 +27,8 @@ TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const 
                      Observer* observer = nullptr);
 
 /// Fits a model, evaluates it on the validation part, if there is one, and adds an entry to its history. Writes it to
-/// `model_file` (empty: none). Sets only the members of the result that apply. Throws like FittedModel::fit.
+/// `model_file` (empty: none). Sets only the members of the result that apply. Throws the same exceptions as
+/// FittedModel::fit.
 TrainingResult train(FittedModel& model, const TrainingData& data, const FitOptions& options, Team& team,
                      const std::string& model_file, Observer* observer = nullptr, Symbol predict_after = kNoSymbol);
 

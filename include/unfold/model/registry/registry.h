@@ -20,13 +20,14 @@
 namespace unfold {
 
 /// Returns the canonical SPEC of any model. Throws UsageError for an unknown model (suggesting the nearest name), for a
-/// model that this version does not have, and for an invalid option.
+/// model that is not part of this version, and for an invalid option.
 std::string canonical_model(std::string_view spec);
-/// True for a model that is fitted, false for one that is trained by gradient descent. REQUIRES a valid SPEC.
+/// Returns true for a model that is fitted and false for a model that is trained by gradient descent. REQUIRES a valid
+/// SPEC.
 bool is_fitted_model(std::string_view spec);
-/// For fitted models: whether several processes can fit one together, within a memory limit (FitOptions).
+/// For fitted models: returns whether several processes can fit the model together, within a memory limit (FitOptions).
 bool is_counted_model(std::string_view spec);
-/// Creates a model of a kind that is fitted; it must be fitted before use. Throws UsageError.
+/// Creates a fitted model; it must be fitted before use. Throws UsageError.
 std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet alphabet);
 
 /// Loads a model of any kind. Throws ModelError if the file is missing, damaged, or of an unknown format, version or

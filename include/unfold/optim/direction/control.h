@@ -23,7 +23,7 @@ struct StepReport {
   double loss = 0;           ///< nats per predicted symbol, before the step
   double gradient_norm = 0;  ///< before clipping
   double rate = 0;           ///< learning rate that was used
-  bool converged = false;    ///< the optimizer has converged; only set by optimizers with a convergence criterion
+  bool converged = false;    ///< the optimizer has converged; set only by optimizers that have a convergence criterion
   bool finite = true;        ///< false: loss or gradient is not finite, and the parameters are unchanged
   std::optional<CurvatureReport> curvature = {};
 };
@@ -42,12 +42,12 @@ class Control {
   virtual void keep_slices(const Slices& /*slices*/) {}
 };
 
-/// Always uses the scheduled learning rate. A gradient whose norm over all parameters exceeds `clip` is scaled down to
-/// `clip` (0: no clipping).
+/// A control that always uses the scheduled learning rate. A gradient whose norm over all parameters exceeds `clip` is
+/// scaled down to `clip` (0: no clipping).
 template <class T>
 std::unique_ptr<Control<T>> fixed_control(Index parameters, double clip);
 
-/// Returns the norm of a vector, divided among a team; bit-identical for every team size.
+/// Returns the norm of a vector. The work is divided among a team; the result is bit-identical for every team size.
 template <class T>
 double global_norm(Team& team, std::span<const T> vector);
 

@@ -28,17 +28,17 @@ class Direction {
   virtual void attach(Objective<T>&) {}
   /// Called after the gradient and before `move`, with the current parameters: computes the metric from the circuit.
   virtual void prepare(Objective<T>&) {}
-  /// parameters -= rate * d, where d is computed from `scale * gradient` and the state, which advances by one step. One
-  /// pass over memory, divided among the team; the result does not depend on the team size.
+  /// parameters -= rate * d, where d is computed from `scale * gradient` and the state, which advances by one step.
+  /// This takes one pass over memory, divided among the team; the result does not depend on the team size.
   virtual void move(Team& team, std::span<T> parameters, std::span<const T> gradient, double scale, double rate) = 0;
-  /// Like `move`, on the device that holds the parameters (graph/engine/backend.h), with the last gradient computed
-  /// there. REQUIRES can_update_on_device.
+  /// Like `move`, but runs on the device that holds the parameters (graph/engine/backend.h), with the last gradient
+  /// computed there. REQUIRES can_update_on_device.
   virtual bool can_update_on_device() const { return false; }
   virtual void update_on_device(Resident<T>& /*there*/, Parameters<T>& /*parameters*/, double /*scale*/,
                                 double /*rate*/) {}
   virtual void visit_state(StateVisitor<T>& visitor) = 0;
-  /// Called after `attach`. If each number of the state belongs to one parameter, returns true and from now on keeps
-  /// state only for `own` parameters, which are the arguments of `move`.
+  /// Called after `attach`. If each number of the state belongs to one parameter, returns true and from then on keeps
+  /// state only for `own` parameters; `move` is then called with these parameters.
   virtual bool keep_slices(Index /*own*/) { return false; }
 };
 
@@ -80,14 +80,14 @@ void describe(Visitor& v, AdamOptions& o) {
   v("lazy", o.lazy, "skip parameters whose gradient is zero, such as embedding rows that a batch does not read");
 }
 
-/// Path: the gradient divided by the path metric kappa (graph/paths/path_pass.h) of log gamma^2, passed on to plain
+/// Path: divides the gradient by the path metric kappa (graph/paths/path_pass.h) of log gamma^2 and passes it to plain
 /// descent, momentum or Adam. In coordinates in which the metric is one, q_i = p_i sqrt(kappa_i) / gamma, the gradient
-/// is u_i = gamma g_i / sqrt(kappa_i). The direction is u_i, scaled down to length `clip` in each matrix and bias where
-/// it is longer. In terms of p this is gamma u_i / sqrt(kappa_i), which without clipping equals gamma^2 g_i / kappa_i.
-/// If the share of the paths through a unit is less than `least` times the mean of its layer, the kappa of its incoming
-/// weights is raised by that ratio, because the metric does not account for steps that change incoming and outgoing
-/// weights at once. The direction is invariant to rescaling of units. Neyshabur, Wu, Salakhutdinov & Srebro 2016,
-/// without gamma, `least` and clipping.
+/// is u_i = gamma g_i / sqrt(kappa_i). The direction is u_i; in each matrix and bias where it is longer than `clip`, it
+/// is scaled down to this length. In terms of p this is gamma u_i / sqrt(kappa_i), which without clipping equals
+/// gamma^2 g_i / kappa_i. If the share of the paths through a unit is less than `least` times the mean of its layer,
+/// the kappa of its incoming weights is raised by that ratio, because the metric does not account for steps that change
+/// incoming and outgoing weights at once. The direction is invariant to rescaling of units. Neyshabur, Wu,
+/// Salakhutdinov & Srebro 2016, without gamma, `least` and clipping.
 enum class PathKappa { first, both };
 enum class PathOutputs { task, every, last };
 struct PathMetricOptions {
@@ -119,7 +119,7 @@ std::unique_ptr<Direction<T>> rmsprop_direction(Index parameters, const RmsPropO
 template <class T>
 std::unique_ptr<Direction<T>> adam_direction(Index parameters, const AdamOptions& options, double decay,
                                              bool decoupled);
-/// `inner` moves along the normalized gradient.
+/// Wraps `inner`, which then moves along the normalized gradient.
 template <class T>
 std::unique_ptr<Direction<T>> path_direction(Index parameters, const PathMetricOptions& options, double clip,
                                              std::unique_ptr<Direction<T>> inner);

@@ -1,6 +1,6 @@
 #pragma once
-/// The interface between a training step and an optimizer: the parameters, the mean loss in nats per predicted symbol
-/// of the current batch, its gradient and, for optimizers that need them, curvature products. Metrics that need the
+/// The interface between a training step and an optimizer: the parameters, the mean loss of the current batch in nats
+/// per predicted symbol, its gradient and, for optimizers that need them, curvature products. Metrics that need the
 /// network's activations get the batch itself.
 
 #include <cstdint>
@@ -23,12 +23,12 @@ enum class Distance {
   none,     ///< no structural damping
   squared,  ///< 1/2 (h - k)^2: D = 1
   /// Cross-entropy of the binary variable whose mean is the activation: D = 1 / (h (1 - h)) for logistic units, D = 1 /
-  /// (1 - h^2) for tanh units; at the pre-activation s' and 1 - h^2. Other units use `squared`.
+  /// (1 - h^2) for tanh units; with respect to the pre-activation, D is s' and 1 - h^2. Other units use `squared`.
   matching
 };
 
-/// Path sums for a path-normalized direction: over one chain as long as the longest of the batch, with the output read
-/// where the batch has targets.
+/// Path sums for a path-normalized direction. They are taken over one chain with the length of the longest chain in the
+/// batch; the output is read where the batch has targets.
 struct PathReading {
   const Circuit* circuit = nullptr;
   int output = -1;  ///< node: the signal of the head
@@ -42,11 +42,11 @@ struct EnteredBatch {
   const Network<T>& network;
   const Batch& batch;
   const State<T>& entering;  ///< the state before the batch
-  State<T>& leaving;         ///< must be set to the state after the batch, at the parameters before the step
+  State<T>& leaving;         ///< must be set to the state after the batch, computed with the parameters before the step
   std::optional<std::uint64_t> dropout_seed;
 };
 
-/// The result for a gradient whose slices are distributed over the processes.
+/// The result of computing a gradient whose slices are distributed over the processes.
 struct SliceGradient {
   double loss = 0;  ///< loss over all shards
   double norm = 0;  ///< norm of the whole gradient
@@ -72,20 +72,21 @@ class Objective {
   virtual const Slices* slices() { return nullptr; }
   /// Like `gradient`; `own` receives the concatenated slices of this process. REQUIRES slices().
   virtual SliceGradient gradient_of_slices(std::span<T> /*own*/) { return {}; }
-  /// After each process has updated the parameters in its slices: distributes them to all processes. REQUIRES slices().
+  /// Called after each process has updated the parameters in its slices; distributes them to all processes. REQUIRES
+  /// slices().
   virtual void spread_parameters() {}
   /// Returns the loss of the same batch at the current parameters, without the gradient.
   virtual double loss() = 0;
-  /// Number of predicted symbols of the batch.
+  /// Returns the number of predicted symbols of the batch.
   virtual double predicted() const { return 1; }
   /// Returns whether every step uses the same batch and the loss is deterministic.
   virtual bool repeats() const { return false; }
-  /// Mean number of predicted symbols per sequence (per chain) of the batch.
+  /// Returns the mean number of predicted symbols per sequence (chain) of the batch.
   virtual double symbols_per_sequence() const { return 1; }
 
   /// Prepares the curvature at the current parameters, on a subset of the batches: the first fraction `share` of them,
-  /// with at least one that has targets. Later calls keep the distance of the first call. REQUIRES `gradient` of this
-  /// batch.
+  /// and at least one batch that has targets. Later calls keep the distance of the first call. REQUIRES `gradient` of
+  /// this batch.
   virtual void start_curvature(double /*share*/, Distance /*damping*/) {
     throw UsageError("this objective does not support curvature");
   }
@@ -108,7 +109,7 @@ class Objective {
     throw UsageError("this optimizer requires access to the network, but there is none");
   }
   virtual void entered(double /*loss*/) {}
-  /// How the batch is divided, for optimizers that run their own passes.
+  /// Returns how the batch is divided, for optimizers that run their own passes.
   virtual Sharding sharding() const { return {}; }
 };
 

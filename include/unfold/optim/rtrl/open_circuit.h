@@ -1,12 +1,12 @@
 #pragma once
-/// A circuit opened at its delays: one step as a function of parameters *and state*,
+/// A circuit opened at its delays: one step becomes a function of the parameters *and the state*,
 ///
 ///   s_t = F(theta, s_{t-1}, x_t),   o_t = O(theta, s_{t-1}, x_t)
 ///
 /// The values read by links along `previous` become parameters of the opened circuit, appended to those of the original
 /// circuit in the order of State (graph/engine/unfolding.h): one vector [theta | s_{t-1}]. A backward pass over one
-/// position then gives both parts of a row of the Jacobian, dF/dtheta and dF/ds, and a tangent pass can change either.
-/// Operations need no additional rules, and no loop is left.
+/// position then gives both parts of a row of the Jacobian, dF/dtheta and dF/ds, and a tangent pass can take a
+/// direction in either. Operations need no additional rules, and the opened circuit contains no loop.
 
 #include <memory>
 #include <vector>
@@ -19,16 +19,16 @@ namespace unfold {
 /// A part of the state: components [offset, offset + size).
 struct StateBlock {
   Index offset = 0, size = 0;
-  Index initial = -1;  ///< position of its trained initial value in theta; -1: it starts from zero
-  Signal before = {};  ///< in the opened circuit: its value at the previous position
-  Signal after = {};   ///< an output: its value at this position
+  Index initial = -1;  ///< position of its trained initial value in theta; -1: the initial value is zero
+  Signal before = {};  ///< its value at the previous position, in the opened circuit
+  Signal after = {};   ///< its value at this position, an output
 };
 
 /// For a circuit over trees: the value read by a link toward the leaves is an input of the opened circuit.
 struct ChildLink {
   Delay delay;
   Signal before = {};  ///< the input
-  Signal after = {};   ///< an output: the value that the node provides to such links of its parent
+  Signal after = {};   ///< the value that the node provides to such links of its parent, an output
 };
 
 struct OpenCircuit {

@@ -1,6 +1,7 @@
 #pragma once
-/// Latent trees built by a network (loss/tree_merges.h). For prediction, it merges the most probable neighbors. For
-/// training, it samples trees, and trees with smaller losses than others of the same sentence become more probable.
+/// Latent trees built by a network (loss/tree_merges.h). For prediction, the network merges the most probable
+/// neighbors. For training, it samples trees; trees with smaller losses than other trees of the same sentence become
+/// more probable.
 ///
 ///   LatentTreeParser<float> finder(network, team);
 ///   finder.set_parameters(parameters);
@@ -35,8 +36,9 @@ class LatentTreeParser {
   void set_parameters(const Parameters<T>& parameters);
   /// Selects the pair of neighbors to merge from the log p of all pairs; `tree` is the index in the result of `find`.
   using Choice = std::function<Index(Index tree, std::span<const T> log_p)>;
-  /// Returns `copies` trees for each sentence of the batch; those of copy c start at index c times the number of
-  /// sentences. The trees of a sentence do not depend on the other sentences or on its current tree. Without dropout.
+  /// Returns `copies` trees for each sentence of the batch; the trees of copy c start at index c times the number of
+  /// sentences. The trees of a sentence do not depend on the other sentences or on its current tree. Dropout is not
+  /// applied.
   std::vector<Tree> find(const Batch& batch, Index copies, const Choice& choose);
   /// Merges the most probable pair in each step; ties go to the first pair.
   void find_best(Batch& batch);
@@ -58,8 +60,8 @@ class LatentTreeParser {
   Index rows_ = 0;
 };
 
-/// Returns the batch with different trees with the same numbers of nodes; all examples are repeated if there are
-/// several trees for each.
+/// Returns the batch with other trees that have the same numbers of nodes; if there are several trees per example, all
+/// examples are repeated.
 Batch with_trees(const Batch& batch, std::span<const Tree> trees);
 
 /// Returns the parents of the nodes (Examples::parents) in the most probable trees, for all examples of a reader in

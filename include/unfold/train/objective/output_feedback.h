@@ -1,6 +1,6 @@
 #pragma once
-/// Output feedback during training: at some positions, the input "previous F" is the true value, at others the
-/// network's own earlier output, and the gradient flows back through it ("true for n steps, then free for k"; the
+/// Output feedback during training: the input "previous F" is the true value at some positions and the network's own
+/// earlier output at others; the gradient flows back through this output ("true for n steps, then free for k"; the
 /// output recurrence of Williams & Zipser 1989). The network has an additional input "free previous F", which is 1
 /// where its own output is read (model/network/feedback.h). This module selects these positions.
 
@@ -11,7 +11,8 @@
 
 namespace unfold {
 
-/// In every block of given + free positions of a sequence, the first `given` read the true value.
+/// Every sequence is divided into blocks of given + free positions; the first `given` positions of a block read the
+/// true value.
 struct Feedback {
   Index given = 0, free = 0;
   bool on() const { return free > 0; }
@@ -19,7 +20,7 @@ struct Feedback {
   static Feedback parse(std::string_view text);
 };
 
-/// The name of the field that marks where own outputs replace the field `read`.
+/// Returns the name of the field that marks where the network's outputs replace the field `read`.
 std::string free_field(std::string_view read);
 
 template <class T>

@@ -14,8 +14,8 @@
 
 namespace unfold {
 
-/// The fraction of positions that read the true value, over the training run: from `from` at its beginning to `to` at
-/// its end.
+/// The fraction of positions that read the true value, over the training run: from `from` at the beginning of the run
+/// to `to` at its end.
 struct TeacherForcing {
   enum class Shape { linear, exponential, inverse_sigmoid };
   double from = 1, to = 1;
@@ -32,7 +32,7 @@ template <class T>
 class ScheduledSampling {
  public:
   /// Throws a UsageError that names the problem: the network reads nothing that it predicts, or a loss scores labels
-  /// jointly, so that its outputs do not define a choice at each position.
+  /// jointly, so its outputs do not define a choice at each position.
   ScheduledSampling(const Network<T>& network, Team& team, std::uint64_t seed);
 
   /// Returns the batch in which each position reads, with probability 1 - `forcing`, the network's earlier output: a

@@ -1,6 +1,7 @@
 #pragma once
-/// Sequence-level objectives. For each batch, such an objective selects sequences (or trees over the given ones) and a
-/// weight for each of their positions; the pass computes the gradient of the weighted sum of their log-probabilities.
+/// Sequence-level objectives. For each batch, such an objective selects sequences (or trees over the sequences of the
+/// batch) and a weight for each of their positions; the pass computes the gradient of the weighted sum of their
+/// log-probabilities.
 ///
 ///   SequenceObjectivePass<float> pass(network, chooser, team);
 ///   double value = pass.gradient(batch, parameters, step, dropout_seed, scale, gradient, false);
@@ -30,8 +31,8 @@ class BatchChooser {
   /// Returns whether all rows of a selected sequence have the same weight, so that losses over whole sequences are
   /// supported.
   virtual bool weighs_whole_sequences() const { return false; }
-  /// A function of the batch, the parameters and `draw`, independent of the team. The selection for a sequence does not
-  /// depend on the other sequences of the batch. Does not keep a reference to the parameters.
+  /// The selection is a function of the batch, the parameters and `draw`, independent of the team. The selection for a
+  /// sequence does not depend on the other sequences of the batch. Does not keep a reference to the parameters.
   virtual void choose(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw,
                       WeightedSequences& out) = 0;
   /// Returns the value of the objective for evaluation; the contents of `scratch` are unspecified afterwards.
@@ -51,8 +52,8 @@ class SequenceObjectivePass {
 
   std::string_view name() const { return chooser_.name(); }
   double value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw);
-  /// Like `value`; also sets (with `accumulate`: adds to) gradient = scale * d value / d parameters. Dropout applies
-  /// only to the gradient; the selection and the value are computed without it.
+  /// Like `value`; in addition sets (with `accumulate`: adds to) gradient = scale * d value / d parameters. Dropout
+  /// applies only to the gradient; the selection and the value are computed without it.
   double gradient(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw,
                   std::optional<std::uint64_t> dropout, double scale, std::span<T> gradient, bool accumulate);
 

@@ -9,12 +9,12 @@
 ///
 /// With Network::activities in bfloat16, the first sweep stores the activations of each piece in half the memory, and
 /// the second restores them instead of running forward again (graph/engine/stored_activations.h). Losses are exact
-/// because outputs are not rounded; gradients are those of the rounded activations and do not depend on the piece
+/// because outputs are not rounded; gradients are computed from the rounded activations and do not depend on the piece
 /// boundaries.
 ///
 /// Label smoothing (Szegedy et al. 2016): the target of a row is y with probability 1 - s and any of K symbols with
 /// probability s / K each. With logits o, the loss of the row increases by s (o_y - mean of o), which is included in
-/// its nats.
+/// the nats of the row.
 
 #include <cstdint>
 #include <optional>
@@ -45,29 +45,30 @@ class BatchPass {
   /// Returns the sum of nats over the targets of a batch, weighted by head. The state must have entered the batch
   /// (enter_batch); it is updated.
   double forward(const Batch& batch, State<T>& state);
-  /// Like `forward`; also sets (with `accumulate`: adds to) gradient [parameters] = scale * d nats / d parameters.
-  /// Throws UsageError that states the required memory if the batch does not fit into the memory limit. `done`:
-  /// callback of the last backward pass (BackwardOptions::done). If `gradient` is empty, the gradient stays on the
-  /// device. REQUIRES resident() in that case.
+  /// Like `forward`; in addition sets (with `accumulate`: adds to) gradient [parameters] = scale * d nats / d
+  /// parameters. Throws a UsageError that states the required memory if the batch does not fit into the memory limit.
+  /// `done`: callback of the last backward pass (BackwardOptions::done). If `gradient` is empty, the gradient stays on
+  /// the device. REQUIRES resident() in that case.
   double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate = false,
                   const SegmentDone* done = nullptr);
-  /// Returns the object that takes optimizer steps on the device (graph/engine/backend.h); null if they run on the
+  /// Returns the object that takes optimizer steps on the device (graph/engine/backend.h); null if steps run on the
   /// host.
   Resident<T>* resident();
 
-  /// After `forward` without a memory limit: the activations of the whole batch, for further passes.
+  /// After `forward` without a memory limit: returns the activations of the whole batch, for further passes.
   Unfolding<T>& unfolding() { return unfolding_; }
 
-  /// After a pass: the contribution of the penalties to the loss; their gradient is included in `gradient`. The flow
-  /// penalty is computed only by `gradient` and stored.
+  /// After a pass: returns the contribution of the penalties to the loss; their gradient is included in `gradient`. The
+  /// flow penalty is computed only by `gradient` and stored.
   double penalty(const Batch& batch) const;
-  /// After a pass: nats of each row of the batch, over all heads, weighted.
+  /// After a pass: returns the nats of each row of the batch, summed over all heads with their weights.
   std::span<const T> nats() const { return nats_; }
-  /// After `forward` without a memory limit: the inputs of the losses, one matrix [rows x size] per head.
+  /// After `forward` without a memory limit: returns the inputs of the losses, one matrix [rows x size] per head.
   std::vector<Matrix<const T>> outputs() const;
-  /// After `forward` without a memory limit: the input of a head's loss.
+  /// After `forward` without a memory limit: returns the input of a head's loss.
   Observed<T> observed(const Batch& batch, const Head<T>& head) const { return observed(batch, head, 0); }
-  /// Runs forward and returns the first signal and position that is not finite; empty if there is none.
+  /// Runs a forward pass and returns the first signal and position whose value is not finite; empty if all values are
+  /// finite.
   std::string find_non_finite(const Batch& batch, State<T> state);
   std::size_t memory_bytes() const;
   /// Divides the following batches into pieces of this many steps, regardless of the memory limit; 0: as required by
@@ -105,7 +106,7 @@ class BatchPass {
   std::optional<std::uint64_t> dropout_seed_;
   double smoothing_ = 0;
   Index forced_piece_ = 0, cut_steps_ = 0;
-  std::vector<Index> cut_sizes_;  // the structure that cuts_ belong to
+  std::vector<Index> cut_sizes_;  // chain lengths of the structure that cuts_ belong to
   std::vector<Cut> cuts_;
   std::vector<State<T>> seams_;
   std::vector<StoredActivations<T>> kept_;  // stored values of each piece, if activations are rounded

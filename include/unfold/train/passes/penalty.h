@@ -1,15 +1,15 @@
 #pragma once
 /// Penalties on the activations of hidden signals and on the gradient flow through them. They apply to a window and add
-/// to its loss and gradient; positions outside the window (before its first, after its last) do not contribute.
+/// to its loss and gradient; positions outside the window do not contribute.
 ///
 /// Activity (Krueger & Memisevic 2016, TRec): beta * mean over consecutive positions of (|h_t| - |h_{t-1}|)^2, for each
-/// hidden signal. Its gradient is exact: a seed at h.
+/// hidden signal. Its gradient is exact and enters as a seed at h.
 ///
 /// Flow (Pascanu, Mikolov & Bengio 2013): with d_t = dL/dh_t and v_t = (dL/dh_{t+1}) (dh_{t+1}/dh_t),
 ///   weight * mean over sequences of sum_t (|v_t| / |d_{t+1}| - 1)^2.
-/// As published, the gradient is the *immediate* derivative: only through the recurrent matrix U in v_t = delta_{t+1}
-/// U', with the activations, d and delta (the adjoint before the activation function) held fixed. This requires layers
-/// whose output is their only recurrent state and is read by a single recurrent matrix: rnn and mrnn.
+/// As published, the gradient is the *immediate* derivative: only the derivative through the recurrent matrix U in v_t
+/// = delta_{t+1} U', with the activations, d and delta (the adjoint before the activation function) held fixed. This
+/// requires layers whose output is their only recurrent state and is read by a single recurrent matrix (rnn and mrnn).
 
 #include <vector>
 
@@ -48,7 +48,7 @@ class Penalties {
  private:
   struct Layer {
     Signal hidden;
-    Signal affine = {};              ///< flow: the affine map that hidden reads and that uses the matrix
+    Signal affine = {};              ///< flow: the affine map that uses the matrix and is read by `hidden`
     int matrix = -1;                 ///< flow: parameter U
     std::vector<double> norms = {};  ///< |h| of every row of the window
   };

@@ -6,8 +6,8 @@
 
 namespace unfold {
 
-/// Provides batches for training and, if `validation` has examples, for validation. The sets must outlive the result.
-/// `configuration` lists the settings that must not change when a run is resumed.
+/// Returns sources of batches for training and, if `validation` has examples, for validation. Both sets of examples
+/// must outlive the result. `configuration` lists the settings that must not change when a run is resumed.
 template <class T>
 TrainingSources<T> example_sources(const ExampleSet& training, const ExampleSet& validation,
                                    const ExampleBatchOptions& options, std::uint64_t seed);
