@@ -1,6 +1,6 @@
 #pragma once
-/// Interface of predictors with a bounded context. It shows when two predictors are in equivalent states, so that
-/// searches and sums need to continue only one of them.
+/// Interface of predictors with a bounded context. It identifies predictors in equivalent states; searches and sums
+/// then continue only one of them.
 
 #include <string>
 

@@ -22,8 +22,8 @@ struct ArmaLanes {
 /// of log F_t, with sigma = 1. Computed by the recursions of Chandrasekhar type, which update the gain in O(r) per step
 /// instead of O(r^2) (Morf, Sidhu and Kailath 1974; Pearlman 1980), until the gain is constant. A lane is infeasible
 /// (infinite squares) if its process is not stationary. `means` is subtracted from the values. `predicted` and `state`,
-/// if given, receive the one-step forecasts of the first lane (of the values minus the mean) and the prediction of its
-/// state at the end.
+/// if given, receive the one-step forecasts of the first lane (for the values minus the mean) and the prediction of the
+/// final state of this lane.
 void arma_likelihood(std::span<const double> w, const ArmaLanes& process, Lanes means, Lanes& squares, Lanes& log_sum,
                      std::vector<double>* predicted = nullptr, std::vector<double>* state = nullptr);
 
@@ -32,14 +32,15 @@ void arma_likelihood(std::span<const double> w, const ArmaLanes& process, Lanes 
 Lanes arma_conditional_squares(std::span<const double> w, const ArmaLanes& process, std::span<const Index> lags_a,
                                std::span<const Index> lags_b, Lanes means);
 
-/// The Kalman filter of one process, with missing values (NaN): the full one, O(r^2) per step, if there are any.
+/// The Kalman filter of one process. If there are missing values (NaN), it is the full filter with O(r^2) operations
+/// per step.
 struct ArmaFilter {
   double squares = 0, log_sum = 0;  ///< sums of v_t^2 / F_t and log F_t over the observed values, sigma = 1
   Index observed = 0;
   std::vector<double> predicted;  ///< one-step forecasts of every value
   std::vector<double> state;      ///< prediction of the state after the last value
 };
-/// The process must be stationary: otherwise the squares are infinite.
+/// If the process is not stationary, the squares are infinite.
 ArmaFilter arma_filter(std::span<const double> w, std::span<const double> a, std::span<const double> b);
 
 /// Returns the autocovariances 0, ..., max_lag with sigma = 1; empty if the process is not stationary.

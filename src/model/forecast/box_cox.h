@@ -20,10 +20,10 @@ struct BoxCox {
   double inverse(double z) const;     ///< 0 if z is below the range of the transformation
 };
 
-/// Returns lambda in {0, 0.1, ..., 1} by the rule of Guerrero (1993): the series is divided into blocks of
-/// max(2, period) values, and lambda minimizes the coefficient of variation of deviation / mean^(1 - lambda) over the
-/// blocks. Returns 1 if a value is not positive, if there are fewer than four blocks, or if the minimum is not below
-/// 0.8 times the coefficient at 1: a transformation must reduce the variation clearly.
+/// Returns lambda in {0, 0.1, ..., 1} by the rule of Guerrero (1993): the series is divided into blocks of max(2,
+/// period) values, and lambda minimizes the coefficient of variation of deviation / mean^(1 - lambda) over the blocks.
+/// Returns 1 if a value is not positive, if there are fewer than four blocks, or if the minimum is not below 0.8 times
+/// the coefficient at 1, because a transformation must clearly reduce the variation.
 double box_cox_lambda(std::span<const double> values, Index period);
 
 }  // namespace unfold::forecasting

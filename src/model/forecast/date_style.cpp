@@ -36,7 +36,7 @@ enum class DateStyle::Part : unsigned char {
   minute,
   second,
   fraction,
-  // Only in the formats of quarters and weeks:
+  // Parts that occur only in the formats of quarters and weeks:
   quarter,
   week_year,
   week,
@@ -75,7 +75,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The part of a cell that specifies the time zone, with the blanks before it: "Z", " UTC", "+02:00".
+/// Returns the part of a cell that specifies the time zone, with the preceding blanks: "Z", " UTC", "+02:00".
 std::string_view zone_of(std::string_view text, const Moment& moment) {
   if (!moment.zone) return {};
   std::size_t at = text.size();
@@ -109,7 +109,8 @@ std::string in_case(std::string word, LetterCase how) {
   return word;
 }
 
-/// ISO 8601 week of a day: the week of a year with its Thursday, and the day of the week, 1 for Monday.
+/// ISO 8601 week of a day: the year that contains the Thursday of the week, the number of the week, and the day of the
+/// week, 1 for Monday.
 struct IsoWeek {
   Index year = 1970, week = 1, weekday = 1;
 };
@@ -122,7 +123,7 @@ IsoWeek iso_week(Index days) {
 
 }  // namespace
 
-/// The text of a part. `piece.text` is a literal, or a word whose letters show upper and lower case.
+/// Returns the text of a part. `piece.text` is a literal, or a word that indicates the letter case.
 std::string DateStyle::text_of(const Piece& piece, const Moment& m) {
   const CivilDate c = civil_from_days(m.days);
   const IsoWeek week = iso_week(m.days);
@@ -167,7 +168,7 @@ class DateStyle::Learner {
  public:
   explicit Learner(DateFormat format) : format_(format) {}
 
-  /// Returns false if no style describes the cell and those before it.
+  /// Returns false if no style describes both this cell and the earlier cells.
   bool see(std::string_view cell, const Moment& moment) {
     const std::vector<std::string_view> pieces = pieces_of(cell);
     if (candidates_.empty()) {
@@ -185,7 +186,7 @@ class DateStyle::Learner {
     return true;
   }
 
-  /// One part for each piece, no part twice.
+  /// Returns one part for each piece; no part occurs twice.
   std::vector<Piece> result() const {
     const bool halves = std::ranges::any_of(candidates_, [](const std::vector<Piece>& parts) {
       return std::ranges::any_of(parts, [](const Piece& p) { return p.part == Part::half_of_day; });
@@ -267,7 +268,7 @@ class DateStyle::Learner {
       default: return 9;
     }
   }
-  /// The order of preference.
+  /// Returns the rank of a part in the order of preference.
   int preferred(Part part, bool halves) const {
     const int order = 2 * static_cast<int>(part);
     if (format_ == DateFormat::day_month_year && (part == Part::day || part == Part::plain_day))
@@ -289,7 +290,7 @@ DateStyle DateStyle::of_cells(std::span<const std::string> cells, DateFormat for
   const std::size_t stride = (cells.size() + kExaminedCells - 1) / kExaminedCells;
   std::string_view zone;
   for (std::size_t i = 0; i < cells.size(); i += stride) {
-    const std::size_t place = i + stride < cells.size() ? i : cells.size() - 1;  // the last one is examined too
+    const std::size_t place = i + stride < cells.size() ? i : cells.size() - 1;  // the last cell is examined as well
     const std::string_view cell = trimmed(cells[place]);
     const std::optional<Moment> moment = parse_date(cell, format);
     if (!moment || cell.empty()) continue;

@@ -6,8 +6,8 @@
 ///
 /// Cells are divided into digits, letters and other characters. A piece represents the part of the date (year, name of
 /// the month, hour, ...) that matches it in all cells; if several parts match, the format decides. The time zone is
-/// that of the last cell. Cells that cannot be described in this way are written as `format_moment` (time_index.h)
-/// does.
+/// taken from the last cell. If the cells cannot be described in this way, dates are written with `format_moment`
+/// (time_index.h).
 
 #include <span>
 #include <string>
@@ -21,7 +21,7 @@ namespace unfold::forecasting {
 class DateStyle {
  public:
   DateStyle(DateFormat format = DateFormat::year_month_day) : format_(format) {}
-  /// Learns the style of cells that `parse_date` reads in this format; other cells are left out. At most a thousand
+  /// Learns the style of the cells that `parse_date` reads in this format; other cells are ignored. At most a thousand
   /// cells are examined.
   static DateStyle of_cells(std::span<const std::string> cells, DateFormat format);
   std::string write(const Moment& moment) const;
@@ -30,14 +30,14 @@ class DateStyle {
   enum class Part : unsigned char;
   struct Piece {
     Part part;
-    std::string text;  // of a literal; otherwise empty
+    std::string text;  // text of a literal; empty for other parts
     std::size_t width = 0;
   };
   class Learner;
   static std::string text_of(const Piece& piece, const Moment& moment);
 
   DateFormat format_;
-  std::vector<Piece> pieces_;  // empty: format_moment
+  std::vector<Piece> pieces_;  // if empty, format_moment is used
 };
 
 }  // namespace unfold::forecasting

@@ -61,7 +61,7 @@ double seasonal_strength(std::span<const double> y, Index period) {
   std::vector<double> rest(detrended.size());
   for (Index t = 0; t < n; ++t) {
     double sum = 0, count = 0;
-    // The window is moved inward at the ends, so that it always covers the same number of years if there are enough.
+    // At the ends the window is moved inward, so it always covers the same number of years (if there are enough years).
     const Index years = (n - 1 - t % period) / period + 1, year = t / period;
     const Index first = std::clamp<Index>(year - kYears, 0, std::max<Index>(0, years - 2 * kYears - 1));
     for (Index k = first; k < std::min(years, first + 2 * kYears + 1); ++k)

@@ -17,12 +17,12 @@ namespace {
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 constexpr double kLogOfTwoPi = 1.8378770664093453;
-constexpr double kLeastSquare = 1e-28;  // of a scaled series: a perfect fit has a finite likelihood
+constexpr double kLeastSquare = 1e-28;  // of a scaled series; keeps the likelihood of a perfect fit finite
 constexpr double kLeast = 1e-4, kMost = 1 - 1e-4, kLeastPhi = 0.8, kMostPhi = 0.98;
 constexpr double kLeastState =
     1e-12;  // lower limit of a level or season used as a divisor, and of a mean that must be positive
 
-/// Maps the real line to (low, high), with algebraic tails; and its inverse.
+/// Maps the real line to (low, high) with algebraic tails; the inverse follows.
 double squash(double u, double low, double high) { return low + (high - low) * 0.5 * (1 + u / std::sqrt(1 + u * u)); }
 double unsquash(double x, double low, double high) {
   const double r = std::clamp(2 * (x - low) / (high - low) - 1, -0.999, 0.999);
@@ -48,8 +48,8 @@ bool roots_within_unit_circle(std::vector<double> c) {
   return true;
 }
 
-/// Returns whether forecasts forget the initial states: the roots of the characteristic polynomial of the error
-/// recursion (Hyndman et al. 2008, chapter 10) are within the unit circle.
+/// Returns whether forecasts forget the initial states, that is, whether the roots of the characteristic polynomial of
+/// the error recursion (Hyndman et al. 2008, chapter 10) are within the unit circle.
 bool forecastable(const EtsForm& form, Index period, double alpha, double beta, double gamma, double phi) {
   if (form.season == EtsSeason::none) return true;  // implied by the limits of the parameters
   const std::size_t m = at(period);
@@ -67,8 +67,8 @@ struct LaneParameters {
 };
 
 /// Sums of squares and of log mu (multiplicative errors), for kLanes parameter vectors. Without a trend, slope is 0 and
-/// phi 1. `seasons` has m entries, the first that of the first value, and is changed. Infeasible lanes get an infinite
-/// sum of squares.
+/// phi 1. `seasons` has m entries, beginning with the season of the first value, and is modified. Infeasible lanes get
+/// an infinite sum of squares.
 template <bool kMultiplicativeError, bool kTrend, EtsSeason kSeason>
 void run_lanes(std::span<const double> y, LaneParameters& p, Lanes* seasons, Index m, Lanes& squares, Lanes& log_sum) {
   Lanes level = p.level, slope = p.slope, sum = lanes_of(0), product = lanes_of(1), least = lanes_of(1);
@@ -168,9 +168,9 @@ EtsParameters initial_states(const EtsForm& form, const std::vector<double>& y, 
   return p;
 }
 
-/// The negative log likelihood (without constants) of kLanes parameter vectors, as `minimize` reads it:
-/// alpha, beta, gamma, phi (those of the form, through `squash`), then changes of the initial states in units of
-/// `unit`.
+/// The negative log likelihood (without constants) of kLanes parameter vectors, as `minimize` reads it. The vectors
+/// contain the parameters of the form among alpha, beta, gamma and phi (mapped by `squash`), then changes of the
+/// initial states in units of `unit`.
 class EtsObjective {
  public:
   EtsObjective(const EtsForm& form, const Sample& sample)
@@ -258,7 +258,7 @@ class EtsObjective {
   bool checked_feasible_ = false;
 };
 
-/// Forecasts of a form from its final states.
+/// Returns the forecasts of a form from its final states.
 std::vector<double> point_forecasts(const EtsForm& form, const EtsParameters& p, Index horizon) {
   std::vector<double> mean;
   double level = p.level, slope = p.slope;
@@ -275,7 +275,7 @@ std::vector<double> point_forecasts(const EtsForm& form, const EtsParameters& p,
   return mean;
 }
 
-/// One simulated future; random errors with deviation sigma.
+/// Simulates one future with random errors of standard deviation sigma.
 void simulate(const EtsForm& form, EtsParameters p, double sigma, Random& random, std::vector<double>& path) {
   for (std::size_t h = 0; h < path.size(); ++h) {
     p.slope *= p.phi;
@@ -283,7 +283,7 @@ void simulate(const EtsForm& form, EtsParameters p, double sigma, Random& random
     double none = 1;
     double& s = p.seasons.empty() ? none : p.seasons[h % p.seasons.size()];
     const double mu = form.season == EtsSeason::none ? q : form.season == EtsSeason::additive ? q + s : q * s;
-    // A relative error of -1 or less would make the values change their sign.
+    // A relative error of -1 or less would change the sign of the values.
     const double e =
         form.multiplicative_error ? mu * std::max(sigma * random.normal(), -1 + 1e-6) : sigma * random.normal();
     path[h] = mu + e;
@@ -298,7 +298,7 @@ void simulate(const EtsForm& form, EtsParameters p, double sigma, Random& random
 constexpr Index kScreenSteps = 15;
 constexpr double kScreenMargin = 10;
 
-/// The short search: one start, few steps.
+/// Runs the short search, with one initial point and few steps.
 EtsParameters screen(const EtsForm& form, const Sample& sample) {
   EtsObjective objective(form, sample);
   std::vector<std::vector<double>> starts;
@@ -316,7 +316,7 @@ class Ets final : public Forecaster {
 
  protected:
   FitResult fit_sample(const Sample& sample) override {
-    // A short search screens the forms. Forms that are far worse than the best one are not searched in full.
+    // A short search screens the forms. Forms that are far worse than the best form are not searched in full.
     std::vector<double> screened;
     double least = kImpossible;
     for (const EtsForm& form : forms_) {
@@ -374,7 +374,7 @@ class Ets final : public Forecaster {
   }
 
  private:
-  /// Fewer for horizons above two thousand steps, so that time and memory do not grow further.
+  /// Returns fewer paths for horizons above two thousand steps, so time and memory do not grow further.
   std::size_t number_of_paths(std::size_t horizon) const {
     constexpr std::size_t kFullHorizon = 2000, kLeastPaths = 50;
     const std::size_t paths = at(options().paths);
@@ -419,8 +419,8 @@ class Ets final : public Forecaster {
   double sigma_ = 0;
 };
 
-/// Every form except additive errors with a multiplicative season, whose forecasts have no finite variance; they can be
-/// fitted by name.
+/// Returns all forms except those with additive errors and a multiplicative season, whose forecasts have no finite
+/// variance; these can be fitted by name.
 std::vector<EtsForm> selected_forms() {
   std::vector<EtsForm> forms;
   for (const EtsSeason season : {EtsSeason::none, EtsSeason::additive, EtsSeason::multiplicative})

@@ -7,8 +7,8 @@
 ///   season multiplicative   mu = q s_{t-m}    l = q + alpha e / s    b = phi b + beta e / s    s_t = s_{t-m} + gamma e
 ///   / q
 ///
-/// The error is e_t ~ N(0, sigma^2) (additive) or e_t / mu_t ~ N(0, sigma^2) (multiplicative). A missing value has
-/// e_t = 0 and no likelihood.
+/// The error is e_t ~ N(0, sigma^2) (additive) or e_t / mu_t ~ N(0, sigma^2) (multiplicative). A missing value has e_t
+/// = 0 and does not contribute to the likelihood.
 
 #include <string>
 #include <string_view>
@@ -28,7 +28,7 @@ struct EtsForm {
 
   bool needs_positive_values() const { return multiplicative_error || season == EtsSeason::multiplicative; }
   /// Number of estimated values: smoothing parameters, initial states, variance. The seasons have m - 1 free initial
-  /// values: their sum is 0, or their mean 1.
+  /// values: their sum is 0 (additive) or their mean is 1 (multiplicative).
   Index parameters(Index period) const;
   std::string name() const;  ///< such as "A,Ad,N"
 };
@@ -45,9 +45,10 @@ struct EtsParameters {
 /// One pass over a series with given parameters.
 struct EtsPass {
   double log_likelihood = 0;   ///< at the maximizing variance; -infinity if a state leaves its domain
-  double mean_square = 0;      ///< of the errors (relative ones if multiplicative): the maximizing variance
+  double mean_square = 0;      ///< mean square of the errors (relative errors if multiplicative), the maximizing
+                               ///< variance
   std::vector<double> fitted;  ///< mu_t
-  EtsParameters end;           ///< the states after the last value; seasons[0] is that of the next value
+  EtsParameters end;           ///< the states after the last value; seasons[0] is the season of the next value
 };
 EtsPass run_ets(const EtsForm& form, const EtsParameters& parameters, std::span<const double> values);
 

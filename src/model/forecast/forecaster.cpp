@@ -15,7 +15,7 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-/// The power of two p with 0.5 <= mean |x| / p < 1; 1 if all values are 0.
+/// Returns the power of two p with 0.5 <= mean |x| / p < 1, or 1 if all values are 0.
 double power_of_two_scale(const std::vector<double>& values) {
   double largest = 0, sum = 0, count = 0;
   for (const double x : values) largest = std::isnan(x) ? largest : std::max(largest, std::fabs(x));
@@ -27,7 +27,8 @@ double power_of_two_scale(const std::vector<double>& values) {
   return std::ldexp(1.0, std::clamp(exponent, -1000, 1000));
 }
 
-/// The growth per step of the logarithms of positive values, between the medians of the first and the last third.
+/// Returns the growth per step of the logarithms of positive values, between the medians of the first and the last
+/// third.
 double growth_of(std::span<const double> values) {
   const std::size_t third = values.size() / 3;
   std::vector<double> first, last;
@@ -132,7 +133,7 @@ void Forecaster::fit(const UnivariateSeries& series) {
   for (std::size_t t = 0; t < result_.fitted.size(); ++t) {
     const std::size_t place = at(first) + t;
     residuals_[place] = y[place] - transform_.inverse(result_.fitted[t] * scale_);
-    // The density of the value itself is that of the transformed value times the derivative y^(lambda - 1).
+    // The density of the value itself is the density of the transformed value times the derivative y^(lambda - 1).
     if (!transform_.identity() && !std::isnan(residuals_[place]))
       result_.log_likelihood += (transform_.lambda - 1) * log_of(y[place]);
   }

@@ -8,18 +8,19 @@
 ///     next.mean[0], next.quantile(0, 0.975)
 ///
 /// Rules for every forecaster:
-///   * A series needs at least one observed value (DataError). Missing values before the first observed one are left
-///     out. Missing values after the last one are forecast too: horizon h counts from the end of the series.
+///   * A series needs at least one observed value (DataError). Missing values before the first observed value are
+///     ignored. Missing values after the last observed value are forecast as well; horizon h counts from the end of the
+///     series.
 ///   * If all observed values are equal, the forecast is that value, and its intervals have width 0.
 ///   * If no observed value is negative, means and quantiles below 0 are replaced with 0.
 ///   * A forecast is marked `out_of_range` if a mean is not finite or leaves [min - h D, max + h D], where min, max are
 ///     the extremes of the observed values, D is the largest difference between consecutive observed values per step,
 ///     and h is the horizon: no path with steps of observed size can reach it. If all values are positive, the range
-///     includes max exp(1.25 g h), with the growth g of the logarithms from the median of the first third to that of
-///     the last one, per step, of the whole series or its second half. Values that are not finite are replaced by the
-///     nearer limit.
-///   * Values are divided by a power of two before they are fitted, so that a series and its multiple by a power of two
-///     have bit-identical forecasts.
+///     includes max exp(1.25 g h), where g is the growth of the logarithms per step from the median of the first third
+///     to the median of the last third, of the whole series or its second half. Values that are not finite are replaced
+///     by the nearer limit.
+///   * Values are divided by a power of two before they are fitted, so the forecasts of a series and of its multiple by
+///     a power of two are bit-identical up to this factor.
 ///   * Results depend on the series, the options and the seed only.
 
 #include <cstdint>
@@ -53,14 +54,14 @@ struct Forecast {
 struct ForecasterOptions {
   double lambda = 1;         ///< exponent of a Box-Cox transformation of the values; 1: none, 0: logarithm
   bool auto_lambda = false;  ///< `lambda` is chosen for each series by `box_cox_lambda`
-  std::uint64_t seed = 0;    ///< of simulated distributions
+  std::uint64_t seed = 0;    ///< seed of simulated distributions
   Index paths = 1000;        ///< number of simulated paths
 };
 
-/// The input of a model: the values from the first to the last observed one, transformed and scaled.
+/// The input of a model: the values from the first to the last observed value, transformed and scaled.
 struct Sample {
   std::vector<double> values = {};  ///< NaN: missing
-  std::vector<double> filled = {};  ///< the same, interpolated
+  std::vector<double> filled = {};  ///< `values`, interpolated
   Index period = 1;
   bool positive = false;  ///< all observed values are greater than 0
   Index observed = 0;     ///< number of observed values
@@ -70,8 +71,8 @@ struct Sample {
 /// Result of a fit.
 struct FitResult {
   std::string name = {};            ///< the form that was chosen, such as "ets:A,Ad,N"
-  std::vector<double> fitted = {};  ///< one-step forecasts of the values; NaN where there is none
-  double log_likelihood = 0;        ///< of `observations` values
+  std::vector<double> fitted = {};  ///< one-step forecasts of the values; NaN where there is no forecast
+  double log_likelihood = 0;        ///< log likelihood of `observations` values
   Index observations = 0;           ///< number of values with a likelihood
   Index parameters = 0;             ///< number of estimated values, including the variance
 };
@@ -84,18 +85,19 @@ class Forecaster {
   virtual ~Forecaster() = default;
 
   /// Fits the series; a second call replaces the first. Throws DataError if no value is observed, if a value is
-  /// infinite, or if a value is not positive although a transformation is given; UsageError if the period is less than
-  /// 1.
+  /// infinite, or if a value is not positive although a transformation is given, and UsageError if the period is less
+  /// than 1.
   void fit(const UnivariateSeries& series);
   /// Returns the next `horizon` values. Throws UsageError before the first fit.
   Forecast forecast(Index horizon) const;
 
   const std::string& name() const { return result_.name; }
-  /// Values minus one-step forecasts, for every value of the series; NaN where the value or the forecast is missing.
+  /// Returns the residuals, values minus one-step forecasts, for every value of the series; NaN where the value or the
+  /// forecast is missing.
   const std::vector<double>& residuals() const { return residuals_; }
   Index parameters() const { return result_.parameters; }
   Index observations() const { return result_.observations; }
-  double log_likelihood() const { return result_.log_likelihood; }  ///< of the values in their own units
+  double log_likelihood() const { return result_.log_likelihood; }  ///< for the values in their original units
   double aicc() const;
   double lambda() const { return transform_.lambda; }
 
@@ -126,8 +128,8 @@ class Forecaster {
   std::vector<double> residuals_;
 };
 
-/// Returns a forecaster by name: naive, seasonal-naive, drift, mean, ses, ets, ets:FORM (error A or M, trend N, A or
-/// Ad, season N, A or M, such as ets:M,Ad,A), theta, arima, ar, seasonal-ar. Throws UsageError for another name.
+/// Returns a forecaster by name: naive, seasonal-naive, drift, mean, ses, ets, ets:FORM (error A or M; trend N, A or
+/// Ad; season N, A or M; for example ets:M,Ad,A), theta, arima, ar, seasonal-ar. Throws UsageError for any other name.
 std::unique_ptr<Forecaster> make_forecaster(std::string_view name, const ForecasterOptions& options = {});
 
 }  // namespace unfold::forecasting

@@ -1,7 +1,7 @@
 #pragma once
 /// Eight numbers that are computed together (SIMD): the objective of a classical model at eight parameter vectors. The
-/// compiler maps the operations to the vector instructions of the target; each is an IEEE operation per element, so
-/// that the bits do not depend on the target.
+/// compiler maps the operations to the vector instructions of the target; each operation is an IEEE operation per
+/// element, so the results are bit-identical on every target.
 
 #include <cmath>
 

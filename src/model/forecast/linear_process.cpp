@@ -7,7 +7,7 @@
 namespace unfold::forecasting {
 namespace {
 
-/// Coefficients c_1, c_2, ... of 1 - c_1 B - c_2 B^2 ... = (1 - B)^d (1 - B^m)^D (1 - a_1 B - ...).
+/// Returns the coefficients c_1, c_2, ... of 1 - c_1 B - c_2 B^2 ... = (1 - B)^d (1 - B^m)^D (1 - a_1 B - ...).
 std::vector<double> with_differences(const std::vector<double>& a, Index d, Index seasonal_d, Index m) {
   std::vector<double> c{1};
   for (const double x : a) c.push_back(-x);

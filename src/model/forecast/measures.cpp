@@ -15,7 +15,7 @@ void check_lengths(std::span<const double> actual, std::span<const double> forec
                      std::to_string(forecast.size()) + " forecasts; their numbers must be equal");
 }
 
-/// Mean of term(t) over the observed values.
+/// Returns the mean of term(t) over the observed values.
 template <class Term>
 double mean_over_observed(std::span<const double> actual, Term term) {
   double sum = 0, count = 0;

@@ -8,9 +8,9 @@
 
 namespace unfold::forecasting {
 
-/// naive, seasonal-naive, drift, mean; null for another name.
+/// Creates naive, seasonal-naive, drift or mean; returns null for any other name.
 std::unique_ptr<Forecaster> make_simple(std::string_view name, const ForecasterOptions& options);
-/// ses, ets, ets:FORM; null for another name.
+/// Creates ses, ets or ets:FORM; returns null for any other name.
 std::unique_ptr<Forecaster> make_ets(std::string_view name, const ForecasterOptions& options);
 std::unique_ptr<Forecaster> make_theta(const ForecasterOptions& options);
 std::unique_ptr<Forecaster> make_ar(const ForecasterOptions& options);

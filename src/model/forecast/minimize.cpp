@@ -102,7 +102,7 @@ class Minimizer {
     fresh_ = true;
   }
 
-  /// Takes the best of the fixed step lengths; false if none reduces the value.
+  /// Takes the best of the fixed step lengths; returns false if none of them reduces the value.
   bool search_line() {
     double slope = 0;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -126,7 +126,7 @@ class Minimizer {
     return true;
   }
 
-  /// The BFGS update of the inverse Hessian with the last step and change of the gradient.
+  /// Makes the BFGS update of the inverse Hessian with the last step and the last change of the gradient.
   void update() {
     std::vector<double> change(n_), product(n_);
     double curvature = 0, size = 0;

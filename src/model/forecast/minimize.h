@@ -30,7 +30,8 @@ struct Minimum {
   Index iterations = 0;
 };
 
-/// Minimizes from the best of `starts` (at least one, at most kLanes). The value is +infinity if none is feasible.
+/// Minimizes from the best of `starts` (at least one, at most kLanes). The value is +infinity if none of them is
+/// feasible.
 Minimum minimize(const BatchObjective& objective, const std::vector<std::vector<double>>& starts,
                  const MinimizeOptions& options = {});
 

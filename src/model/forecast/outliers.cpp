@@ -11,7 +11,8 @@
 namespace unfold::forecasting {
 namespace {
 
-constexpr double kNormalDeviation = 1.4826;  // of a normal distribution, in median absolute deviations
+constexpr double kNormalDeviation = 1.4826;  // standard deviation of a normal distribution, in median absolute
+                                             // deviations
 constexpr double kFarDeviations = 10, kFarFromOthers = 3;
 constexpr Index kLeastToJudge = 12, kValuesPerOutlier = 100, kMostOutliers = 10;
 constexpr Index kNeighbors = 3, kSeasonsAround = 2;
@@ -48,7 +49,7 @@ class Expectation {
   bool observed(Index t) const { return t >= 0 && t < static_cast<Index>(y_.size()) && !std::isnan(y_[at(t)]); }
 
   /// Returns predictions from the line through the neighbors: the median of their values, each extrapolated to `t` by
-  /// the median step. The neighbors on one side are sufficient, so that a change of the level is not an outlier.
+  /// the median step. The neighbors on one side are sufficient, so a change of the level is not reported as an outlier.
   template <class Consider>
   void consider_neighbors(Index t, const Consider& consider) const {
     const Index n = static_cast<Index>(y_.size());

@@ -19,9 +19,9 @@ constexpr double kPenalties[] = {1e-4, 1e-3, 1e-2, 1e-1, 1};
 /// The least-squares problem of the standardized values z: z_t = sum over lags of a_k z_{t-k} + e_t.
 struct LagEquations {
   std::vector<Index> lags;
-  std::vector<double> products;  ///< of the lagged values, divided by the number of equations [lags x lags]
-  std::vector<double> targets;   ///< of the lagged values and the value, likewise
-  double square = 0;             ///< of the values, likewise
+  std::vector<double> products;  ///< products of the lagged values, divided by the number of equations [lags x lags]
+  std::vector<double> targets;   ///< products of the lagged values and the value, divided by the number of equations
+  double square = 0;             ///< mean square of the values
   double count = 0;              ///< number of equations
 
   LagEquations(const std::vector<double>& z, std::vector<Index> chosen)
@@ -43,7 +43,7 @@ struct LagEquations {
 
 struct RidgeFit {
   std::vector<double> coefficients;
-  double mean_square = 0;  ///< of the errors
+  double mean_square = 0;  ///< mean square of the errors
   double freedom = 0;      ///< effective number of coefficients, the trace of (P + c I)^-1 P
 };
 
@@ -75,9 +75,9 @@ RidgeFit ridge(const LagEquations& equations, double penalty) {
 
 /// An autoregression on the last values and on the values near the same phase in up to seven earlier seasons, by ridge
 /// regression; the penalty minimizes generalized cross-validation (Golub, Heath and Wahba 1979). If the seasonal
-/// strength calls for a seasonal difference (decomposition.h), differences are predicted, so that the penalty shrinks
-/// the forecast toward seasonal-naive. A season within a longer one (hours of a day and of a week) is captured because
-/// the lags cover seven seasons.
+/// strength calls for a seasonal difference (decomposition.h), differences are predicted, so the penalty shrinks the
+/// forecast toward seasonal-naive. A season within a longer season (the hours of a day and of a week) is captured
+/// because the lags cover seven seasons.
 class SeasonalAutoregression final : public Forecaster {
  public:
   explicit SeasonalAutoregression(const ForecasterOptions& options) : Forecaster("seasonal-ar", options) {}
@@ -155,7 +155,7 @@ class SeasonalAutoregression final : public Forecaster {
     const double n = static_cast<double>(z_.size());
     for (const double x : z_) mean_ += x / n;
     for (const double x : z_) scale_ += (x - mean_) * (x - mean_) / n;
-    scale_ = scale_ > 1e-24 ? std::sqrt(scale_) : 0;  // else only rounding errors remain
+    scale_ = scale_ > 1e-24 ? std::sqrt(scale_) : 0;  // otherwise only rounding errors remain
     for (double& x : z_) x = scale_ > 0 ? (x - mean_) / scale_ : 0;
   }
 
@@ -164,11 +164,11 @@ class SeasonalAutoregression final : public Forecaster {
     for (std::size_t i = 0; i < lags_.size(); ++i) sum += coefficients_[i] * z[t - at(lags_[i])];
     return sum;
   }
-  /// The value of the series at t for a standardized value or difference.
+  /// Returns the value of the series at t, given a standardized value or difference.
   double value_of(double z, std::size_t t, const std::vector<double>& y) const {
     return mean_ + scale_ * z + (lag_ > 0 ? y[t - at(lag_)] : 0);
   }
-  /// The next weight of (1 - a(B))^-1 (1 - B^m)^-1.
+  /// Returns the next weight of (1 - a(B))^-1 (1 - B^m)^-1.
   double response(const std::vector<double>& psi) const {
     const std::size_t h = psi.size();
     const auto before = [&](std::size_t lag) { return lag <= h ? psi[h - lag] : 0; };
@@ -182,7 +182,7 @@ class SeasonalAutoregression final : public Forecaster {
 
   std::vector<double> filled_, z_, coefficients_;
   std::vector<Index> lags_;
-  Index lag_ = 0;  ///< of the difference; 0: none
+  Index lag_ = 0;  ///< lag of the difference; 0: none
   double mean_ = 0, scale_ = 0, sigma_ = 0;
 };
 

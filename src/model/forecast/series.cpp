@@ -24,7 +24,7 @@ void check_values(std::span<const double> values) {
                     " values is observed; at least one is needed");
 }
 
-/// Linear between observed neighbors, constant outside.
+/// Interpolates linearly between observed neighbors; extrapolates with constants.
 void interpolate_linearly(std::vector<double>& y) {
   const Index n = static_cast<Index>(y.size());
   Index last = -1;
@@ -39,8 +39,8 @@ void interpolate_linearly(std::vector<double>& y) {
   for (Index u = last + 1; u < n; ++u) y[at(u)] = y[at(last)];
 }
 
-/// Mean of each season of the values minus a moving mean over one period (on the linearly interpolated values); empty
-/// if a season has fewer than two observed values.
+/// Returns the mean of each season, over the values minus a moving mean over one period (on the linearly interpolated
+/// values); empty if a season has fewer than two observed values.
 std::vector<double> seasonal_means(std::span<const double> values, const std::vector<double>& filled, Index m) {
   const Index n = static_cast<Index>(values.size());
   std::vector<double> sum(at(m));
@@ -81,13 +81,13 @@ double bartlett_deviation(std::span<const double> r, Index lag, Index n) {
   return std::sqrt((1 + 2 * sum) / static_cast<double>(n));
 }
 
-/// The period of values without trend; 1 if none is significant.
+/// Returns the period of values without a trend; 1 if no period is significant.
 Index period_of_stationary(const std::vector<double>& y, std::span<const Index> candidates, double scale) {
   const Index n = static_cast<Index>(y.size()), longest = n / 3;
   if (longest < 2) return 1;
   double largest = 0;
   for (const double x : y) largest = std::max(largest, std::fabs(x));
-  if (!(largest > 1e-12 * scale)) return 1;  // only rounding errors are left
+  if (!(largest > 1e-12 * scale)) return 1;  // only rounding errors remain
   const std::vector<double> r = autocorrelations(y, longest + 1);
   const double free_limit = normal_quantile(1 - 0.05 / static_cast<double>(longest));
 
@@ -166,7 +166,7 @@ std::vector<Index> calendar_periods(double seconds) {
   for (const double length : {60.0, 3600.0, kDay, 7 * kDay, 365.25 * kDay}) {
     if (!(seconds > 0)) break;
     const double steps = length / seconds;
-    // A year is not a multiple of days or weeks: its period is rounded.
+    // A year is not a multiple of days or weeks, so its period is rounded.
     const double rounded = std::floor(steps + 0.5);
     const bool is_integer = length > 7 * kDay ? seconds >= kDay : std::fabs(steps - rounded) <= 1e-9 * steps;
     if (is_integer && rounded >= 2 && rounded <= 10080) periods.push_back(static_cast<Index>(rounded));

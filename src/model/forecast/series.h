@@ -17,7 +17,7 @@ namespace unfold::forecasting {
 struct UnivariateSeries {
   std::vector<double> values = {};  ///< NaN: missing
   Index period = 1;                 ///< seasonal period m in steps; 1: no season
-  /// Covariates that are known in advance, each with one number for every value and for the steps to forecast. Only
+  /// Covariates that are known in advance, each with one number for every value and for every step to forecast. Only
   /// members of a backtest with the suffix "+known" use them (model/selection/covariate_effect.h).
   std::vector<std::vector<double>> known = {};
 };
@@ -25,7 +25,7 @@ struct UnivariateSeries {
 /// Replaces missing values. With a period m > 1 and at least two observed values in every season, the series is first
 /// decomposed into seasonal means (of the values minus a centered moving level) and a remainder, and the remainder is
 /// interpolated; otherwise the values are interpolated. Interpolation is linear between the nearest observed neighbors
-/// and constant before the first and after the last one. Throws DataError if no value is observed.
+/// and constant before the first and after the last observed value. Throws DataError if no value is observed.
 std::vector<double> interpolate_missing(std::span<const double> values, Index period = 1);
 
 /// Returns y_t - y_{t-lag} for t = lag, ..., n-1 (empty if n <= lag); NaN where either value is missing.
@@ -36,21 +36,23 @@ std::vector<double> difference(std::span<const double> values, Index lag = 1);
 std::vector<double> autocorrelations(std::span<const double> values, Index max_lag);
 
 /// Returns whether the autocorrelation at `lag` exceeds its two-sided 90 % limit under the hypothesis that the
-/// autocorrelations from that lag on are 0 (Bartlett 1946; the seasonality test of the M competitions):
-/// |r_m| > 1.645 sqrt((1 + 2 sum_{k<m} r_k^2) / n).
+/// autocorrelations from this lag on are 0 (Bartlett 1946; the seasonality test of the M competitions): |r_m| > 1.645
+/// sqrt((1 + 2 sum_{k<m} r_k^2) / n).
 bool significant_autocorrelation(std::span<const double> autocorrelations, Index lag, Index n);
 
-/// Returns the seasonal periods that a calendar suggests for a step of `seconds`, the shortest first: a minute, an
-/// hour, a day, a week in steps where that is an integer, and for steps of a day or more a year, rounded; each if it is
-/// from 2 to 10080. A step of 28 to 31 days counts as a month, one of 89 to 92 days as a quarter.
+/// Returns the seasonal periods that a calendar suggests for a step of `seconds`, the shortest first. These are a
+/// minute, an hour, a day and a week, where this is an integer number of steps, and, for steps of a day or more, a year
+/// (rounded). Only periods from 2 to 10080 are returned. A step of 28 to 31 days counts as a month, a step of 89 to 92
+/// days as a quarter.
 std::vector<Index> calendar_periods(double seconds);
 
-/// Returns the seasonal period of the values, or 1 if none is significant. The values are interpolated and a linear
-/// trend is removed; if the result has no period, or is still dominated by slow movement (r_1 > 0.9), the differences
-/// are searched in the same way. A period m must repeat at least three times, its autocorrelation must be a positive
-/// local maximum and pass a test: `significant_autocorrelation` for candidates; for a free search (no candidates: every
-/// m from 2 to n / 3) the limit at the level 0.1 divided by the number of lags. Among those that pass, the first one
-/// whose autocorrelation is at least 0.9 of the largest is chosen, so that a period is preferred to its multiples.
+/// Returns the seasonal period of the values, or 1 if no period is significant. The values are interpolated and a
+/// linear trend is removed; if the result has no period, or is still dominated by slow movement (r_1 > 0.9), the
+/// differences are searched in the same way. A period m must repeat at least three times, and its autocorrelation must
+/// be a positive local maximum and pass a test: `significant_autocorrelation` for candidates; for a free search
+/// (without candidates: every m from 2 to n / 3), the limit at the level 0.1 divided by the number of lags. Among the
+/// periods that pass, the first one whose autocorrelation is at least 0.9 times the largest is chosen, so a period is
+/// preferred to its multiples.
 Index detect_period(std::span<const double> values, std::span<const Index> candidates = {});
 
 }  // namespace unfold::forecasting

@@ -10,14 +10,14 @@ namespace {
 constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLogTwoPi = 1.8378770664093453;
 
-/// The four benchmarks. With e_t the one-step errors and sigma^2 their mean square (divided by their number minus the
-/// number of coefficients), Hyndman and Athanasopoulos (2021), section 5.5:
+/// The four benchmarks, from Hyndman and Athanasopoulos (2021), section 5.5. e_t are the one-step errors and sigma^2 is
+/// their mean square (divided by their number minus the number of coefficients):
 ///   naive           y_T                                  sigma sqrt(h)
 ///   seasonal-naive  y_{T+h-m (k+1)}, k = (h-1) / m       sigma sqrt(k + 1)
 ///   drift           y_T + h (y_T - y_1) / (T - 1)        sigma sqrt(h (1 + h / (T - 1)))
 ///   mean            mean of y                            sigma sqrt(1 + 1 / T)
-/// Missing values are interpolated; only errors of observed values count. A seasonal-naive forecast of a series that is
-/// not longer than a period is naive.
+/// Missing values are interpolated; only errors of observed values count. For a series that is not longer than a
+/// period, the seasonal-naive forecast equals the naive forecast.
 enum class Benchmark { naive, seasonal_naive, drift, mean };
 
 class Simple final : public Forecaster {
@@ -63,7 +63,7 @@ class Simple final : public Forecaster {
     Prediction p;
     for (Index i = 0; i < horizon; ++i) {
       const double h = static_cast<double>(i + 1);
-      const Index steps = i / lag_ + 1;  // of the last observation that is repeated
+      const Index steps = i / lag_ + 1;  // horizon in periods, counted from the last repeated observation
       double width = kind_ == Benchmark::mean ? 1 + 1 / count_ : static_cast<double>(steps);
       if (kind_ == Benchmark::drift) width = h * (1 + h / (count_ - 1));
       p.mean.push_back(recent_[at(i % lag_)] + h * slope_);

@@ -9,10 +9,10 @@ namespace {
 
 /// The theta method in its equivalent form: simple exponential smoothing with a drift of half the slope of the linear
 /// trend (Assimakopoulos and Nikolopoulos 2000; Hyndman and Billah 2003). A series whose autocorrelation at lag m is
-/// significant at 90 % is deseasonalized first, by multiplicative factors if all values are positive, else by additive
-/// ones. With n values, level l and slope b of the trend:
+/// significant at 90 % is deseasonalized first, with multiplicative factors if all values are positive and with
+/// additive terms otherwise. With n values, level l and slope b of the trend:
 ///   y_{n+h} = l + b / 2 (h - 1 + (1 - (1 - alpha)^n) / alpha),   deviation sigma sqrt(1 + (h - 1) alpha^2),
-/// both seasonalized.
+/// and both are seasonalized.
 class Theta final : public Forecaster {
  public:
   explicit Theta(const ForecasterOptions& options) : Forecaster("theta", options) {}
@@ -46,7 +46,7 @@ class Theta final : public Forecaster {
     const EtsPass pass = run_ets(form, fit_ets(form, adjusted), adjusted.values);
     level_ = pass.end.level, alpha_ = pass.end.alpha, next_ = n;
     FitResult result{.name = "theta"};
-    // One-step forecasts as from every earlier origin, but with the final slope.
+    // The one-step forecasts are those from every earlier origin, but with the final slope.
     double power = 1, squares = 0;
     for (std::size_t t = 0; t < at(n); ++t) {
       const double drift = slope_ / 2 * (1 - power) / alpha_;
@@ -58,7 +58,7 @@ class Theta final : public Forecaster {
     power_ = power;
     const double observed = static_cast<double>(sample.observed);
     sigma_ = std::sqrt(squares / std::max(1.0, observed - 3));
-    result.log_likelihood = pass.log_likelihood;  // that of the exponential smoothing
+    result.log_likelihood = pass.log_likelihood;  // the likelihood of the exponential smoothing
     result.observations = sample.observed;
     result.parameters = 4 + (season_.empty() ? 0 : m - 1);  // alpha, l_0, slope, sigma, seasons
     return result;

@@ -50,7 +50,7 @@ std::string time_of_day_text(const Moment& m) {
   return text;
 }
 
-/// ISO 8601 week: belongs to the year that contains its Thursday.
+/// Formats an ISO 8601 week, which belongs to the year that contains its Thursday.
 std::string week_text(Index days) {
   const Index thursday = days - weekday(days) + 3;
   const CivilDate civil = civil_from_days(thursday);
@@ -83,7 +83,7 @@ std::optional<TimeIndex> TimeIndex::with_step_of(std::span<const Moment> dates, 
   if (dates.size() < 2) return std::nullopt;
   StepTracker tracker;
   for (const Moment& m : dates) tracker.add(m);
-  // The tracker needs three dates; two dates are repeated at the same distance.
+  // The tracker needs three dates; if there are only two, a third date at the same distance is added.
   if (dates.size() == 2) {
     Moment next = dates[1];
     const Index months = 2 * months_of(dates[1]) - months_of(dates[0]);

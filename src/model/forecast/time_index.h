@@ -20,10 +20,10 @@ namespace unfold::forecasting {
 
 class TimeIndex {
  public:
-  /// Positions without times; labels count from 1.
+  /// Creates positions without times, labeled from 1.
   TimeIndex() = default;
-  /// `dates` are ascending and distinct. Returns std::nullopt if they do not have a regular step or if one of them is
-  /// not at a multiple of the step. The step of two dates is their difference.
+  /// `dates` are ascending and distinct. Returns std::nullopt if they do not have a regular step or if a date is not at
+  /// a multiple of the step. The step of two dates is their difference.
   static std::optional<TimeIndex> of_dates(std::span<const Moment> dates, const DateStyle& style);
   /// Like of_dates, but continues the step from the last date; single dates may deviate from the step.
   static std::optional<TimeIndex> after(std::span<const Moment> dates, const DateStyle& style);
@@ -39,7 +39,7 @@ class TimeIndex {
   std::optional<Index> place(double time) const;
   Moment moment(Index position) const;  ///< REQUIRES: the times are dates
   std::string label(Index position) const;
-  /// Seasonal periods that the calendar suggests (series.h); empty without dates.
+  /// Returns the seasonal periods that the calendar suggests (series.h); empty without dates.
   std::vector<Index> calendar_periods() const;
   const std::string& step_name() const { return step_name_; }
 

@@ -34,8 +34,10 @@ struct Cuts {
   }
 
   Index rows, columns;
-  Buffer<double> guessed, reached;  ///< forward: guessed by the lane after the cut, reached by the lane before it
-  Buffer<double> expected, found;   ///< backward: expected by the lane before the cut, found by the lane after it
+  Buffer<double> guessed, reached;  ///< forward pass: guessed by the lane after the cut, reached by the lane before the
+                                    ///< cut
+  Buffer<double> expected, found;   ///< backward pass: expected by the lane before the cut, found by the lane after the
+                                    ///< cut
 
  private:
   bool same(const double* x, const double* y) const {
@@ -337,7 +339,7 @@ LaneAssignment::LaneAssignment(const std::vector<Index>& lengths, bool may_cut) 
   const Index groups = std::clamp<Index>(total / kGroupSymbols, 1, kMostGroups);
   const Index count = std::clamp<Index>(total / kLaneSymbols, 1, kLanes * groups);
   lanes.resize(at(count));
-  Index lane = 0, before = 0;  // symbols of the preceding sequences
+  Index lane = 0, before = 0;  // number of symbols in the preceding sequences
   for (Index text = 0; text < static_cast<Index>(lengths.size()); ++text) {
     const Index length = lengths[at(text)];
     Stretch rest{.text = text, .range = {0, length}};

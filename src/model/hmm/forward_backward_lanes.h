@@ -1,17 +1,17 @@
 #pragma once
 /// The forward-backward algorithm of hidden Markov models (hmm.h) over many sequences in parallel. A *lane* processes
-/// symbols one after another. The lanes of a group advance together, so that a step is one matrix product over states,
-/// [lanes x N] [N x N], both forward and backward, and the expected transitions are one product over steps and lanes.
+/// symbols one after another. The lanes of a group advance together. A forward or backward step is therefore one matrix
+/// product over states, [lanes x N] [N x N], and the expected transitions are one product over steps and lanes.
 ///
-/// All sequences, concatenated, are distributed over lanes of equal length; a sequence that two lanes share is *cut*.
-/// After a cut, the preceding context is unknown, so a lane starts `warm_up` symbols early (backward: late) from the
-/// uniform distribution of states. An HMM forgets its initial state, so at the cut the lane should agree with the end
-/// of the preceding lane. This is checked at every cut with tolerance kSameStates; by induction, the result is then the
-/// same as without cuts. If the check fails (chains with long memory), everything is repeated with a longer warm-up,
-/// and finally without cuts.
+/// All sequences, concatenated, are distributed over lanes of equal length; a sequence that is divided between two
+/// lanes is *cut*. After a cut, the preceding context is unknown, so a lane starts `warm_up` symbols early (in the
+/// backward pass: late) from the uniform distribution over states. Because an HMM forgets its initial state, the lane
+/// should agree with the end of the preceding lane at the cut. This is checked at every cut with tolerance kSameStates;
+/// by induction, the result is then the same as without cuts. If the check fails (chains with long memory), everything
+/// is repeated with a longer warm-up, and finally without cuts.
 ///
 /// The distribution depends only on the lengths of the sequences, so results do not depend on threads or memory. Memory
-/// only determines how often the history is recomputed, with identical bits.
+/// determines only how often the history is recomputed, with bit-identical results.
 
 #include <atomic>
 #include <functional>
@@ -23,8 +23,8 @@
 
 namespace unfold {
 
-/// The parameters in the layout of the passes: rows padded with zeros to whole vectors. Products skip padding that
-/// exceeds half a vector.
+/// The parameters in the layout of the passes: rows padded with zeros to whole vectors. Products skip padding of more
+/// than half a vector.
 struct HmmTables {
   explicit HmmTables(const HmmParameters& hmm);
   Matrix<const double> emissions() const { return {b.data(), alphabet, width, width}; }
@@ -41,15 +41,15 @@ using SequenceReader = std::function<std::vector<Symbol>(Index text, Range range
 struct Stretch {
   Index text = 0;
   Range range = {};
-  /// Indices of the cuts at its ends; -1: the beginning or the end of the sequence.
+  /// Indices of the cuts at the two ends; -1: the end is the beginning or the end of the sequence.
   Index cut_before = -1, cut_after = -1;
 };
 
-/// Sequences distributed over lanes. The part before a cut is the last one of a lane, and the part after it the first
-/// one of a lane.
+/// Sequences distributed over lanes. The part before a cut is the last part of a lane, and the part after it is the
+/// first part of a lane.
 struct LaneAssignment {
   LaneAssignment(const std::vector<Index>& lengths, bool may_cut);
-  /// Per group: the size of a tile of a matrix product, and few enough for the caches.
+  /// Number of lanes per group: the size of a matrix product tile, small enough for the caches.
   static constexpr Index kLanes = 14;
   Index groups() const { return (static_cast<Index>(lanes.size()) + kLanes - 1) / kLanes; }
   std::vector<std::vector<Stretch>> lanes;
@@ -62,7 +62,7 @@ struct HmmSums {
   double log_likelihood = 0;
 };
 
-/// What the passes compute.
+/// Selects what the passes compute.
 struct HmmPassOptions {
   bool backward = true;  ///< false: only the likelihood
   /// Called for every position of every sequence with g and beta, [N]: gamma = g * beta. Called in no particular order,

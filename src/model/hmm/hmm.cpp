@@ -66,7 +66,7 @@ class HmmPredictor final : public Predictor {
     if (total >= kLeastProbability)
       for (double& x : seen) x /= total;
     else
-      seen = state_;  // no state can emit the symbol: continue as if it had not been observed
+      seen = state_;  // no state can emit the symbol; continue as if it had not been observed
     std::fill(state_.begin(), state_.end(), 0.0);
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j) state_[j] += seen[i] * hmm_->transitions[i * n + j];
@@ -89,7 +89,7 @@ void check_rows(const ModelFile& file, const char* name, const std::vector<doubl
 
 /// Parameters that are being fitted.
 struct Attempt {
-  Index number = 0;  ///< of the initialization
+  Index number = 0;  ///< number of the initialization
   HmmParameters hmm = {};
   double objective = -std::numeric_limits<double>::infinity();
   Index iterations = 0;
@@ -110,7 +110,7 @@ class HmmFitting {
 
  private:
   static constexpr Index kShort = 20, kLonger = 60, kOneOf = 3;
-  static constexpr Index kMostNumbers = Index{1} << 26;  // of all initializations together
+  static constexpr Index kMostNumbers = Index{1} << 26;  // total over all initializations
 
   std::vector<Attempt> uniform_starts() {
     std::vector<Attempt> attempts(at(o_.states > 1 || o_.start == HmmStart::uniform ? o_.restarts : 1));
@@ -139,7 +139,7 @@ class HmmFitting {
     return attempts;
   }
 
-  /// Sorts the attempts, the best first; equal ones keep their order.
+  /// Sorts the attempts, the best first; equal attempts keep their order.
   static void keep_best(std::vector<Attempt>& attempts, Index count) {
     std::ranges::stable_sort(attempts, std::greater(), [](const Attempt& a) {
       return std::isnan(a.objective) ? -std::numeric_limits<double>::infinity() : a.objective;
@@ -189,7 +189,7 @@ class HmmFitting {
   const TrainingData& data_;
   const FitOptions& fit_;
   Team& team_;
-  double done_ = 0, planned_ = 1;  // attempts
+  double done_ = 0, planned_ = 1;  // number of attempts
 };
 
 }  // namespace

@@ -13,10 +13,10 @@
 ///   a(i,j) ~ expected number of steps i -> j,   b(j,x) ~ expected number of x in j + add,   pi(i) ~ expected starts in
 ///   i
 /// It finds a local optimum near its initial parameters, so fitting begins with `starts` different initializations
-/// (hmm_starts.h). Each runs for 20 iterations on a sample of the data, the best third of them for 60 more, and the
-/// best `restarts` of these until convergence on all data; the best of these is kept. With add = 0 the likelihood never
-/// decreases; with add > 0 this holds for the posterior under a Dirichlet prior. A state whose expected count is 0
-/// keeps its transitions and may be used again later.
+/// (hmm_starts.h). Each of them runs for 20 iterations on a sample of the data, the best third for 60 more iterations,
+/// and the best `restarts` of these on all data until convergence; the best result is kept. With add = 0 the likelihood
+/// never decreases; with add > 0 this holds for the posterior under a Dirichlet prior. A state whose expected count is
+/// 0 keeps its transitions and may be used again later.
 ///
 /// An HMM is equivalent to a network with symbol-dependent linear transitions and a linear output: see set_hmm below.
 
@@ -26,14 +26,15 @@
 
 namespace unfold {
 
-/// Row-major; every row sums to 1.
+/// Parameters of an HMM, row-major; every row sums to 1.
 struct HmmParameters {
   Index states = 0, alphabet = 0;
   std::vector<double> initial, transitions, emissions;  ///< [N], [N x N], [N x V]
 
   HmmParameters() = default;
   HmmParameters(Index states, Index alphabet);  ///< all distributions uniform
-  /// Uniform, with every entry multiplied by a random factor between 1/2 and 3/2.
+  /// Returns uniform distributions with every entry multiplied by a random factor between 1/2 and 3/2 before
+  /// normalization.
   static HmmParameters random(Index states, Index alphabet, std::uint64_t seed, Index number);
 };
 
@@ -51,10 +52,10 @@ struct HmmMemory {
 double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, double add, Team& team,
                   HmmMemory* memory = nullptr);
 
-/// log p(x) of a sequence.
+/// Returns log p(x) of a sequence.
 double log_likelihood(const HmmParameters& hmm, std::span<const Symbol> symbols);
-/// Returns the most probable sequence of states; ties are resolved in favor of the one that ends in the smallest states
-/// (Viterbi 1967).
+/// Returns the most probable sequence of states; ties are resolved in favor of the sequence that ends in the smallest
+/// states (Viterbi 1967).
 std::vector<Index> most_probable_states(const HmmParameters& hmm, std::span<const Symbol> symbols);
 /// Returns p(s_t = j | x), [symbols x states], by the forward-backward algorithm.
 std::vector<double> state_posteriors(const HmmParameters& hmm, std::span<const Symbol> symbols);
@@ -67,7 +68,7 @@ std::vector<double> state_posteriors(const HmmParameters& hmm, std::span<const S
 void set_hmm(const HmmParameters& hmm, Parameters<double>& network);
 /// The inverse conversion, possible if no weight is negative and, for each symbol x, the weights have the form above up
 /// to a factor that depends on x, within `tolerance`. Units may be scaled: a unit with n times the activation and 1/n
-/// times the weights is the same state. Throws ModelError that names the condition that is violated.
+/// times the weights is the same state. Throws a ModelError that names the violated condition.
 HmmParameters hmm_of(const Parameters<double>& network, double tolerance = 1e-9);
 
 /// How the parameters are initialized: HmmStarts, or HmmParameters::random.

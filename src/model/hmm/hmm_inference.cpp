@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-/// A reader for a single sequence.
+/// Returns a reader for a single sequence.
 SequenceReader reader_of(std::span<const Symbol> symbols) {
   return [symbols](Index, Range range) {
     return std::vector<Symbol>(symbols.begin() + range.begin, symbols.begin() + range.end);

@@ -53,8 +53,8 @@ void normalize(std::span<double> weights, const std::string& what) {
   for (double& w : weights) w /= total;
 }
 
-/// Sets the emissions from the output weights of each unit. `sizes`: the sums, which have no counterpart in an HMM; the
-/// activation of a unit times its sum is its probability.
+/// Sets the emissions from the output weights of each unit. `sizes` are the sums of the weights, which have no
+/// counterpart in an HMM; the activation of a unit times its sum is its probability.
 void take_emissions(const Trained& net, HmmParameters& hmm, std::vector<double>& sizes) {
   for (Index j = 0; j < hmm.states; ++j) {
     const std::span<double> row = std::span(hmm.emissions).subspan(at(j * hmm.alphabet), at(hmm.alphabet));
@@ -66,7 +66,7 @@ void take_emissions(const Trained& net, HmmParameters& hmm, std::vector<double>&
   }
 }
 
-/// The weights from unit j to all units after x, as probabilities up to a factor that depends on x.
+/// Returns the weights from unit j to all units after x, as probabilities up to a factor that depends on x.
 std::vector<double> moves(const Trained& net, const std::vector<double>& sizes, Index j, Index x) {
   std::vector<double> row;
   for (Index i = 0; i < net.states(); ++i) {
@@ -109,7 +109,7 @@ HmmParameters hmm_of(const Parameters<double>& network, double tolerance) {
   take_emissions(net, hmm, sizes);
   for (Index j = 0; j < n; ++j) hmm.initial[at(j)] = (net.start(0, j) + 1 / static_cast<double>(n)) * sizes[at(j)];
   normalize(hmm.initial, "the activation of a unit before the first symbol");
-  // After symbol x, unit j has the weights c_x b_jx a_ji: c is free, a and b are not.
+  // After symbol x, unit j has the weights c_x b_jx a_ji: c is arbitrary, whereas a and b are determined.
   std::vector<double> factors(at(v), 0);
   std::fill(hmm.transitions.begin(), hmm.transitions.end(), 0.0);
   for (Index x = 0; x < v; ++x) {

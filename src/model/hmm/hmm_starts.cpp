@@ -40,7 +40,7 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-/// Draws an index with probability proportional to its weight; an arbitrary one if all are 0.
+/// Draws an index with probability proportional to its weight; if all weights are 0, an arbitrary index.
 std::size_t draw_index(const std::vector<double>& weights, Random& random) {
   double left = 0;
   for (const double w : weights) left += w;
@@ -103,10 +103,10 @@ Split spread_stretches(const Split& part, Index symbols) {
   if (all <= symbols) return part;
   const Index count = std::max<Index>(1, symbols / kStretch);
   Split result{.name = part.name, .pieces = {}};
-  Index before = 0;  // symbols of the preceding pieces
+  Index before = 0;  // number of symbols in the preceding pieces
   Index next = 0;    // number of the next segment
   for (const Piece& piece : part.pieces) {
-    // A segment that is longer than its piece continues in the next one.
+    // A segment that is longer than its piece continues in the next piece.
     const Index end = before + piece.range.size();
     for (Index s = next > 0 ? next - 1 : 0; s < count; ++s) {
       const Index from = all / count * s, to = std::min(from + kStretch, all);

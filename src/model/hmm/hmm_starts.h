@@ -1,6 +1,6 @@
 #pragma once
-/// Initial parameters for fitting hidden Markov models (hmm.h) that are spread over different kinds of structure, so
-/// that some of them are near a good optimum, regardless of what the states represent:
+/// Initial parameters for fitting hidden Markov models (hmm.h) that cover different kinds of structure. Whatever the
+/// states represent, some of the initializations are therefore near a good optimum:
 ///
 ///   HmmStarts starts(corpus, part, states);
 ///   HmmParameters first = starts.make(0, seed);      // 1, 2, ... are other kinds, then other draws
@@ -27,7 +27,7 @@ namespace unfold {
 
 inline constexpr Index kStartSymbols = 16'384;
 
-/// Returns segments of a part with at most about `symbols` symbols in total; the part itself if it has no more.
+/// Returns segments of a part with at most about `symbols` symbols in total, or the part itself if it is not longer.
 Split spread_stretches(const Split& part, Index symbols);
 
 class HmmStarts {
@@ -46,7 +46,7 @@ class HmmStarts {
   Index states_, alphabet_;
   Split sample_;
   std::vector<std::vector<Symbol>> texts_;
-  std::vector<double> shares_;  ///< of each symbol, all above 0
+  std::vector<double> shares_;  ///< frequency of each symbol, all above 0
 };
 
 }  // namespace unfold

@@ -1,5 +1,5 @@
 #pragma once
-/// Counts of hashed values, with the probability that a value is at most as common as a given one.
+/// Counts of hashed values, and the probability that a value is at most as common as a given value.
 ///
 ///   CountTable table;
 ///   table.add(hash_of_cell("web-1"));
@@ -11,11 +11,11 @@
 ///   rarity = - ln [ (d + n(c)) / (m + d) ].
 ///
 /// d / (m + d) is the Witten-Bell estimate of the probability of a new value. If every value is new, the rarity of a
-/// new one is at most ln 2. Counts above 32 are grouped into eighths of an octave, so that an operation takes constant
+/// new value is at most ln 2. Counts above 32 are grouped into eighths of an octave, so an operation takes constant
 /// time.
 ///
 /// A table holds at most `most` values. Above this number, values that were seen once are evicted; if this frees too
-/// few, all are evicted.
+/// few entries, all values are evicted.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -32,8 +32,8 @@ class CountTable {
   CountTable() = default;
   explicit CountTable(std::size_t most) : most_(most) {}
 
-  /// Counts an observation. Returns how often the value was seen before. Without `store`, a new value counts as an
-  /// evicted one.
+  /// Counts an observation. Returns how often the value was seen before. Without `store`, a new value is treated like
+  /// an evicted value.
   Index add(std::uint64_t value, bool store = true);
   /// Returns the rarity; 0 without observations.
   double rarity_nats(std::uint64_t value) const;
@@ -45,8 +45,8 @@ class CountTable {
   /// Returns the fraction of the observations that were new values.
   double novelty() const { return seen_ == 0 ? 1 : static_cast<double>(different_) / static_cast<double>(seen_); }
 
-  /// Returns the whole table, or with `most_kept` only the most frequent of the values that were seen at least twice;
-  /// all others then count as seen once.
+  /// Returns the whole table or, with `most_kept`, only the most frequent values among those that were seen at least
+  /// twice; all other values then count as seen once.
   nlohmann::json to_json() const;
   nlohmann::json to_json(std::size_t most_kept, Index least_count) const;
   /// Throws ModelError for JSON that `to_json` cannot have produced.
@@ -59,10 +59,10 @@ class CountTable {
   std::size_t most_ = kMost;
   Index seen_ = 0, different_ = 0, evicted_ = 0;
   std::unordered_map<std::uint64_t, Index> counts_;
-  std::vector<Index> mass_;  // observations, by the group of their value's count
+  std::vector<Index> mass_;  // number of observations, by the group of the count of their value
 };
 
-/// Sums observations by the count of their value, in groups: exact below 32, then eighths of an octave.
+/// Returns the group of a count: exact below 32, then eighths of an octave.
 std::size_t count_group(Index count);
 
 }  // namespace unfold

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLowestCorrection = -2 * kNatsPerBit, kHighestCorrection = 3 * kNatsPerBit;
 constexpr double kCorrectionStep = 0.5;
-constexpr double kForget = 1.0 / 500;  // per line, of recent causes
+constexpr double kForget = 1.0 / 500;  // decay of recent causes per line
 constexpr double kDriftBegins = 10, kDriftEnds = 3;
 
 std::uint64_t cause_key(std::uint64_t a, std::uint64_t b) {
@@ -26,7 +26,7 @@ std::uint64_t cause_key(std::uint64_t a, std::uint64_t b) {
 
 double LogAlarms::share_now() const { return options_.share * exp2_of(correction_ / kNatsPerBit); }
 
-/// Returns the cause of an anomaly: an earlier one, or a new one with count 0.
+/// Returns the cause of an anomaly: an earlier cause, or a new cause with count 0.
 LogAlarm& LogAlarms::cause_of(const LogDetector& detector, const LogLineScore& score, std::uint64_t& key) {
   const LogEvent& event = detector.event();
   if (const auto known = causes_.find(cause_key(event.template_id, 2)); known != causes_.end()) {
@@ -103,7 +103,7 @@ const LogAlarm* LogAlarms::see(double p_bits, Index line, std::string_view time,
   recent_ *= 1 - kForget;
   const bool is_anomalous = p_bits >= -log2_of(share_now());
   LogAlarm* alarm = nullptr;
-  bool counts = false;  // counted in the share: a new alarm, or a drift alarm
+  bool counts = false;  // whether the alarm counts toward the share: a new alarm or a drift alarm
   if (is_anomalous) {
     ++anomalous_;
     if (causes_.size() >= kMostCauses) causes_.clear();

@@ -5,8 +5,8 @@
 ///   const LogAlarm* alarm = alarms.see(detector, score, line_number);   // null: no alarm
 ///   alarm->count;                                                       // 1: a new one; otherwise a repetition
 ///
-/// A line is anomalous if its p-value is at most the share. The share is corrected as lines are read (Gibbs and Candes
-/// 2021, in logarithms, by a factor from 1/4 to 8), so that the guarantee also holds if the distribution of the lines
+/// A line is anomalous if its p-value is at most the share. The threshold is adjusted as lines are read (Gibbs and
+/// Candes 2021, in logarithms, by a factor from 1/4 to 8), so the guarantee holds even if the distribution of the lines
 /// changes.
 ///
 /// Anomalies with the same cause are repetitions: a new field, a new template, the same two events in a row, or the
@@ -27,7 +27,7 @@
 namespace unfold {
 
 struct LogAlarmOptions {
-  double share = 0.001;  ///< of normal lines that may raise an alarm
+  double share = 0.001;  ///< share of normal lines that may raise an alarm
 };
 
 enum class LogAlarmKind { field, template_, order, value, drift, session, burst, silence };
@@ -40,7 +40,7 @@ struct LogAlarm {
   Index first_line = 0, last_line = 0;
   std::string first_time = {}, last_time = {};  ///< as written in the lines; empty if the lines have no time
   std::string cause = {};                       ///< name of the field, or what is unusual about a session
-  Index last_seen = 0;                          ///< number of lines or sessions until the last one
+  Index last_seen = 0;                          ///< number of lines or sessions up to the last occurrence
 };
 
 class LogAlarms {
@@ -50,12 +50,12 @@ class LogAlarms {
 
   /// Must be called before the detector learns the line. The result is valid until the next call.
   const LogAlarm* see(const LogDetector& detector, const LogLineScore& score, Index line, std::string_view time);
-  /// The same for a session that ended with a line. Sessions that are unusual for the same reason are repetitions.
+  /// Like `see`, for a session that ended at this line. Sessions that are unusual for the same reason are repetitions.
   const LogAlarm* see_session(double p_bits, const std::string& reason, Index line, std::string_view time);
-  /// The same for a window of time with too many or too few lines. It does not count as a line.
+  /// Like `see`, for a time window with too many or too few lines. It does not count as a line.
   const LogAlarm* see_rate(const LogRateAnomaly& rate, Index line, std::string_view time);
-  double share_bits() const;  ///< - log2 of the share of the options
-  /// Alarms that were repeated, in the order of their first lines.
+  double share_bits() const;  ///< - log2 of the share in the options
+  /// Returns the alarms that were repeated, in the order of their first lines.
   std::vector<const LogAlarm*> repeated() const;
 
   double threshold() const { return share_now(); }  ///< current p-value below which lines are anomalous
@@ -77,7 +77,7 @@ class LogAlarms {
   LogAlarmOptions options_;
   std::unordered_map<std::uint64_t, LogAlarm> causes_;
   LogAlarm drift_{.kind = LogAlarmKind::drift};
-  double correction_ = 0;  // of ln(share)
+  double correction_ = 0;  // correction of ln(share)
   double recent_ = 0;      // decayed number of new causes
   bool drifting_ = false;
   Index alarms_ = 0, anomalous_ = 0, lines_ = 0;

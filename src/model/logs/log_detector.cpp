@@ -173,7 +173,7 @@ void LogDetector::combine() {
     most = score_.parts[i];
     score_.source = static_cast<LogSource>(i);
   }
-  // A new value is also a rare event of its field.
+  // A new value is at the same time a rare event of its field.
   const bool of_field = score_.order.chain != 0 && score_.value.value != nullptr;
   if (score_.source == LogSource::order && of_field && score_.value.value->label == score_.order.chain)
     score_.source = LogSource::values;

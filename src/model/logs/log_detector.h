@@ -82,12 +82,12 @@ class LogDetector {
   void hold_out(const LogLine& line, double words);
   void calibrate();
 
-  const LogEvent& event() const { return *event_; }  ///< of the last line
+  const LogEvent& event() const { return *event_; }  ///< event of the last line
   std::string expected(const LogLineScore& score) const;
-  /// Returns a named field of the last line that no earlier line had; null if there is none.
+  /// Returns a named field of the last line that did not occur in earlier lines; null if there is none.
   const LogEventValue* new_field() const;
   const LogGrouping& grouping() const { return grouping_; }
-  /// Labels of the fields with few values that are followed (order_model.h).
+  /// Returns the labels of the fields with few values that are tracked (order_model.h).
   const std::vector<std::uint64_t>& followed_fields() const { return order_.labels(); }
   const WordSlots& slots() const { return slots_; }
   const LogValueModel& values() const { return values_; }

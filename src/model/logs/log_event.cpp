@@ -24,7 +24,7 @@ bool is_part_char(char c) {
   return is_digit_char(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// "/products/8573" -> "/products/#"; no value for a text with a single part.
+/// "/products/8573" -> "/products/#"; std::nullopt for a text with a single part.
 std::optional<std::uint64_t> pattern_of(std::string_view text) {
   text = text.substr(0, kLongestPattern);
   std::string pattern;

@@ -47,11 +47,12 @@ class LogEventReader {
 
 /// Returns a readable name: the key, or the placeholder after the two tokens before it.
 std::string label_text(const LogEventValue& value);
-/// "request_id", "pid", "id.2".
+/// Returns the name of a role: "request_id", "pid", "id.2".
 std::string role_text(const LogEventValue& value, const LogEvent& event);
-/// Eight hexadecimal digits.
+/// Returns eight hexadecimal digits.
 std::string template_name(std::uint64_t template_id);
-/// Returns the number at the beginning of a value with or without a unit; no value for other texts and identifiers.
+/// Returns the number at the beginning of a value with or without a unit; std::nullopt for other texts and for
+/// identifiers.
 std::optional<double> number_of_value(std::string_view text);
 
 }  // namespace unfold

@@ -13,12 +13,12 @@
 namespace unfold {
 
 [[noreturn]] void refuse_log_model(std::string_view why);
-/// A value of an object.
+/// Returns the value under a key of an object.
 const nlohmann::json& log_part(const nlohmann::json& json, const char* key);
-/// A number from 0 to 2^52.
+/// Returns an integer from 0 to 2^52.
 Index log_count(const nlohmann::json& json, const char* key);
 bool log_flag(const nlohmann::json& json, const char* key);
-/// A finite number.
+/// Returns a finite number.
 double log_number(const nlohmann::json& json, const char* key);
 std::string log_text(const nlohmann::json& json, const char* key);
 std::vector<Index> log_counts(const nlohmann::json& json, const char* key);

@@ -8,8 +8,8 @@
 ///   open.end_all();                             // at the end of the log
 ///
 /// A session ends when its last line is older than the pause, or when it is full (kMostEvents). If too many sessions
-/// are open (kMostOpen) or hold too many events (kMostHeld), those that have been idle the longest end early. A clock
-/// that goes backwards by more than a pause ends all sessions. Adding a line takes constant time on average.
+/// are open (kMostOpen) or hold too many events (kMostHeld), the sessions that have been idle the longest end early. A
+/// clock that goes backwards by more than a pause ends all sessions. Adding a line takes constant time on average.
 
 #include <cstdint>
 #include <list>
@@ -43,7 +43,8 @@ struct LogSession {
   Index first_line = 0, last_line = 0;
   double last_time = 0;
   std::string first_time_text = {}, last_time_text = {};  ///< as written; empty if the lines have no times
-  std::string label = {};                                 ///< that of the first line whose label is not the normal one
+  std::string label = {};                                 ///< label of the first line whose label is not the normal
+                                                          ///< label
   LogSessionEnd end = LogSessionEnd::pause;
 };
 
@@ -54,7 +55,7 @@ class OpenSessions {
   explicit OpenSessions(double pause) : pause_(pause) {}
 
   void add(const LogSessionLine& line);
-  /// Ends the sessions that paused at a time, without a line.
+  /// Ends the sessions whose pause has elapsed at this time, without adding a line.
   void pass(double time);
   void end_all();
   /// Returns the sessions that ended since the last call, in the order of their last lines.
@@ -68,9 +69,9 @@ class OpenSessions {
   void end_oldest(LogSessionEnd end);
 
   double pause_;
-  std::list<LogSession> sessions_;  // the one that has been idle the longest first
+  std::list<LogSession> sessions_;  // beginning with the session that has been idle the longest
   std::unordered_map<std::string_view, std::list<LogSession>::iterator> by_key_;
-  std::size_t held_ = 0;  // events
+  std::size_t held_ = 0;  // number of events
   std::vector<LogSession> ended_;
 };
 

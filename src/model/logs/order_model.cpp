@@ -74,7 +74,7 @@ std::optional<std::uint64_t> LogOrderModel::group_of(const LogEvent& event) cons
   return std::nullopt;
 }
 
-/// 0: the line has no event in the chain.
+/// Returns the event of a line in a chain; 0 if it has none.
 std::uint32_t LogOrderModel::event_of(const LogEvent& event, std::size_t chain) const {
   if (chain == 0) return short_event(event.template_id);
   for (const LogEventValue& value : event.values)

@@ -7,16 +7,16 @@
 ///   order.add(event);
 ///
 /// Lines belong to the same group if they have the same value of one field, the *role* (log_event.h); without a role,
-/// all lines form one group. Several chains are followed: the templates of the lines, and the values of fields with few
-/// values. With c(x) the number of times that x followed the context h, n the number of times that h occurred,
-/// including as the last of its group, and d the number of different events after h, the rarity of x is - log2 of
+/// all lines form one group. Several chains are tracked: the templates of the lines, and the values of fields with few
+/// values. Let c(x) be the number of times that x followed the context h, n the number of times that h occurred
+/// (including at the end of a group), and d the number of different events after h. The rarity of x is - log2 of
 ///
 ///   T(x | h) = (sum of c(z) over all z with c(z) <= c(x), unless c(x) = 0, + d T(x | h')) / (n + d),
 ///
-/// the Witten-Bell estimate of the probability of an event that is at most as common. h consists of the last two
-/// events, h' of the last one, and T is 1 without a context. The first event of a group also has a context. After an
-/// event with a rarity of at least kSuspect bits, the next event may also follow the event before it, whichever is more
-/// common, so that one misplaced event causes one anomaly. The tables are bounded.
+/// the Witten-Bell estimate of the probability of an event that is at most as common. h consists of the last two events
+/// and h' of the last event; T is 1 without a context. The first event of a group also has a context. After an event
+/// with a rarity of at least kSuspect bits, the next event may also follow the event before it, whichever is more
+/// common, so one misplaced event causes only one anomaly. The tables are bounded.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -56,14 +56,14 @@ class LogOrderModel {
   static constexpr std::uint64_t kNoRole = 0;
   static constexpr double kSuspect = 5;
 
-  /// `labels`: those of the fields whose values are followed in addition to the templates.
+  /// `labels` are the labels of the fields whose values are tracked in addition to the templates.
   LogOrderModel(std::vector<std::uint64_t> labels, std::uint64_t role) : labels_(std::move(labels)), role_(role) {}
 
   LogOrderScore score(const LogEvent& event) const;
   /// Counts the events of a line. Without `counted`, the line only becomes the last line of its group.
   void add(const LogEvent& event, bool counted = true);
   void forget_groups();  ///< forgets the last lines of all groups
-  /// - ln of the Witten-Bell probability of the events of a line in a context.
+  /// Returns - ln of the Witten-Bell probability of the events of a line in a context.
   double nats(const LogEvent& event, LogOrderContext context) const;
   /// Counts the events of a line by group, for LogOrderContext::group.
   void add_to_group(const LogEvent& event);
@@ -76,7 +76,7 @@ class LogOrderModel {
   static LogOrderModel from_json(const nlohmann::json& json);
 
  private:
-  /// The last three events of every chain in a group; 0: there was none.
+  /// The last three events of every chain in a group; 0 if there was no event.
   struct Last {
     std::uint32_t events[kMostChains][3] = {};
     std::uint32_t suspect = 0;  ///< one bit per chain: whether the last event was rare in its context

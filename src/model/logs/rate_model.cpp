@@ -50,7 +50,7 @@ void LogRateModel::fit(const std::vector<double>& times, const std::vector<std::
   for (Scale& scale : scales_) scale.started = false;
 }
 
-/// Begins counting at a time. The recent means are those of all windows.
+/// Begins counting at a time. The recent means are initialized with the means of all windows.
 void LogRateModel::begin_window(Scale& scale, double time) const {
   scale.started = true;
   scale.begin = std::floor(time / scale.seconds) * scale.seconds;
@@ -94,7 +94,7 @@ void LogRateModel::close_window(Scale& scale, double least_bits) {
   for (std::size_t i = 0; i < scale.series.size(); ++i) {
     Series& series = scale.series[i];
     for (const bool burst : {true, false}) {
-      // A silence of the log is that of all templates.
+      // A silence of the whole log includes the silence of every template.
       if (!burst && (!judges || (i > 0 && (empty || scale.series[0].silent)))) continue;
       const double bits = bits_of(scale, series, burst);
       most[burst ? 0 : 1] = std::max(most[burst ? 0 : 1], bits);
@@ -127,7 +127,8 @@ void LogRateModel::pass(Scale& scale, double time, double least_bits) {
   const std::size_t before = found_.size();
   for (double i = 0; i < (gap ? 2 : passed); ++i) close_window(scale, least_bits);
   for (std::size_t i = before; i < found_.size(); ++i)
-    if (!found_[i].burst && found_[i].template_id == 0 && found_[i].count == 0) {  // until this line
+    if (!found_[i].burst && found_[i].template_id == 0 && found_[i].count == 0) {  // the whole log was silent until
+                                                                                   // this line
       found_[i].expected *= passed - 1;
       found_[i].seconds *= passed - 1;
     }

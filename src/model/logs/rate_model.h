@@ -1,5 +1,5 @@
 #pragma once
-/// Bursts and silences of a log: windows of time with unusually many or few lines, in all or of one template.
+/// Bursts and silences of a log: time windows with unusually many or few lines, of all templates or of one template.
 ///
 ///   LogRateModel rates;
 ///   rates.fit(times, templates);                        // normal lines in their order
@@ -8,14 +8,14 @@
 /// Lines are counted in windows of up to three lengths; the shortest has about 20 lines. In each window, every frequent
 /// template and the log as a whole have an expected count: m, the mean of the last windows (an exponential average over
 /// about kRecentWindows), and l, the mean of all windows. n lines are a burst if they exceed e = max(m, l), and a
-/// silence if there are fewer than e = min(m, l), so that a daily rhythm is neither. Their score is the deviance of a
-/// Poisson distribution, divided by the dispersion of the template:
+/// silence if there are fewer than e = min(m, l), so a daily rhythm is neither a burst nor a silence. Their score is
+/// the deviance of a Poisson distribution, divided by the dispersion of the template:
 ///
 ///   bits = (n log2 (n / e) - (n - e) / ln 2) / max(1, mean of (n - m)^2 / (m + 1/2)).
 ///
-/// The highest scores of the windows of training, where m and l come from the windows before, are the distribution for
-/// p-values (tail_calibration.h). A burst is reported while its window is open, a silence at the end of the window,
-/// which is when the next line arrives. After a gap of more than kLongestGap windows, m is reset.
+/// The highest scores of the training windows, computed with m and l of the preceding windows, form the distribution
+/// for p-values (tail_calibration.h). A burst is reported while its window is open. A silence is reported at the end of
+/// the window, when the next line arrives. After a gap of more than kLongestGap windows, m is reset.
 ///
 /// Time per line is constant on average, and memory is bounded.
 
@@ -30,10 +30,10 @@
 namespace unfold {
 
 struct LogRateAnomaly {
-  bool burst = false;             ///< otherwise a silence
+  bool burst = false;             ///< true for a burst, false for a silence
   std::uint64_t template_id = 0;  ///< 0: all lines
   Index count = 0;
-  double expected = 0, seconds = 0;  ///< expected number of lines in this time
+  double expected = 0, seconds = 0;  ///< expected number of lines in this number of seconds
   double p_bits = 0;
 };
 
@@ -43,7 +43,7 @@ class LogRateModel {
   static constexpr double kRecentWindows = 20, kLinesPerWindow = 20;
   static constexpr Index kLeastWindows = 40, kLongestGap = 64, kFirstWindows = 3;
 
-  /// Times in seconds. Without enough windows, the model stays empty.
+  /// Fits the model; times are in seconds. Without enough windows, the model stays empty.
   void fit(const std::vector<double>& times, const std::vector<std::uint64_t>& templates);
   bool empty() const { return scales_.empty(); }
   /// Counts a line. Returns anomalies with a p-value of at most 2^-least_bits. The result is valid until the next call.
@@ -58,12 +58,13 @@ class LogRateModel {
     Index now = 0;
     double recent = 0, mean = 0;            // lines per window
     double dispersion = 0;                  // sum of (n - m)^2 / (m + 1/2)
-    bool reported = false, silent = false;  // in this window; since its last line
+    bool reported = false, silent = false;  // whether a burst was reported in this window, and a silence since the last
+                                            // line
   };
   struct Scale {
     double seconds = 0;
     bool started = false;
-    double begin = 0;  // of the current window
+    double begin = 0;  // beginning of the current window
     Index windows = 0, recent_windows = 0;
     std::vector<Series> series = {};
     std::array<TailCalibration, 2> tails = {};  // of bursts and silences
@@ -74,7 +75,7 @@ class LogRateModel {
   void report(Scale& scale, std::size_t series, bool burst, double bits, double least_bits);
   static double bits_of(const Scale& scale, const Series& series, bool burst);
 
-  std::vector<std::uint64_t> templates_;  // of all series but the first one, which counts all lines
+  std::vector<std::uint64_t> templates_;  // templates of all series but the first, which counts all lines
   std::unordered_map<std::uint64_t, std::size_t> index_;
   std::vector<Scale> scales_;
   bool learns_ = false;

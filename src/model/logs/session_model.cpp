@@ -46,7 +46,8 @@ double squeezed(double bits) { return 16 * log2_of(1 + bits); }
 
 std::uint32_t group_of_count(Index count) { return static_cast<std::uint32_t>(count_group(count)); }
 
-/// Bits of the Witten-Bell probability of all counts that are at most as common as a count of `own` sessions.
+/// Returns the bits of the Witten-Bell probability of all counts that are at most as common as a count of `own`
+/// sessions.
 double rarity_of_count(Index own, Index at_most, Index different, Index sessions) {
   const Index common = own == 0 ? 0 : at_most;
   return log2_of(static_cast<double>(sessions + different)) -
@@ -291,7 +292,7 @@ void SessionModel::score_counts(const std::vector<SessionCount>& counts, Session
     parts.count = own[i];
     std::pair<Index, Index> usual{without, 0};  // sessions, group
     for (const auto& [group, number] : here.counts) usual = std::max(usual, {Index{number}, Index{group}});
-    parts.count_usual = usual.second;  // counts below 32 are their own groups
+    parts.count_usual = usual.second;  // each count below 32 is a separate group
   }
   if (parts.unseen != 0) worst = std::max(worst, log2_of(static_cast<double>(sessions_ + 1)) + 1);
 }
@@ -377,7 +378,7 @@ LogFollowers followers_of(const nlohmann::json& json) {
   return followers;
 }
 
-/// Returns the entries of a table, those with the highest counts first, at most `most`.
+/// Returns at most `most` entries of a table, those with the highest counts first.
 template <class Table, class Count>
 std::vector<typename Table::const_iterator> frequent(const Table& table, std::size_t most, Count count) {
   std::vector<typename Table::const_iterator> entries;

@@ -8,14 +8,12 @@
 ///
 /// Let a session consist of events e_1 ... e_n, with n(e) occurrences of event e, among N normal sessions. The scores
 /// are, in bits or monotone functions of bits:
-///   - `distance`: to the nearest of the most frequent kinds of sessions. The distance of two sessions with counts n
-///   and
-///     m is the sum over events of |log2 (1 + n(e)) - log2 (1 + m(e))| / (s(e) + 1/4), where s(e) is the standard
-///     deviation of log2 (1 + n(e)) in normal sessions; 4 for an event that did not occur
+///   - `distance`: the distance to the nearest of the most frequent kinds of sessions. The distance of two sessions
+///     with counts n and m is the sum over events of |log2 (1 + n(e)) - log2 (1 + m(e))| / (s(e) + 1/4), where s(e) is
+///     the standard deviation of log2 (1 + n(e)) in normal sessions; the term is 4 for an event that did not occur
 ///   - `kind`: - log2 of the share of sessions with the same counts
 ///   - `counts`: the rarest n(e) of all events, - log2 of the probability of a count that is at most as common,
-///   including
-///     that of an event that is missing
+///     including the count 0 of a missing event
 ///   - `pairs`: the rarest relation of two counts, n(e) < n(f), n(e) = n(f) or n(e) > n(f)
 ///   - `step`: the rarest event after the two events before it, - log2 of the probability of an event that is at most
 ///   as
@@ -52,14 +50,14 @@ using SessionCount = std::pair<SessionEvent, std::uint32_t>;
 /// The scores of a session, with the events that are the most unusual.
 struct SessionParts {
   std::array<double, kSessionSourceCount> scores{};
-  SessionEvent distance_event = 0;  ///< with the largest difference to the nearest kind
+  SessionEvent distance_event = 0;  ///< event with the largest difference to the nearest kind
   Index distance_count = 0, distance_usual = 0;
-  SessionEvent count_event = 0;  ///< with the rarest count
+  SessionEvent count_event = 0;  ///< event with the rarest count
   Index count = 0, count_usual = 0;
   std::array<SessionEvent, 2> pair{};
   SessionEvent step = 0, step_before = 0;
-  std::size_t step_position = 0;  ///< of the rarest event, from 0
-  SessionEvent unseen = 0;        ///< the first event that occurred in no normal session; 0: there is none
+  std::size_t step_position = 0;  ///< position of the rarest event, from 0
+  SessionEvent unseen = 0;        ///< the first event that occurred in no normal session; 0 if there is none
 };
 
 class SessionModel {
@@ -76,10 +74,11 @@ class SessionModel {
   std::size_t kinds() const { return kinds_.size(); }
   /// Returns whether the event occurred in a normal session.
   bool knows(SessionEvent event) const { return occurs_.contains(event); }
-  /// The events of normal sessions, the most frequent ones first; at most kMostEvents.
+  /// Returns the events of normal sessions, the most frequent first; at most kMostEvents.
   const std::vector<SessionEvent>& events() const { return events_; }
 
-  /// With `whole`, the complete state; otherwise only the most frequent contexts and kinds, for a trained model.
+  /// With `whole`, returns the complete state; otherwise only the most frequent contexts and kinds, for a trained
+  /// model.
   nlohmann::json to_json(bool whole) const;
   static SessionModel from_json(const nlohmann::json& json);
 
@@ -114,12 +113,13 @@ class SessionModel {
   double weight_of(SessionEvent event) const;
 
   Index sessions_ = 0;
-  std::vector<SessionEvent> events_;                     // the most frequent ones
+  std::vector<SessionEvent> events_;                     // the most frequent events
   std::unordered_map<SessionEvent, std::size_t> index_;  // of events_
   std::unordered_map<SessionEvent, Index> occurs_;       // number of sessions
   std::vector<EventCounts> counts_;                      // of events_
-  std::vector<std::array<Index, 3>> relations_;          // of pairs of the first kMostPaired events: <, =, >
-  std::unordered_map<std::uint64_t, Index> kinds_;       // sessions by the hash of their counts
+  std::vector<std::array<Index, 3>> relations_;          // for pairs of the first kMostPaired events: numbers of
+                                                         // sessions with <, =, >
+  std::unordered_map<std::uint64_t, Index> kinds_;       // number of sessions by the hash of their counts
   std::vector<Prototype> prototypes_;                    // the most frequent kinds
   std::unordered_map<std::uint64_t, LogFollowers> contexts_;
   std::unordered_map<SessionEvent, Unigram> unigrams_;

@@ -17,7 +17,7 @@ constexpr std::size_t kTrivialScores = 2;
 
 using SessionSourceBits = std::array<double, kSessionSourceCount>;
 
-/// The area under the ROC curve of scores against sorted scores of normal sessions.
+/// Returns the area under the ROC curve of scores against sorted scores of normal sessions.
 double area_against(const std::vector<double>& sorted, const std::vector<double>& scores) {
   double sum = 0;
   for (const double score : scores) {
@@ -114,7 +114,7 @@ class SessionScorer::Choice {
 
  private:
   struct Scored {
-    SessionSourceBits bits{};  // first the scores, after calibrate() - log2 p
+    SessionSourceBits bits{};  // the scores; after calibrate(), - log2 p
     std::array<double, kTrivialScores> trivial{};
   };
   template <class Value>

@@ -1,5 +1,5 @@
 #pragma once
-/// Anomaly scores of sessions, with the sources of the score (session_model.h) chosen for the log.
+/// Anomaly scores of sessions. The sources of the score (session_model.h) are chosen for each log.
 ///
 ///   SessionScorer scorer;
 ///   scorer.fit(sessions);                        // normal sessions, in the order in which they ended
@@ -7,14 +7,14 @@
 ///   scorer.adapt(events, score);                 // optional: learns new kinds of normal sessions
 ///
 /// `fit` holds out blocks of sessions. Each source is calibrated by its distribution among held-out sessions
-/// (tail_calibration.h). From held-out sessions, altered ones are made: an event is removed, repeated, replaced or
-/// moved, the session is cut, and so on. Sources are added one at a time (greedy forward selection): each time the
-/// source that increases the mean area under the ROC curve of altered against held-out sessions the most, as long as
-/// the increase is at least kLeastGain. With p_i the p-values of the k chosen sources, the anomaly score in bits is
+/// (tail_calibration.h). Altered sessions are made from held-out sessions: an event is removed, repeated, replaced or
+/// moved, the session is cut, and so on. Sources are added by greedy forward selection: each step adds the source that
+/// most increases the mean area under the ROC curve of altered against held-out sessions, as long as the increase is at
+/// least kLeastGain. Let p_i be the p-values of the k chosen sources. The anomaly score in bits is
 ///
 ///   surprise = log2 [ (1 / k) sum_i 1 / p_i ],
 ///
-/// which is calibrated by held-out sessions again for the p-value of the session.
+/// which is again calibrated with held-out sessions to obtain the p-value of the session.
 ///
 /// `adapt` learns unusual sessions slowly, because an incident must not become normal: at most kAdaptShare of the
 /// sessions, and only while fewer than kQuietShare of the last sessions (about kQuietSessions) are unusual.
@@ -49,14 +49,15 @@ class SessionScorer {
 
   const SessionModel& model() const { return model_; }
   const std::vector<SessionSource>& chosen() const { return chosen_; }
-  /// Mean area under the ROC curve of altered against held-out sessions: of the score, and of each source alone.
+  /// Return the mean area under the ROC curve of altered against held-out sessions, for the score and for each source
+  /// alone.
   double area() const { return area_; }
   const std::array<double, kSessionSourceCount>& areas() const { return areas_; }
-  /// The same for two trivial scores: the rarity of the number of events, and whether an event is new.
+  /// Return the same area for two trivial scores: the rarity of the number of events, and whether an event is new.
   double length_area() const { return length_area_; }
   double unseen_area() const { return unseen_area_; }
 
-  /// With `whole`, the complete state; otherwise only the part that a trained model needs.
+  /// With `whole`, returns the complete state; otherwise only the part that a trained model needs.
   nlohmann::json to_json(bool whole) const;
   static SessionScorer from_json(const nlohmann::json& json);
 
@@ -73,7 +74,7 @@ class SessionScorer {
   double adaptable_ = 0, unusual_ = 0;  // number of sessions that may be learned; share of unusual sessions
 };
 
-/// Changes of a session that the choice of the sources is based on. `others`: other normal sessions.
+/// Alterations of a session, on which the choice of the sources is based. `others` are other normal sessions.
 class Random;
 inline constexpr int kSessionAlterations = 14;
 /// Returns an altered session; empty if the alteration is not possible.

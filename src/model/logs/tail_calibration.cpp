@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-constexpr double kPriorExcess = 1 / kNatsPerBit;  // of a score that is - log2 of a p-value
+constexpr double kPriorExcess = 1 / kNatsPerBit;  // mean excess of a score that is - log2 of a p-value
 constexpr double kPriorScores = 4;
 
 }  // namespace

@@ -37,7 +37,7 @@ class TailCalibration {
   static constexpr int kPerBit = 16, kBins = 2048;
   static int bin_of(double bits);
   Index reaching(int bin) const;         // number of scores in this bin and above
-  Index sixteenths_from(int bin) const;  // sum of the bins of these scores
+  Index sixteenths_from(int bin) const;  // sum of the bin indices of these scores
   int tail_bin() const;                  // the highest bin that kTailScores scores reach
 
   void add_to(int bin, Index count);

@@ -6,8 +6,8 @@
 ///   for (const LogTemplateCount& one : list.most_frequent()) one.id, one.lines, one.text
 ///
 /// The identifier of a template depends only on its text (template_name in log_event.h). While lines are counted,
-/// memory is bounded: beyond 2^17 templates, those of one line are dropped. JSON holds the thousand most frequent ones,
-/// with texts of at most 1,000 bytes.
+/// memory is bounded: beyond 2^17 templates, templates with a single line are dropped. The JSON form contains the
+/// thousand most frequent templates, with texts of at most 1,000 bytes.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -30,9 +30,9 @@ class LogTemplateList {
  public:
   static constexpr std::size_t kMostStored = 1000, kMostCounted = std::size_t{1} << 17;
   void count(std::string_view shape);
-  /// Descending by lines, then by text; at most kMostStored.
+  /// Returns at most kMostStored templates, in descending order of lines, then by text.
   std::vector<LogTemplateCount> most_frequent() const;
-  Index lines() const { return lines_; }        ///< of all templates
+  Index lines() const { return lines_; }        ///< number of lines of all templates
   std::string text_of(std::uint64_t id) const;  ///< empty if the template is not stored
 
   nlohmann::json to_json() const;

@@ -103,7 +103,7 @@ double LogValueModel::calibrated_bits(const Place& place, double bits) {
   const auto level = static_cast<std::size_t>(std::clamp(bits, 0.0, static_cast<double>(kExceedances - 1)));
   const Index reached = place.exceeded[level];
   const double share = log2_of(static_cast<double>(place.scored + 1) / static_cast<double>(reached + 1));
-  // If the rarity exceeds all earlier ones, a single count is not evidence against a high rarity.
+  // If the rarity exceeds all earlier rarities, a single count is no evidence against it.
   return reached <= 1 ? bits : std::min(bits, share);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Rarity of the values in log lines, per position: categories by count, composite texts also by pattern, numbers also
-/// by their distribution.
+/// Rarity of the values in log lines, per position: categories by count, composite texts by count and pattern, numbers
+/// by count and distribution.
 ///
 ///   LogValueModel values;
 ///   LogValueScore worst = values.score(event);   // before `add`
@@ -12,8 +12,8 @@
 ///   - for numbers: twice the smaller of the probabilities of a number at least as large and at least as small. This
 ///     rarity is at most 5 bits within the range, plus two bits for each octave beyond it.
 ///
-/// A rarity of s bits is expected in a share 2^-s of the lines. If the values of a position exceed it more often, as
-/// with a counter that only grows, the rarity is - log2 of the share of the earlier values that reached it. All
+/// A rarity of s bits is expected in a share 2^-s of the lines. If values of a position reach this rarity more often,
+/// as with a counter that only grows, the rarity is - log2 of the share of the earlier values that reached it. All
 /// operations take constant time.
 
 #include <array>
@@ -71,7 +71,7 @@ class LogValueModel {
     return dropped_;
   }  ///< number of values that were not counted, because there are too many positions
 
-  /// With `whole`, the complete state; otherwise only the most frequent values, for a trained model.
+  /// With `whole`, returns the complete state; otherwise only the most frequent values, for a trained model.
   nlohmann::json to_json(bool whole) const;
   static LogValueModel from_json(const nlohmann::json& json);
 

@@ -8,9 +8,9 @@
 ///   slots.mask(line);                          // line.shape: "... Invalid user <word> from <ip>"
 ///
 /// A position is identified by its neighbors: two tokens before and one after, or one before and two after. It is open
-/// if 2 kOpenWords different words occurred there, or kOpenWords of which a fifth is rare (at most two occurrences in
-/// the log). If both conditions hold, the two tokens before a word are sufficient. The learner holds a bounded number
-/// of positions.
+/// if 2 kOpenWords different words occurred there, or if kOpenWords different words occurred of which a fifth are rare
+/// (at most two occurrences in the log). If both conditions hold, the two tokens before a word are sufficient. The
+/// learner holds a bounded number of positions.
 
 #include <array>
 #include <cstdint>
@@ -29,7 +29,7 @@ class WordSlots {
   static constexpr std::size_t kOpenWords = 6;
 
   /// Replaces the words at open positions with `<word>` and adds them to the masked values. The key of such a value is
-  /// the word before it. `line` keeps views into its previous shape: pass lines that outlive the use of their values.
+  /// the word before it. `line` keeps views into its previous shape, so it must outlive the use of its values.
   void mask(LogLine& line);
   std::size_t size() const { return places_.size(); }
 
@@ -40,7 +40,7 @@ class WordSlots {
   friend class WordSlotLearner;
   std::unordered_set<std::uint64_t> places_;
   std::vector<std::string_view> tokens_;
-  std::string former_;  // the shape before masking, which masked values refer to
+  std::string former_;  // the shape before masking, to which masked values refer
   std::vector<MaskedValue> masked_;
 };
 
@@ -49,7 +49,7 @@ class WordSlotLearner {
   void count_words(const LogLine& line);  ///< first pass
   void see(const LogLine& line);          ///< second pass
   WordSlots finish() const;
-  /// Number of occurrences of positions that were not counted, because there are too many.
+  /// Returns the number of occurrences of positions that were not counted because there are too many positions.
   Index dropped() const { return dropped_; }
 
  private:

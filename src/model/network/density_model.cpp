@@ -18,7 +18,7 @@ const CellEntry& density_cell() {
   return entry;
 }
 
-/// Only the options that differ from the defaults, with the main option first.
+/// Returns the options that differ from the defaults, with the main option first.
 std::string canonical(const ChosenLoss& loss) {
   Spec spec;
   spec.name = loss.entry.name;
@@ -29,7 +29,7 @@ std::string canonical(const ChosenLoss& loss) {
   return to_string(spec);
 }
 
-/// The option `columns` of a loss; null if it does not have it.
+/// Returns the option `columns` of a loss; null if the loss does not have this option.
 std::unique_ptr<OptionHelp> columns_option(const ChosenLoss& loss) {
   for (const OptionHelp& option : help_of(loss.options))
     if (option.name == "columns") return std::make_unique<OptionHelp>(option);

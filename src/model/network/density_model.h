@@ -1,7 +1,8 @@
 #pragma once
 /// Models without inputs: distributions of vectors, such as `nade:500`, `logistic-ar`, `rnade:50,components=20`. Their
-/// SPEC is that of a loss that can serve as a model (LossEntry::density). The signal that the loss reads is a vector of
-/// parameters, the same for all examples, computed as a linear map of the field "one", which is the constant 1.
+/// SPEC is the SPEC of a loss that can be used as a model (LossEntry::density). The signal that the loss reads is a
+/// vector of parameters, the same for all examples, computed as a linear map of the field "one", which is the constant
+/// 1.
 
 #include <string>
 #include <string_view>
@@ -23,14 +24,14 @@ bool is_of_sequences(std::string_view spec);
 /// Throws UsageError for options that the loss does not have. REQUIRES names_density.
 ModelSpec parse_density(std::string_view spec);
 
-/// The types of the numbers of its vectors: as given by its option `columns`, or all bits, or all numbers. REQUIRES
-/// is_density.
+/// Returns the types of the numbers of its vectors, which are given by the option `columns` or are all bits or all
+/// numbers. REQUIRES is_density.
 std::vector<Column> density_columns(const ModelSpec& spec, Index numbers);
 /// Returns the SPEC with the option `columns`, or without it if these are the types that the model has by default.
-/// Throws UsageError for a model without that option, and if the SPEC contradicts the columns.
+/// Throws UsageError for a model without this option, and if the SPEC contradicts the columns.
 std::string with_columns(std::string_view spec, const std::vector<Column>& columns);
 
-/// The names that parse_model_spec adds to its error message for an unknown name.
+/// Returns the names that parse_model_spec adds to its error message for an unknown name.
 std::vector<std::string> density_names();
 std::vector<EntryHelp> density_help();
 

@@ -27,7 +27,7 @@ std::vector<Signal> encode(const ModelSpec& spec, Signal source, Circuit& circui
   return layers.last;
 }
 
-/// Returns the last state of the forward direction and the first of the backward direction.
+/// Returns the last state of the forward direction and the first state of the backward direction.
 Signal summarize(const ModelSpec& spec, const std::vector<Signal>& encoded, Circuit& circuit) {
   const auto part = circuit.in_part(kSummaryPart);
   std::vector<Signal> ends = {crossing(circuit, encoded[0], Delay::source_last())};
@@ -35,7 +35,7 @@ Signal summarize(const ModelSpec& spec, const std::vector<Signal>& encoded, Circ
   return tanh(circuit.affine("summary", spec.units, {{"R", circuit.join(std::move(ends))}}));
 }
 
-/// The summary of a source that is given once.
+/// Returns the summary of a source with one value per example.
 Signal summarize_condition(const ModelSpec& spec, Signal source, Circuit& circuit) {
   if (spec.attention != Attend::none)
     throw UsageError(
@@ -54,7 +54,7 @@ Signal summarize_condition(const ModelSpec& spec, Signal source, Circuit& circui
   return tanh(crossing(circuit, given, Delay::source_last()));
 }
 
-/// Attention over the source with the state before each step as query.
+/// Attention over the source; the query is the state before each step.
 class SourceMemory {
  public:
   SourceMemory(const ModelSpec& spec, const std::vector<Signal>& encoded, Circuit& circuit)
@@ -94,7 +94,7 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Si
   const Signal none;
   const auto start = circuit.with_initial_state(spec.condition == Condition::steps ? none : summary);
   const Index embedding = spec.embedding > 0 ? spec.embedding : spec.units;
-  // If the source is given once, the network is the unconditional network plus the terms of the source.
+  // If the source has one value per example, the network is the unconditional network plus the terms of the source.
   const double drop = once ? 0 : spec.dropout;
   std::vector<Signal> read = {
       dropped(spec, circuit.affine("embedding", embedding, {{"E", target, Init::normal(1)}}, Init::zero(), false), drop,

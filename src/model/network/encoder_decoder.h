@@ -9,7 +9,7 @@
 ///   c_t = sum_k a_tk V(h_k), a_t = softmax of attention(s_{t-1}, h)       attention=additive|multiplicative
 ///   s_t = cell(x_t, s_{t-1}),  heads read [s_t ; c_t]
 ///
-/// If the source is given once per example, as a class or a vector, no cell runs over it: r = tanh(b + source G).
+/// If the source has one value per example (a class or a vector), no cell runs over it: r = tanh(b + source G).
 ///
 /// E has `embedding` columns, by default the number of units; the values V(h_k) have as many numbers as units, and
 /// queries and keys have half as many.
@@ -18,10 +18,9 @@
 
 namespace unfold {
 
-/// `source` is in part kSourcePart, symbols or vectors; `target` in part 0 is the input of the decoder at every step.
-/// `once`: the source is given once per example, as the single position of its chain. Layers::last is not set, because
-/// no field is predicted once per example. Throws UsageError for attention or both directions if the source is given
-/// once.
+/// `source` (symbols or vectors) is in part kSourcePart; `target` in part 0 is the input of the decoder at every step.
+/// `once`: the source has one value per example, at the single position of its chain. Layers::last is not set, because
+/// no field is predicted once per example. If `once`, throws UsageError for attention and for both directions.
 Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Signal target, Circuit& circuit);
 
 /// Name of the affine map whose term attends to the source.

@@ -12,8 +12,8 @@
 namespace unfold {
 namespace {
 
-/// Returns whether the signal of a loss begins with its mean, element by element. Tested by evaluating the loss on
-/// sample values.
+/// Returns whether the signal of a loss begins with its mean, element by element. This is tested by evaluating the loss
+/// on sample values.
 template <class T>
 bool begins_with_mean(const Loss<T>& loss, Index size) {
   const auto* law = loss.template as<ValueDistribution<T>>();

@@ -46,7 +46,7 @@ void to_logits(const std::vector<double>& shares, Index from, Index count, std::
   out.insert(out.end(), logs.begin(), logs.end());
 }
 
-/// The s for which log d = 10 tanh(s / 10) (loss/deviation.h), within its range.
+/// Returns the s for which log d = 10 tanh(s / 10) (loss/deviation.h), within its range.
 double deviation_logit(double log_d) {
   constexpr double kMost = 10, kFarthest = 9.9;
   const double x = std::clamp(log_d, -kFarthest, kFarthest) / kMost;
@@ -55,7 +55,7 @@ double deviation_logit(double log_d) {
   return kMost / 2 * (both[0] - both[1]);
 }
 
-/// The means, the deviation signals and the regressions of a component.
+/// Returns the means, the deviation signals and the regressions of a component.
 std::vector<double> component_signal(const VectorHmm& hmm, Index k) {
   const VectorHmmShape& shape = hmm.shape;
   const GaussianFactors of(std::span(hmm.covariances).subspan(at(k * shape.spread()), at(shape.spread())),
@@ -66,7 +66,7 @@ std::vector<double> component_signal(const VectorHmm& hmm, Index k) {
   return own;
 }
 
-/// The signal of the loss (loss/hmm/gaussian_hmm.h).
+/// Returns the signal of the loss (loss/hmm/gaussian_hmm.h).
 std::vector<double> signal_of(const VectorHmm& hmm) {
   const VectorHmmShape& shape = hmm.shape;
   const Index n = shape.numbers;

@@ -1,7 +1,7 @@
 #pragma once
 /// Hidden Markov models of vectors as models, `gaussian-hmm:4`: fitted by expectation maximization
-/// (loss/hmm/vector_hmm.h) and then stored as the parameters of a network without inputs, so that all commands for
-/// networks apply to them.
+/// (loss/hmm/vector_hmm.h) and then stored as the parameters of a network without inputs; all commands for networks
+/// therefore apply to them.
 
 #include <atomic>
 #include <nlohmann/json_fwd.hpp>
@@ -16,23 +16,23 @@ namespace unfold {
 
 bool is_hidden_markov(const ModelSpec& spec);
 
-/// The signal of the loss gaussian-mixture for a model with one state.
+/// Returns the signal of the loss gaussian-mixture for a model with one state.
 std::vector<double> mixture_signal(const VectorHmm& mixture);
-/// Independent rows as sequences for a model with one state: short ones, which threads share.
+/// Returns independent rows as short sequences for a model with one state; the sequences are divided among threads.
 VectorSequences rows_as_runs(Matrix<const double> rows);
 
 struct HmmFit {
-  std::string model;               ///< its SPEC, with the selected number of states
-  std::vector<VectorHmmFit> fits;  ///< the selected fit, then the others that were tried
+  std::string model;               ///< SPEC of the model, with the selected number of states
+  std::vector<VectorHmmFit> fits;  ///< the selected fit, then the other fits that were tried
   Index positions = 0;
 
-  /// "5 states: log likelihood ..., BIC ...; others ...".
+  /// Returns "5 states: log likelihood ..., BIC ...; others ...".
   std::string remark() const;
   nlohmann::json history() const;
 };
 
 /// Fits to all examples, which are sequences of `values`. If the SPEC has `fewest`, fits all numbers of states from
-/// there on and selects the one with the lowest BIC. Throws UsageError, DataError, InterruptedError.
+/// `fewest` on and selects the fit with the lowest BIC. Throws UsageError, DataError, InterruptedError.
 HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64_t seed, const std::atomic<bool>* stop,
                   Team& team);
 /// REQUIRES a model of fit.model.

@@ -34,7 +34,7 @@ double mean_minus_one(std::span<const Index> lengths) {
   return std::max(sum, 0.5) / static_cast<double>(lengths.size());
 }
 
-/// ln of r (r + 1) ... (r + k - 1) / k! for k = 0 ... most.
+/// Returns ln(r (r + 1) ... (r + k - 1) / k!) for k = 0 ... most.
 std::vector<double> log_rising(double r, Index most) {
   std::vector<double> logs(at(2 * most));
   for (Index i = 0; i < most; ++i) {
@@ -47,7 +47,7 @@ std::vector<double> log_rising(double r, Index most) {
   return result;
 }
 
-/// ln k! for k = 0 ... most.
+/// Returns ln k! for k = 0 ... most.
 std::vector<double> log_factorials(Index most) {
   std::vector<double> result(at(most) + 1, 0.0);
   for (std::size_t k = 1; k < result.size(); ++k) result[k] = static_cast<double>(k);
@@ -132,7 +132,8 @@ std::vector<double> LengthModel::log_probabilities(Index last) const {
     for (Index length = 1; length <= last; ++length) result[at(length - 1)] = log_of_table(length, all);
     return result;
   }
-  // With T - 1 = k: a constant, k times a slope, and a term common to both count distributions.
+  // With T - 1 = k, the logarithm is the sum of a constant, k times a slope, and a term common to both count
+  // distributions.
   const double p = parameters_.front(), mean = parameters_.back();
   const bool geometric = kind_ == kGeometric, poisson = kind_ == kPoisson;
   const double start = geometric ? log_of(p) : poisson ? -mean : p * log_of(p / (p + mean));
@@ -167,7 +168,7 @@ Index LengthModel::draw(Random& random) const {
 }
 
 Index LengthModel::most_probable() const {
-  // All distributions except tables have one mode, not above their mean.
+  // All distributions except tables have a single mode, which is not above their mean.
   const Index last =
       kind_ == kTable ? static_cast<Index>(parameters_.size()) : 2 + static_cast<Index>(parameters_.back());
   const std::vector<double> p = log_probabilities(last);

@@ -1,6 +1,6 @@
 #pragma once
-/// A distribution of sequence lengths 1, 2, ...: p(x) = p(T) p(x | T), where the model of x reads the remaining steps.
-/// Fitted in closed form, or for the negative binomial by a line search.
+/// A distribution of sequence lengths 1, 2, ...: p(x) = p(T) p(x | T), where the model of x reads the number of
+/// remaining steps. The distribution is fitted in closed form; the negative binomial needs a line search.
 ///
 ///   geometric           p(T) = (1 - q)^(T - 1) q
 ///   poisson             T - 1 ~ Poisson(l)
@@ -8,7 +8,7 @@
 ///   table               (count of T + 1) / (all + the maximum L + 1); the remaining probability lies beyond L,
 ///                       half of it on L + 1, a quarter on L + 2, ...
 ///
-/// Each sums to 1 over 1, 2, ...; a length of 0 has probability 0.
+/// The probabilities of each kind sum to 1 over 1, 2, ...; a length of 0 has probability 0.
 
 #include <nlohmann/json_fwd.hpp>
 #include <span>
@@ -28,9 +28,9 @@ class LengthModel {
   static LengthModel fit(std::string_view kind, std::span<const Index> lengths);
 
   const std::string& kind() const { return kind_; }
-  /// ln p(T); minus infinity below 1.
+  /// Returns ln p(T); minus infinity for T below 1.
   double log_probability(Index length) const;
-  /// Log probabilities of 1 ... last, in linear time.
+  /// Returns the log probabilities of 1 ... last, in linear time.
   std::vector<double> log_probabilities(Index last) const;
   Index draw(Random& random) const;
   Index most_probable() const;

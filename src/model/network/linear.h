@@ -2,15 +2,17 @@
 /// The linear model without layers: heads are linear in the inputs. With the loss crf it is a conditional random field
 /// with feature templates over columns (data/examples/templates.h), and with softmax it is logistic regression.
 ///
-/// There is one weight per pair of an input symbol and a label that occurred with it in training; with `all=true`, with
-/// any label. The list of pairs (graph/circuit/sparse_lookup.h) is created once from the training data and stored in
-/// the model file as two tensors, NAME/listing/begin and NAME/listing/outputs, where NAME is the output of the head.
+/// There is one weight for each pair of an input symbol and a label that occurred with it in training; with `all=true`,
+/// for each pair of an input symbol and any label. The list of pairs (graph/circuit/sparse_lookup.h) is created once
+/// from the training data and stored in the model file as two tensors, NAME/listing/begin and NAME/listing/outputs,
+/// where NAME is the output of the head.
 ///
 /// Inputs may also have weights for transitions between labels (the loss crf:steps=read): the outputs are then n labels
-/// followed by n^2 transitions. With several hidden states per label (hybrid:K), a pair is listed for each of them.
+/// followed by n^2 transitions. With several hidden states per label (hybrid:K), a pair is listed for each state.
 ///
-/// `hash=BITS`: instead of separate symbols, the strings of each field are hashed to 2^BITS symbols (Weinberger,
-/// Dasgupta, Langford, Smola & Attenberg 2009): strings are not stored, and a new string uses the weights of its hash.
+/// `hash=BITS`: the strings of each field are hashed to 2^BITS symbols (Weinberger, Dasgupta, Langford, Smola &
+/// Attenberg 2009) instead of having one symbol each. Strings are not stored, and a new string uses the weights of its
+/// hash.
 ///
 /// `crf:template=FILE`, which is used only in training, reads the fields of a CRF++ template.
 
@@ -43,10 +45,10 @@ void describe(Visitor& v, LinearOptions& o) {
                  "weights"});
 }
 
-/// The entry of the linear model. It is not in the registry of cells, because it adds no layers.
+/// Returns the entry of the linear model, which is not in the registry of cells because it adds no layers.
 const CellEntry& linear_model();
 
-/// The symbol fields among the inputs, in order: the signals of a listing.
+/// Returns the symbol fields among the inputs, in order; these are the signals of a listing.
 std::vector<std::string> listed_reads(const DataSpecification& data, const std::vector<std::string>& reads);
 
 /// The fields that the option `steps` names.
@@ -60,7 +62,7 @@ struct StepReads {
 
 /// Lists the pairs of inputs and labels of a field in the examples. `<unk>`, which stands for texts that did not occur
 /// in training, has no pairs. `loss`: SPEC of the loss of the field; empty: softmax. Throws DataError if no example has
-/// a label; UsageError for a loss that does not support the options.
+/// a label, and UsageError for a loss that does not support the options.
 std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std::vector<std::string>& reads,
                                           const std::string& labels, const LinearOptions& options,
                                           const std::string& loss);
@@ -69,10 +71,10 @@ inline std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, con
   return list_pairs(examples, reads, labels, LinearOptions{.all = all}, "");
 }
 
-/// The tensors of a listing, by the name of its output.
+/// Returns the names of the tensors of a listing, given the name of its output.
 std::vector<std::string> listing_tensors(const std::string& output);
 void add_listing(SafetensorsWriter& writer, const std::string& output, const Listing& listing);
-/// Null if the file has no listing for this output. Throws ModelError.
+/// Returns null if the file has no listing for this output. Throws ModelError.
 std::shared_ptr<const Listing> read_listing(const ModelFile& file, const std::string& output,
                                             const std::vector<std::string>& reads, Index outputs);
 

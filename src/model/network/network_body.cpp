@@ -38,16 +38,16 @@ using Type = FieldSpecification::Type;
 
 /// Key of the card with the circuits of a cell that is not built in.
 constexpr const char* kCellKey = "cell";
-/// Key of the card with the reason why they are missing.
+/// Key of the card with the reason why these circuits are missing.
 constexpr const char* kNotStored = "not-stored";
 
-/// The name of a cell without the prefix "bi", which selects layers in both directions.
+/// Returns the name of a cell without the prefix "bi", which selects layers in both directions.
 std::string cell_name(const std::string& spec) {
   const std::string name(spec_name(spec));
   return name.starts_with("bi") && cells().find(name) == nullptr ? name.substr(2) : name;
 }
 
-/// Why the circuits of the cell are not in the card; empty if they are.
+/// Returns why the circuits of the cell are not in the card; empty if they are.
 std::string reason_not_stored(const Json& cell) {
   return cell.is_object() && cell.contains(kNotStored) && cell[kNotStored].is_string()
              ? cell[kNotStored].get<std::string>()
@@ -95,7 +95,7 @@ ModelSpec spec_to_keep(const ModelSpec& spec, const DataSpecification& data, con
 
 /// Standard deviation of the initial embeddings if there are several fields; small, so that training soon outweighs it.
 constexpr double kFieldScale = 0.1;
-/// For the parameter vector of a density: components of a mixture must differ initially.
+/// Scale for the parameter vector of a density: the components of a mixture must differ initially.
 constexpr double kDensityScale = 0.3;
 
 /// Limit for terms with all products of pairs of inputs.
@@ -207,7 +207,7 @@ std::vector<Term> direct_terms(const ModelSpec& spec, const std::vector<NetworkI
 }
 
 /// Adds the terms of log densities of Gaussians: "G" for the numbers, "G0" for their squares, "G1" for the products of
-/// each with the next one, ...
+/// each number with the next, ...
 void add_gaussian_terms(const ModelSpec& spec, const NetworkLayout& layout, const DataSpecification& data,
                         const std::vector<NetworkInput>& inputs, Circuit& circuit, std::deque<std::string>& names,
                         std::vector<Term>& terms) {
@@ -232,8 +232,8 @@ void add_gaussian_terms(const ModelSpec& spec, const NetworkLayout& layout, cons
   }
 }
 
-/// The terms of a head of a linear model: the listed pairs, or without a listing all symbols with all labels; and
-/// numbers.
+/// Returns the terms of a head of a linear model: the listed pairs (without a listing, all symbols with all labels) and
+/// the numbers.
 std::vector<Term> linear_terms(const std::vector<NetworkInput>& inputs, const std::shared_ptr<const Listing>& listing,
                                const Circuit& circuit) {
   std::vector<Term> terms;
@@ -252,7 +252,7 @@ std::vector<Term> linear_terms(const std::vector<NetworkInput>& inputs, const st
   return terms;
 }
 
-/// The kind of structure that examples have.
+/// Returns the kind of structure that the examples have.
 const char* positions_of(bool trees, bool grids) { return trees ? "trees" : grids ? "grids" : "sequences"; }
 
 /// Checks that trees and grids are read by cells for trees and grids, and sequences by other cells.
@@ -274,7 +274,8 @@ void require_fitting_cell(const ModelSpec& spec, const DataSpecification& data) 
 /// Half the size of the vector that determines which neighbors of a tree are merged.
 constexpr Index kMergeSize = 16;
 
-/// Adds the representation of a node as a child, in a network that finds trees: from its last layer, before dropout.
+/// Adds the representation of a node as a child, in a network that builds trees. It is computed from the last layer,
+/// before dropout.
 Signal add_merges(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
   if (spec.cell->children(spec.options) < 2)
     throw UsageError(fmt::format("model {}: found trees have two unordered children per node; use tree-lstm:{}",
@@ -282,8 +283,8 @@ Signal add_merges(const ModelSpec& spec, const Layers& layers, Circuit& circuit)
   return circuit.affine("merges", 2 * kMergeSize, {{"M", layers.last.front()}});
 }
 
-/// Returns whether a field over grids is both read and predicted, so that a position must not read itself. Throws
-/// UsageError if the model does not support that.
+/// Returns whether a field over grids is both read and predicted, in which case a position must not read itself. Throws
+/// UsageError if the model does not support this.
 bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout) {
   const auto is_read = [&](const HeadSpecification& head) {
     return std::ranges::find(layout.reads, head.field) != layout.reads.end();
@@ -367,7 +368,7 @@ class HeadSignals {
   }
 
  private:
-  /// Listed pairs need no bias: at every position, some pair contains each label.
+  /// Listed pairs need no bias, because at every position some pair contains each label.
   Signal add_linear(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
     if (once)
       throw UsageError(fmt::format("model {} predicts at every position, not once per sequence", to_string(spec_)));
@@ -413,7 +414,7 @@ ChosenLoss loss_for(const HeadSpecification& head, const FieldSpecification& fie
 
 /// Passes the label names, and whether there is one label per sequence, to losses over whole sequences. Returns true if
 /// such a loss reads the signal at every position although there is one label per sequence. Throws UsageError if the
-/// loss does not support that.
+/// loss does not support this.
 template <class T>
 bool set_label_names(Loss<T>& loss, const FieldSpecification& field) {
   const bool one = field.once && loss.template as<LabelSequences<T>>() != nullptr;
@@ -434,7 +435,7 @@ bool set_label_names(Loss<T>& loss, const FieldSpecification& field) {
   return one;
 }
 
-/// Size of the signal that a head reads.
+/// Returns the size of the signal that a head reads.
 Index outputs_of(const DataSpecification& data, const HeadSpecification& head) {
   const FieldSpecification& field = data.field(head.field);
   return loss_for(head, field).signal_size(field.size);
@@ -553,7 +554,8 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
       std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.kind == Node::Kind::mask; });
   // With feedback, the input weights are also part of a loop.
   if (!variant.feedback) network.drops = weight_drops(spec, *network.plan);
-  // With sampled candidates, the whole matrices would have to be tied instead of the columns of the sample.
+  // With sampled candidates, matrices are not tied here: the whole matrices would have to be tied, not the columns of
+  // the sample.
   if (spec.tied && variant.candidates == 0) network.ties = {tied_weights(spec, layout, circuit)};
   network.validate();
   return network;

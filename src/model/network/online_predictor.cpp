@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// Copies the state of an optimizer to another one of the same kind.
+/// Copies the state of an optimizer to another optimizer of the same kind.
 struct Memory final : StateVisitor<float> {
   void operator()(std::string_view, std::span<float> values) override {
     if (writing)
@@ -141,7 +141,7 @@ struct OnlinePredictor::Body final : Objective<float> {
   Unfolding<float> step;
   BatchPass<float> pass;
   std::unique_ptr<Optimizer<float>> optimizer;
-  // State after all symbols except the pending one; state at the start of the window.
+  // State after all symbols except the pending symbol; state at the start of the window.
   State<float> now, before, scratch;
   Batch batch;
   Index steps = 0;

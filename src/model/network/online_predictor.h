@@ -6,8 +6,8 @@
 ///
 ///   OnlinePredictor predictor(model, {.optimizer = "adam:rate=0.001", .window = 20});
 ///
-/// It uses the engine and the optimizers of training, which give identical bits on every machine (invariant 2), so that
-/// both ends of a compressed stream learn the same network.
+/// It uses the engine and the optimizers of training, whose results are bit-identical on every machine (invariant 2),
+/// so both ends of a compressed stream learn the same network.
 
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ struct OnlineOptions {
   std::string optimizer = "adam:rate=0.0005,clip=1";
   Index window = 20;  ///< symbols per step
   /// After each step the weights move this fraction of the way back to their trained values, because a large training
-  /// set is more informative than a few windows (the decay of Krause et al. 2018). 0 for an untrained network.
+  /// set is more informative than a few windows (the decay of Krause et al. 2018). Use 0 for an untrained network.
   double recall = 0.005;
   /// Whether to learn from the end of a sequence, which is shorter than a window. Archives do not use it.
   bool ends = false;

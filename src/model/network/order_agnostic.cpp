@@ -31,7 +31,7 @@ class Hiding {
       // The numbers after `count` need not be in random order, because they all have the same weight.
       const float *x = all.values<float>(r, 1).row(0),
                   weight = static_cast<float>(static_cast<double>(numbers) / static_cast<double>(numbers - count));
-      known.set(r, 0, 0);  // marks the row as present, although it can be all zero
+      known.set(r, 0, 0);  // marks the row as present even if all its numbers are zero
       for (Index d = 0; d < numbers; ++d) target.set(r, d, x[d]);
       for (Index i = 0; i < numbers; ++i) {
         const Index d = order[at(i)];

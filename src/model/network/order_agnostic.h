@@ -4,13 +4,14 @@
 ///
 ///   [x m ; m] -> relu layers -> o,   p(x_i = 1 | known bits) = sigmoid(o_i)
 ///
-/// With direct=true, o also reads [x m ; m] directly, so that pairwise dependencies, as in logistic regression, are
-/// learned at once and the layers need not pass them on. A number that is a class is read as K inputs, one of which is
-/// 1 if it is known, and o_i are its K logits. `deep-rnade:200,layers=2` is the same for real numbers: o_i are the
-/// parameters of a mixture. One network represents all orders of the D numbers. In training, a row has d - 1 known
-/// bits, drawn at random with d uniform on 1 .. D, and its loss is D / (D - d + 1) times the nats of the others; its
-/// expectation is that of -log p(x) over all orders. The evaluation reports the average of the *probabilities* under
-/// `orders` orders, which is a distribution; the mean of the logarithms is a lower bound.
+/// With direct=true, o also reads [x m ; m] directly, so pairwise dependencies are learned directly, as in logistic
+/// regression, and the layers need not represent them. A number that is a class is read as K inputs, one of which is 1
+/// if it is known, and o_i are its K logits. `deep-rnade:200,layers=2` is the corresponding model for real numbers,
+/// where o_i are the parameters of a mixture. One network represents all orders of the D numbers. In training, a row
+/// has d - 1 known bits, drawn at random with d uniform on 1 .. D, and its loss is D / (D - d + 1) times the nats of
+/// the other bits; the expectation of this loss is the mean of -log p(x) over all orders. The evaluation reports the
+/// average of the *probabilities* under `orders` orders, which is a distribution; the mean of the logarithms is a lower
+/// bound.
 
 #include <memory>
 #include <span>
@@ -24,7 +25,7 @@
 
 namespace unfold {
 
-/// The input field in addition to the predicted field: [x m ; m].
+/// The input field [x m ; m], which is added to the predicted field.
 inline constexpr const char* kKnown = "known";
 
 bool is_orderless(const ModelSpec& spec);
@@ -33,8 +34,8 @@ OrderlessOptions orderless_options(const ModelSpec& spec);
 /// Adds the layers, over an input that is appended to `inputs`.
 Signal add_orderless(const ModelSpec& spec, Index numbers, Circuit& circuit, std::vector<NetworkInput>& inputs);
 
-/// Wraps batches so that rows have some known bits and predict the others: drawn again for every batch in training,
-/// fixed in validation. `field`: the predicted field, with these columns (density_columns).
+/// Wraps batches so that rows have some known bits and predict the others. The known bits are drawn again for every
+/// batch in training and are fixed in validation. `field`: the predicted field, with these columns (density_columns).
 template <class T>
 TrainingSources<T> orderless_sources(TrainingSources<T> sources, const std::string& field,
                                      const std::vector<Column>& columns, std::uint64_t seed);
@@ -42,14 +43,14 @@ TrainingSources<T> orderless_sources(TrainingSources<T> sources, const std::stri
 /// Draws the first `count` elements of a random order of the numbers 0 .. n - 1, where n is the size of `order`.
 void draw_order(Random& random, std::vector<Index>& order, Index count);
 
-/// Values of each example.
+/// Negative log-likelihoods of each example.
 struct OrderlessNats {
   std::vector<double> ensemble;  ///< -log of the mean probability over orders
   std::vector<double> mean;      ///< mean of -log over orders
 };
 /// Order k is a function of (k, D), the same for every model and machine. The result does not depend on how examples
-/// are divided into batches. Numbers become known one at a time, so that the first layer is a running sum, as in NADE:
-/// the time per example and order is O(D L H^2) (order_agnostic_nats.cpp).
+/// are divided into batches. Numbers become known one at a time, so the first layer is a running sum, as in NADE; the
+/// time per example and order is O(D L H^2) (order_agnostic_nats.cpp).
 template <class T>
 OrderlessNats orderless_nats(const NetworkModel<T>& model, const ExampleSet& examples, Index orders, Team& team);
 

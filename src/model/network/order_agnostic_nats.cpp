@@ -47,7 +47,7 @@ class LayersInOrder {
 
   Index numbers() const { return numbers_; }
 
-  /// nats[e] of up to kExamplesAtOnce examples x [examples x numbers].
+  /// Computes nats[e] of up to kExamplesAtOnce examples x [examples x numbers].
   void nats(const std::vector<Index>& order, const float* x, Index examples, double* nats) const {
     const Index size = kExamplesAtOnce * units(), all = shape_.all_outputs();
     T* memory = scratch(3 * size + kExamplesAtOnce * all + most_);
@@ -120,7 +120,7 @@ class LayersInOrder {
   VectorShape shape_;
   const T *first_ = nullptr, *output_biases_ = nullptr, *direct_ = nullptr;
   std::vector<const T*> biases_;
-  std::vector<PackedMatrix<T>> packed_;  // from the second layer on
+  std::vector<PackedMatrix<T>> packed_;  // weights of the second and later layers
   Buffer<T> outputs_;                    // transposed
 };
 

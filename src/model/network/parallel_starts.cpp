@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// The number of times that every symbol is read, and predicted, in training.
+/// The number of times that each symbol is read and predicted in training.
 struct Counts {
   std::vector<double> read, predicted;
 };
@@ -39,7 +39,7 @@ std::vector<Passage> share_of_part(const Split& part, const Processes& processes
   return passages;
 }
 
-/// Counts are integers, so that their sums are exact in any order.
+/// Counts are integers, so their sums are exact in any order.
 void add_over(std::vector<double>& counts, Processes& processes) {
   if (processes.alone()) return;
   std::vector<double> all(counts.size() * static_cast<std::size_t>(processes.count()));

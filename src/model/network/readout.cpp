@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// The number of positions read so far of the sequence in each slot.
+/// For the sequence in each slot, the number of positions read so far.
 class Positions {
  public:
   void enter(const Carry& carry) {

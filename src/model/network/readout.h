@@ -25,17 +25,17 @@ struct ReadoutFit {
   double lambda = 0, mean_square = 0;  ///< as in RidgeFit; per predicted number
 };
 
-/// The signal s of a standard deviation d with the given square, within its range: log d = 10 tanh(s / 10)
+/// Returns the signal s of a standard deviation d with the given square, within its range: log d = 10 tanh(s / 10)
 /// (loss/deviation.h).
 double deviation_signal(double mean_square);
 
-/// The options in a SPEC if its readout is to be fitted; empty if all parameters are trained.
+/// Returns the readout options of a SPEC if the readout is to be fitted; empty if all parameters are trained.
 std::optional<ReadoutOptions> readout_of(const ModelSpec& spec);
 
 /// Sets the weights and biases of the affine maps of the heads. Reads all batches of the reader once, in order; memory
 /// does not grow with their number. A head with the loss `normal` also gets the standard deviation of held-out
 /// residuals, which is the same at every position. Throws UsageError for a head that does not predict numbers with
-/// gaussian or normal, or whose map has terms that are not matrices; DataError like RidgeSums::solve.
+/// gaussian or normal, or whose map has terms that are not matrices. Throws DataError like RidgeSums::solve.
 template <class T>
 ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, BatchReader& reader, Team& team,
                        const ReadoutOptions& options);

@@ -46,7 +46,8 @@ void RecurrentPredictor<T>::advance() {
   stepper.symbols(engine_->symbols)[0] = pending_;
   stepper.step();
   state_.copy_slot(stepper.state(), 0, 0);
-  // As in the softmax readout, so that surprisals are bit-identical to an evaluation through the unfolding.
+  // The same computation as in the softmax readout, so surprisals are bit-identical to an evaluation through the
+  // unfolding.
   const T* logits = stepper.value(engine_->logits).row(0);
   const T normalizer = log_sum_exp(logits, engine_->alphabet);
   for (std::size_t x = 0; x < log_probabilities_.size(); ++x) {

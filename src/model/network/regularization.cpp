@@ -16,7 +16,7 @@ int find_parameter(const std::vector<ParameterInfo>& parameters, std::string_vie
   return found == parameters.end() ? -1 : static_cast<int>(found - parameters.begin());
 }
 
-/// The recurrent weight matrices: those inside loops.
+/// Returns the recurrent weight matrices, which are the matrices inside loops.
 std::vector<int> recurrent_matrices(const Plan& plan) {
   std::vector<int> result;
   for (const Segment& segment : plan.segments()) {

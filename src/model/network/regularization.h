@@ -6,7 +6,7 @@
 
 namespace unfold {
 
-/// `wdrop`: the recurrent matrices; `dropoute`: the rows of the embedding. Throws UsageError that names the missing
+/// `wdrop`: the recurrent matrices; `dropoute`: the rows of the embedding. Throws a UsageError that names the missing
 /// part of the model.
 std::vector<WeightDropout> weight_drops(const ModelSpec& spec, const Plan& plan);
 

@@ -27,7 +27,7 @@ constexpr double kMostLayers = 64, kMostDirect = 1024;
 constexpr double kTreeScale = 0.1;
 constexpr std::string_view kBothDirections = "bi";
 
-/// The options of the cell, followed by those of all models.
+/// Returns the options of the cell, followed by the options of all models.
 OptionTable table_of(ModelSpec& spec) {
   OptionTable table;
   describe(table, spec.options);
@@ -67,7 +67,7 @@ ModelSpec plain_model(const CellEntry& cell) {
   return spec;
 }
 
-/// Models that are not cells of the registry; null if the name is not one of them.
+/// Returns the entry of a model that is not a cell of the registry; null for other names.
 const CellEntry* separate_model(std::string_view name) {
   for (const CellEntry* entry : {&linear_model(), &kernels_model(), &autoregression_model()})
     if (entry->name == name) return entry;
@@ -81,7 +81,7 @@ std::vector<std::string> spellings() {
   return names;
 }
 
-/// Replaces an alias with the name of its cell. Explicitly given options override those of the alias.
+/// Replaces an alias with the name of its cell. Explicit options override the options of the alias.
 Spec plain_spelling(const Spec& spec) {
   for (const CellEntry& cell : cells())
     for (const Spelling& spelling : cell.spellings) {
@@ -124,12 +124,12 @@ Index parse_units(const Spec& spec) {
   return units;
 }
 
-/// The dropout rate of the output of layer `layer`, counted from 1.
+/// Returns the dropout rate of the output of layer `layer`, counted from 1.
 double rate_above(const ModelSpec& spec, Index layer) {
   return layer < spec.layers && spec.dropouth > 0 ? spec.dropouth : spec.dropout;
 }
 
-/// The input of the first layer, after dropout.
+/// Returns the input of the first layer, after dropout.
 Signal dropped_input(const ModelSpec& spec, Signal input, Circuit& circuit) {
   if (spec.dropouti == 0) return input;
   if (input.id < 0 || circuit.is_symbols(input))
@@ -143,7 +143,7 @@ Signal joined(const std::vector<Signal>& signals, Circuit& circuit) {
   return signals.size() == 1 ? signals.front() : circuit.join(signals);
 }
 
-/// Links that read the signals at a neighboring position.
+/// Adds links that read the signals at a neighboring position.
 std::vector<Signal> beside(const std::vector<Signal>& signals, Delay where, Circuit& circuit) {
   std::vector<Signal> links;
   for (const Signal& signal : signals) {
@@ -153,9 +153,9 @@ std::vector<Signal> beside(const std::vector<Signal>& signals, Delay where, Circ
   return links;
 }
 
-/// The inputs from below of a layer that runs from a corner. If only preceding positions may be seen, the first layer
-/// reads the positions to the left and above, and the direction from the right reads the position above instead of the
-/// current one, because its recurrence would otherwise carry later positions of the same row.
+/// Returns the inputs from below of a layer that runs from a corner. If only preceding positions may be read, the first
+/// layer reads the positions to the left and above, and the direction from the right reads the position above instead
+/// of the current one, because its recurrence would otherwise carry later positions of the same row.
 Signal read_from(std::size_t corner, const std::vector<Signal>& below, bool first, bool causal, Circuit& circuit) {
   if (!causal) return joined(below, circuit);
   std::vector<Signal> read = corner > 0 || first ? beside(below, Delay::up(), circuit) : below;
@@ -180,7 +180,7 @@ std::vector<Signal> add_grid_layer(const ModelSpec& spec, const std::vector<Sign
   return result;
 }
 
-/// Links that collect the signals of a finer grid, joined or not, block by block.
+/// Adds links that collect the signals of a finer grid (joined or separate) block by block.
 std::vector<Signal> add_blocks(const std::vector<Signal>& fine, Index side, Circuit& circuit) {
   std::vector<Signal> blocks;
   for (const Signal& signal : fine) {
@@ -238,7 +238,7 @@ Signal normalized(const std::vector<Signal>& signals, Circuit& circuit) {
   return joined(result, circuit);
 }
 
-/// Returns whether the output of a layer has the size of its input, so that it can be added.
+/// Returns whether the output of a layer has the size of its input; the input can then be added to it.
 bool is_residual_layer(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, const Circuit& circuit) {
   if (spec.residual == Residual::none) return false;
   if (layer > 1) return true;
@@ -246,7 +246,8 @@ bool is_residual_layer(const ModelSpec& spec, Index layer, const std::vector<Sig
   return !spec.both_directions && x.id >= 0 && !circuit.is_symbols(x) && x.size() == spec.units;
 }
 
-/// A layer of a stack: its output before and after dropout. The latter is the input of the next layer.
+/// A layer of a stack: its output before dropout and after dropout. The output after dropout is the input of the next
+/// layer.
 struct StackedLayer {
   std::vector<Signal> given, up;
 };
@@ -255,7 +256,7 @@ StackedLayer add_stacked_layer(const ModelSpec& spec, Index layer, const std::ve
   const auto scope = circuit.scope(fmt::format("layer{}", layer));
   const bool adds = is_residual_layer(spec, layer, below, circuit);
   Signal x = adds && spec.residual == Residual::norm ? normalized(below, circuit) : joined(below, circuit);
-  // A joined signal has a negative id and several parts; such a cell requires a single signal.
+  // A joined signal has a negative id and several parts, but this cell requires a single signal.
   if (x.id < 0 && !spec.cell->accepts_joined_input)
     x = circuit.affine("gather", spec.units, {{"J", x}}, Init::zero(), false);
   StackedLayer result = {.given = add_layer(spec, x, circuit), .up = {}};

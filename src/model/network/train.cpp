@@ -34,7 +34,7 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
   return entry;
 }
 
-/// Returns the number of outputs of a sampled softmax. Throws UsageError if it is not applicable.
+/// Returns the number of outputs of a sampled softmax. Throws UsageError if sampled softmax is not applicable.
 Index candidates_of(const TrainOptions& options, Index alphabet) {
   const BatchOptions& batches = options.trainer.batches;
   const Index candidates = options.sampled_softmax + batches.batch * batches.window;

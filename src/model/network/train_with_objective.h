@@ -5,7 +5,7 @@
 
 namespace unfold {
 
-/// As train (network_model.h), but with the losses of `network`. Otherwise `network` must equal the network of the
+/// Like `train` (network_model.h), but with the losses of `network`, which must otherwise equal the network of the
 /// model.
 template <class T>
 TrainingResult train_with_losses(const Network<T>& network, NetworkModel<T>& model, TrainingSources<T> sources,

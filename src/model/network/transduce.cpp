@@ -15,7 +15,7 @@ namespace {
 struct Growing {
   Index chain = 0;   ///< chain of the source
   Index slot = 0;    ///< slot of the state
-  Index length = 0;  ///< if known in advance, otherwise 0
+  Index length = 0;  ///< length of the target if it is known in advance, otherwise 0
   Transduced so_far = {};
   Index state = 0;  ///< state of the automaton
 };
@@ -68,8 +68,8 @@ struct Transducer<T>::Body {
     if (options.allowed->empty()) throw UsageError("the expression allows no target");
   }
 
-  /// Returns whether a target followed by a symbol can still be completed to an allowed one; sets the automaton state
-  /// after it.
+  /// Returns whether a target followed by a symbol can still be completed to an allowed target; sets the automaton
+  /// state after the symbol.
   bool can_extend(const Growing& target, Symbol symbol, const TransduceOptions& options, Index& state) const {
     if (options.allowed == nullptr) return true;
     if (symbol == decoder.end()) return options.allowed->accepts(target.state);
@@ -184,7 +184,7 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
         target.slot = slot++;
         own.push_back(std::move(target));
       }
-      // `beam` targets are complete, so the incomplete ones are dropped
+      // `beam` targets are complete, so incomplete targets are dropped
       if (static_cast<Index>(done.size()) >= options.beam) continue;
       std::ranges::move(own, std::back_inserter(kept));
     }

@@ -1,6 +1,6 @@
 #pragma once
-/// Finds whole output sequences of a network by beam search, or samples them: targets of sources, if the network is an
-/// encoder-decoder (encoder_decoder.h), or sequences conditioned on a field that is given once, or unconditional
+/// Finds whole output sequences of a network by beam search, or samples them: targets of sources if the network is an
+/// encoder-decoder (encoder_decoder.h), sequences conditioned on a field with one value per example, or unconditional
 /// sequences.
 ///
 ///   Transducer<float> transducer(network, parameters, data, {.symbol = "</s>"}, team);
@@ -8,8 +8,8 @@
 ///   chain
 ///
 /// The encoder runs once; the decoder is stepped over all targets together (model/decoding/target_decoder.h), each with
-/// a slot of the state. If lengths are known in advance, sampling draws them, the search uses the most probable one,
-/// and its probability is included; targets without an end stop at the limit.
+/// a slot of the state. If lengths are known in advance, sampling draws them, the search uses the most probable length,
+/// and the probability of the length is included. Targets without an end stop at the limit.
 
 #include <algorithm>
 #include <memory>
@@ -26,15 +26,15 @@ class Automaton;
 struct TransduceOptions {
   Index beam = 1;  ///< targets kept at each step; 1: greedy search
   Index best = 1;  ///< number of results per source, at most `beam`
-  /// Maximum number of symbols of a target, including its end. 0: three per source symbol plus ten; kMaxGeneratedLength
-  /// if the source is given once or if there is none.
+  /// Maximum number of symbols of a target, including its end. 0: three per source symbol plus ten, or
+  /// kMaxGeneratedLength if the source has one value per example or if there is no source.
   Index longest = 0;
   bool weights = false;  ///< also return attention weights
-  /// For sampling: temperature and the filters after it; the other options are ignored. The log probabilities of the
-  /// results are those of the model without filters.
+  /// For sampling: the temperature and the filters that follow it; the other options are ignored. The log probabilities
+  /// of the results are computed by the model without filters.
   SamplingOptions filters = {};
-  /// The allowed targets, without their end symbol (model/decoding/automaton.h); only for `best`. All results then have
-  /// an end.
+  /// The allowed targets, without their end symbol (model/decoding/automaton.h); only for `best`. If set, all results
+  /// have an end.
   const Automaton* allowed = nullptr;
 };
 inline constexpr Index kMaxGeneratedLength = 1000;
@@ -46,7 +46,7 @@ struct Transduced {
   /// For each step, one weight for each position of the source; empty unless requested.
   std::vector<std::vector<double>> weights = {};
 
-  /// The score of beam search: mean log probability per symbol, so that long targets are not at a disadvantage.
+  /// The score of beam search: the mean log probability per symbol, so long targets are not at a disadvantage.
   double score() const {
     return log_probability /
            static_cast<double>(symbols.size() + (ended ? 1 : 0) + (symbols.empty() && !ended ? 1 : 0));
@@ -56,7 +56,7 @@ struct Transduced {
 template <class T>
 class Transducer {
  public:
-  /// `lengths`: for networks that read the remaining steps. Throws UsageError as TargetDecoder, and if lengths are
+  /// `lengths`: for networks that read the remaining steps. Throws UsageError like TargetDecoder, and if lengths are
   /// needed but missing.
   Transducer(const Network<T>& network, const Parameters<T>& parameters, const DataSpecification& data,
              const TargetEnds& ends, Team& team, const LengthModel* lengths = nullptr);

@@ -21,7 +21,7 @@ constexpr std::string_view kBegin = "<s>", kSentenceEnd = "</s>";
 // ---- writing ----
 
 std::vector<std::string> names_of(const NgramModel& model) {
-  // A line that is a sequence is a sentence, so the context after its end is `<s>`, too.
+  // If every line is a sequence, lines are sentences, so the context after a line end is `<s>` as well.
   const Symbol sentence_end = model.reads_lines() ? model.sequence_end() : model.sentence_end();
   std::vector<std::string> names;
   for (Symbol x = 0; x < model.alphabet().size(); ++x) {
@@ -173,14 +173,15 @@ class ArpaReader {
     return error == std::errc() && end == text.data() + text.size();
   }
 
-  /// Parses a base-10 logarithm and converts it to a natural one.
+  /// Parses a base-10 logarithm and converts it to a natural logarithm.
   float logarithm(std::string_view text) const {
     double value = 0;
     if (!parse(text, value) || std::isnan(value)) fail(fmt::format("\"{}\" is not a logarithm", text));
     return static_cast<float>(std::clamp(value, -99.0, 99.0) * kLn10);
   }
 
-  /// Reads the next n-gram of a section; false at its end. `fields_`: probability, n words, and optionally a backoff.
+  /// Reads the next n-gram of a section; returns false at the end of the section. `fields_`: probability, n words, and
+  /// optionally a backoff.
   bool next_entry(Index n, Index done) {
     if (done == 0) {
       while (line_.empty() && next_line()) {

@@ -1,8 +1,9 @@
 #pragma once
 /// n-gram models: interpolated modified Kneser-Ney and Witten-Bell smoothing.
 ///
-/// With h the last n-1 symbols, h' = h without its first symbol, and c(hx) the counts. In Kneser-Ney, all orders but
-/// the highest replace c(hx) by a(hx) = number of different symbols before hx (n-grams that begin a sentence keep c):
+/// h denotes the last n-1 symbols, h' is h without its first symbol, and c(hx) are the counts. In Kneser-Ney, all
+/// orders except the highest replace c(hx) by a(hx), the number of different symbols before hx (n-grams that begin a
+/// sentence keep c):
 ///
 ///   Kneser-Ney   p(x|h) = (a(hx) - D(a(hx))) / a(h) + gamma(h) p(x|h'),   gamma(h) = sum_x D(a(hx)) / a(h)
 ///                D(1), D(2), D(3+) of each order from its numbers n_k of n-grams seen k times:
@@ -12,8 +13,8 @@
 /// The lowest order is interpolated with 1 / symbols. Chen & Goodman 1998; Witten & Bell 1991.
 ///
 /// Sentences: in alphabets of words every line is a separate sentence, as in the literature: the context is cleared
-/// after `<eos>`, which is predicted like a word. Bytes and characters continue across line ends. The option
-/// `sentences` overrides this.
+/// after `<eos>`, which is predicted like a word. In alphabets of bytes and characters, the context continues across
+/// line ends. The option `sentences` overrides this.
 ///
 /// Estimation counts the n-grams of the highest order within a memory limit, in several processes if available
 /// (data/counts/corpus_counts.h), and needs about 32 additional bytes for each distinct n-gram.
@@ -41,7 +42,7 @@ void describe(Visitor& v, NgramOptions& o) {
 }
 
 /// Estimates the n-grams of a part of a corpus; empty in all processes but the first. `line_end`: the symbol that ends
-/// a sentence, or kNoSymbol. Throws InterruptedError; DataError for more than 2^32 - 2 symbols.
+/// a sentence, or kNoSymbol. Throws InterruptedError, and DataError for more than 2^32 - 2 symbols.
 NgramTrie estimate_ngrams(const Corpus& corpus, const Split& part, Index order, Smoothing smoothing, Symbol line_end,
                           const FitOptions& options, Team& team);
 
@@ -59,7 +60,7 @@ class NgramModel final : public FittedModel {
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
 
   const NgramTrie& trie() const { return trie_; }
-  /// The symbol that ends a sentence; kNoSymbol if the model does not distinguish sentences.
+  /// Returns the symbol that ends a sentence, or kNoSymbol if the model does not distinguish sentences.
   Symbol sentence_end() const;
 
  protected:

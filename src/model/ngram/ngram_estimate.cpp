@@ -80,7 +80,7 @@ void Estimation::count(CountStream& ngrams) {
   }
 }
 
-/// Adds the n-gram of the first n codes, which is not in the trie yet.
+/// Adds the n-gram of the first n codes, which is not yet in the trie.
 void Estimation::add_ngram(Index n, const std::vector<Code>& codes) {
   NgramLevel& level = trie_.level(n);
   if (n > 1) level.symbols.push_back(codes[static_cast<std::size_t>(n - 1)] - 1);
@@ -88,7 +88,8 @@ void Estimation::add_ngram(Index n, const std::vector<Code>& codes) {
   if (n == trie_.order()) return;
   const auto children = static_cast<std::uint32_t>(trie_.level(n + 1).symbols.size());
   if (n > 1) level.children.push_back(children);
-  while (n == 1 && level.children.size() < codes[0]) level.children.push_back(children);  // also for absent symbols
+  while (n == 1 && level.children.size() < codes[0]) level.children.push_back(children);  // absent symbols also need an
+                                                                                          // entry
 }
 
 void Estimation::link() {
@@ -118,7 +119,7 @@ void Estimation::adjust() {
   }
 }
 
-/// The discounts D(k) of Chen and Goodman for k = 0, 1, 2 and more.
+/// Returns the discounts D(k) of Chen and Goodman for k = 0, 1, 2 and more.
 std::array<double, 4> Estimation::discounts(Index n) {
   std::array<double, 5> seen{};  // number of n-grams with each count
   const auto& all = counts(n).counts;

@@ -27,7 +27,7 @@ std::uint32_t NgramTrie::child(Index n, std::uint32_t node, std::uint32_t symbol
   const std::uint32_t* const symbols = level(n + 1).symbols.data();
   const std::uint32_t *first = symbols + children[node], *const end = symbols + children[node + 1];
   auto length = static_cast<std::size_t>(end - first);
-  while (length > 1) {  // branch-free: the position of the match is unpredictable
+  while (length > 1) {  // branch-free, because the position of the match is unpredictable
     const std::size_t half = length / 2;
     first += first[half - 1] < symbol ? half : 0;
     length -= half;

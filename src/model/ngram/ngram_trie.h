@@ -1,14 +1,14 @@
 #pragma once
 /// The n-grams of a backoff model as a trie of sorted arrays. The children of a node are adjacent in the next level,
-/// sorted by symbol, and found by binary search. Level n (1..order) holds the n-grams of n symbols. With h' = h without
-/// its first symbol,
+/// sorted by symbol, and found by binary search. Level n (1..order) holds the n-grams of n symbols. With h' denoting h
+/// without its first symbol,
 ///
 ///   p(x | h) = stored p(hx)          if hx is in the trie
 ///            = backoff(h) p(x | h')  otherwise; backoff(h) = 1 when h is not in the trie.
 ///
 /// Level 1 is dense: node x is symbol x, and node `alphabet` is the beginning of a sentence or sequence, which occurs
-/// only as the first symbol of an n-gram and is never predicted. Takes 12 bytes per inner n-gram and 8 per n-gram of
-/// the highest order, plus 4 for the children.
+/// only as the first symbol of an n-gram and is never predicted. The trie takes 12 bytes per inner n-gram and 8 bytes
+/// per n-gram of the highest order, plus 4 bytes for the children.
 
 #include <array>
 #include <cstdint>
@@ -34,7 +34,7 @@ class NgramTrie {
   static constexpr Index kMaxOrder = 16;
 
   NgramTrie() = default;
-  /// The uniform distribution.
+  /// Creates the uniform distribution.
   NgramTrie(Index order, Index alphabet);
 
   Index order() const { return static_cast<Index>(levels_.size()); }
@@ -57,7 +57,8 @@ class NgramTrie {
   std::vector<NgramLevel> levels_;
 };
 
-/// Predicts with a trie. Its state: the nodes of all suffixes of the context that are in the trie.
+/// Predicts with a trie. The state of the predictor consists of the nodes of all suffixes of the context that are in
+/// the trie.
 class NgramPredictor final : public Predictor, public MarkovContext {
  public:
   /// After `line_end` (kNoSymbol: none) a new sentence begins, whose context is only the beginning of a sentence. The
@@ -76,7 +77,7 @@ class NgramPredictor final : public Predictor, public MarkovContext {
   const NgramTrie* trie_;
   Symbol line_end_;
   std::array<std::uint32_t, NgramTrie::kMaxOrder> nodes_{};  // [k]: the last k + 1 symbols of the context, or kNone
-  Index longest_ = 0;                                        // all longer ones are kNone
+  Index longest_ = 0;                                        // nodes of longer contexts are kNone
   std::vector<float> log_probabilities_;                     // empty: not computed
 };
 

@@ -13,11 +13,12 @@ namespace unfold {
 class DecisionCoder {
  public:
   virtual ~DecisionCoder() = default;
-  /// Codes a decision with P(yes) = yes_p / 2^16, 0 < yes_p < 2^16. Returns the answer; an encoder codes `answer`.
+  /// Codes a decision with P(yes) = yes_p / 2^16, 0 < yes_p < 2^16. Returns the answer; an encoder codes and returns
+  /// `answer`.
   virtual bool decide(bool answer, std::uint32_t yes_p) = 0;
   /// Codes one of several alternatives with integer weights that sum to `total` (below 2^24). `place` returns a
-  /// position within the weight of the alternative; an encoder returns the argument `place`. `take` then passes the
-  /// interval of the alternative found there: [first, first + size).
+  /// position within the weight of the alternative; an encoder returns the argument `place`. `take` then receives the
+  /// interval of the alternative at this position, [first, first + size).
   virtual std::uint32_t place(std::uint32_t place, std::uint32_t total) = 0;
   virtual void take(std::uint32_t first, std::uint32_t size, std::uint32_t total) = 0;
 };
@@ -26,7 +27,7 @@ class DecisionPredictor : public Predictor {
  public:
   /// Codes the next symbol and observes it; a decoder ignores `symbol`. Returns the symbol.
   virtual Symbol code(Symbol symbol, DecisionCoder& coder) = 0;
-  /// Approximate size in bytes of the state that decisions read and write repeatedly; 0: not counted.
+  /// Returns the approximate size in bytes of the state that decisions read and write repeatedly; 0: not counted.
   virtual double decision_bytes() const { return 0; }
 };
 

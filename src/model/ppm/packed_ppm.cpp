@@ -33,8 +33,8 @@ struct PackedEntry {
 };
 static_assert(sizeof(PackedEntry) == 8);
 
-/// A context. With several symbols: `size` of them, the `total` of their counts, and the index of their block. With a
-/// single symbol: kSingle and the symbol, its count, and its successor.
+/// A context. With several symbols, it contains their number (`size`), the `total` of their counts, and the index of
+/// their block. With a single symbol, it contains kSingle and the symbol, its count, and its successor.
 struct PackedContext {
   static constexpr std::uint16_t kSingle = 1 << 15;
   std::uint16_t head = 0, total = 0;
@@ -98,7 +98,7 @@ struct Left {
   std::uint8_t favorite = 0;
 };
 
-/// Used when the symbol is known: nothing is coded.
+/// Used when the symbol is known, so nothing needs to be coded.
 class NoCoder final : public DecisionCoder {
  public:
   bool decide(bool answer, std::uint32_t) override { return answer; }
@@ -145,10 +145,10 @@ struct PackedPpm::Body {
   bool masked(std::uint8_t symbol) const { return masks[symbol] == stamp; }
   void mask(std::uint8_t symbol) { masks[symbol] = stamp; }
 
-  // Nodes are scattered in memory, and each address is known only after the previous node has been loaded: prefetch
+  // Nodes are scattered in memory, and each address is known only after the previous node has been loaded; prefetch
   // early.
 
-  /// Prefetches the context, if it is one.
+  /// Prefetches the context if the successor is a context.
   void foresee(Following following) const {
     if ((following & kIsContext) != 0) __builtin_prefetch(&contexts[following & ~kIsContext]);
   }
@@ -159,7 +159,7 @@ struct PackedPpm::Body {
     if (!c.single()) __builtin_prefetch(blocks.at(c.block));
     if (c.suffix != kNowhere) __builtin_prefetch(&contexts[c.suffix]);
   }
-  /// The successor of the favorite symbol; 0 if unknown.
+  /// Returns the successor of the favorite symbol; 0 if unknown.
   Following after_favorite(const PackedContext& c) const {
     return c.single() ? c.block : c.head == 0 ? 0 : blocks.at(c.block)->following;
   }
@@ -184,7 +184,7 @@ struct PackedPpm::Body {
     return left;
   }
 
-  /// The count of a symbol in a context; 0 if it does not occur there.
+  /// Returns the count of a symbol in a context; 0 if it does not occur there.
   std::uint32_t count_of(const PackedContext& c, std::uint8_t symbol) const {
     if (c.single()) return c.symbol() == symbol ? c.total : 0;
     const PackedEntry* const entries = blocks.at(c.block);
@@ -237,7 +237,7 @@ struct PackedPpm::Body {
     return q;
   }
 
-  /// The path of a symbol: the contexts from which it escaped, and the one that contains it.
+  /// The path of a symbol: the contexts from which it escaped and the context that contains it.
   struct Way {
     std::array<std::uint32_t, 34> unknown{};
     std::uint32_t escaped = 0;
@@ -286,7 +286,7 @@ struct PackedPpm::Body {
                  std::uint32_t& free, std::uint8_t wanted, DecisionCoder& coder, std::uint32_t& answer) {
     foresee(after_favorite(c));
     const Questions q = questions(c, left, order, depth);
-    const bool certain = left.size == free;  // the symbol must be one of these
+    const bool certain = left.size == free;  // the symbol must be one of the remaining symbols
     if (certain && left.size == 1) return left.favorite;
     const std::uint32_t p = favorites.estimate(q.favorite, q.favorite_prior);
     const bool yes = coder.decide(wanted == left.favorite, p);
@@ -356,7 +356,7 @@ struct PackedPpm::Body {
     Following* following;
   };
 
-  /// The entry of a symbol in a context; null pointers if there is none.
+  /// Returns the entry of a symbol in a context; null pointers if there is none.
   Place find(std::uint32_t at, std::uint8_t symbol) {
     PackedContext& c = contexts[at];
     if (c.single()) return c.symbol() == symbol ? Place{&c.total, &c.block} : Place{nullptr, nullptr};
@@ -422,7 +422,8 @@ struct PackedPpm::Body {
     if (c.total > 60000) halve(c);
   }
 
-  /// The initial count of a symbol that is new in `c`: derived from its probability in the next shorter context.
+  /// Returns the initial count of a symbol that is new in `c`, derived from its probability in the next shorter
+  /// context.
   std::uint32_t inherited(std::uint32_t total, std::uint32_t size, std::uint32_t shorter,
                           std::uint32_t count_there) const {
     if (shorter == kNowhere) return kOne / 2;
@@ -431,7 +432,7 @@ struct PackedPpm::Body {
     return std::clamp((2 * count_there * here + 3 * there) / (2 * there), 1U, 2 * kOne);
   }
 
-  /// The child of a context by a symbol that it contains; created on the second occurrence.
+  /// Returns the child of a context for a symbol that it contains; the child is created on the second occurrence.
   std::uint32_t child(std::uint32_t at, std::uint32_t order, std::uint8_t symbol) {
     const Place entry = find(at, symbol);
     if (entry.following == nullptr) return 0;
@@ -450,7 +451,7 @@ struct PackedPpm::Body {
                           .block = seen + 1,
                           .suffix = shorter});
     } else if (order < most_order) {
-      return shorter;  // nothing is known to follow
+      return shorter;  // no successor is known
     }
     *find(at, symbol).following = kIsContext | made;
     return made;
@@ -514,7 +515,7 @@ struct PackedPpm::Body {
     current = true;
   }
 
-  /// Distributes probability over the symbols of a context; returns what is left for the shorter ones.
+  /// Distributes probability over the symbols of a context; returns the remaining probability for the shorter contexts.
   double spread(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth, std::uint32_t& free,
                 double share) {
     const Questions q = questions(c, left, order, depth);
@@ -542,7 +543,7 @@ struct PackedPpm::Body {
   EntryBlocks blocks;
   GrowingArray<std::uint8_t> text;
   std::uint32_t longest = 0, longest_order = 0;
-  std::uint32_t one = 0, two = 0;  // the last symbol and the one before it
+  std::uint32_t one = 0, two = 0;  // the last two symbols, the most recent first
   std::uint32_t past = 0;
   std::uint32_t history = 0;  // how the last four symbols were found
   std::array<std::uint32_t, 256> masks{};

@@ -58,16 +58,16 @@ struct PpmPredictor::Body {
   /// One context on the path downward, as predict() saw it.
   struct Visit {
     std::int32_t context = kNone;
-    Symbol favorite = kNoSymbol;  // none: at most one symbol was not excluded
-    bool has_symbols = false;     // some symbol was not excluded
-    bool can_escape = false;      // ... and some symbol is left for shorter contexts
+    Symbol favorite = kNoSymbol;  // kNoSymbol if at most one symbol was not excluded
+    bool has_symbols = false;     // at least one symbol was not excluded
+    bool can_escape = false;      // ... and at least one symbol remains for shorter contexts
     AdaptiveDecision::Case escape{}, favored{};
   };
 
   /// The counts of a context without the excluded symbols.
   struct Rest {
     std::uint32_t total = 0, distinct = 0, largest = 0;
-    Symbol favorite = kNoSymbol;  // the one with the highest count
+    Symbol favorite = kNoSymbol;  // the symbol with the highest count
   };
 
   Rest rest_of(const Context& c) const {
@@ -174,7 +174,7 @@ struct PpmPredictor::Body {
     return initializes ? decision.estimate_and_initialize(c, prior) : decision.estimate(c, prior);
   }
 
-  /// Before anything is learned: the value that the number of distinct symbols suggests.
+  /// Returns the initial value, before learning, which depends on the number of distinct symbols.
   static double first_escape(const Rest& rest) {
     return std::min(0.95, 2.0 * rest.distinct / (rest.total + 2.0 * rest.distinct));
   }
@@ -199,7 +199,8 @@ struct PpmPredictor::Body {
     }
   }
 
-  /// The initial count of a symbol that is new in `c`: derived from its probability in the next shorter context.
+  /// Returns the initial count of a symbol that is new in `c`, derived from its probability in the next shorter
+  /// context.
   static std::uint32_t inherited(const Context& c, const Context* shorter, std::uint32_t count_there) {
     if (shorter == nullptr) return kOccurrence / 2;
     const double there = static_cast<double>(count_there) / (shorter->total + 2.0 * shorter->distinct);
@@ -305,7 +306,7 @@ struct PpmPredictor::Body {
   std::vector<SymbolEntry> entries;
   std::int32_t longest = 0, inherit_from = kNone;
   Index longest_order = 0;
-  std::array<Symbol, 2> last{};  // the last symbol and the one before it
+  std::array<Symbol, 2> last{};  // the last two symbols, the most recent first
   std::uint64_t history = 0;     // the number of contexts (0 .. 3) from which each of the last four predictions escaped
   std::vector<char> excluded;
   AdaptiveDecision escapes, favorites;

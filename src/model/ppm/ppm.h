@@ -1,12 +1,12 @@
 #pragma once
-/// Prediction by partial matching (PPM): predicts with the distribution of the longest context seen before, with an
-/// escape to the next shorter one, and so on down to the uniform distribution; symbols of longer contexts are excluded
-/// from shorter ones. Cleary & Witten 1984; update exclusion: Moffat 1990.
+/// Prediction by partial matching (PPM): predicts with the distribution of the longest context that was seen before,
+/// with an escape to the next shorter context, and so on down to the uniform distribution. Symbols of longer contexts
+/// are excluded from shorter contexts. Cleary & Witten 1984; for update exclusion, Moffat 1990.
 ///
 /// Escape probabilities and the confidence in the most frequent symbol of a context are learned
 /// (context_mixing/adaptive_decision.h). A symbol that is new in a context starts with a count inherited from the next
-/// shorter one (information inheritance, Shkarin 2002). When a symbol is counted, the next shorter context is also
-/// incremented slightly; the others are not.
+/// shorter context (information inheritance, Shkarin 2002). When a symbol is counted, its count in the next shorter
+/// context is also incremented slightly; the counts in other contexts are not.
 ///
 /// Results are bit-identical on all machines. The trie grows with the data: 32 bytes for each new context.
 

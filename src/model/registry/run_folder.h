@@ -1,6 +1,6 @@
 #pragma once
 /// A run folder: model.safetensors (the best parameters), checkpoint.safetensors (the latest state), config.toml and
-/// log.jsonl. While a process works in it, the file `lock` holds the number of that process.
+/// log.jsonl. While a process works in the folder, the file `lock` contains its process ID.
 
 #include <memory>
 #include <string>
@@ -24,7 +24,7 @@ class RunFolder {
   bool has_config() const;
   bool has_checkpoint() const;
   /// Excludes other processes that call this function until this object and its copies are destroyed. Does nothing if
-  /// the folder does not exist yet or this object holds the lock already. The lock of a process that was killed is
+  /// the folder does not exist yet or this object already holds the lock. The lock of a process that was killed is
   /// released. Throws a RuntimeFailure that names the process holding the lock.
   void lock() const;
   /// Creates the folder with its parents, and locks it. Throws RuntimeFailure.

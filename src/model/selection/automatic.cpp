@@ -29,8 +29,8 @@ void for_each_task(Team& team, Index count, const std::function<void(Index)>& ta
 
 /// The data of one series while it is being forecast.
 struct Work {
-  UnivariateSeries series = {};  ///< without the missing values before the first observed one
-  Index end = 0;                 ///< after the last observed value
+  UnivariateSeries series = {};  ///< without the missing values before the first observed value
+  Index end = 0;                 ///< number of values up to the last observed value
   Index observed = 0;
   bool constant = true, non_negative = true;
   std::vector<Outlier> outliers = {};
@@ -173,7 +173,7 @@ class Automatic {
     return result;
   }
 
-  /// Index of the member that the combination should not be worse than; -1 if it is not among the members.
+  /// Returns the index of the member that the combination should outperform; -1 if it is not among the members.
   Index reference(const Work& work) const {
     const auto place = std::ranges::find(plan_.members, work.series.period > 1 ? "seasonal-naive" : "naive");
     return place == plan_.members.end() ? -1 : place - plan_.members.begin();
@@ -196,7 +196,7 @@ class Automatic {
       work.failures[member] = "its forecast leaves the range that the differences of the history allow";
   }
 
-  /// The combination of the members that have a forecast; naive if there is none.
+  /// Combines the members that have a forecast; uses naive if there is none.
   void finish(Work& work) const {
     std::vector<double>& weights = work.combination.weights;
     double sum = 0;
@@ -272,7 +272,7 @@ class Automatic {
   Team& team_;
   AutomaticPlan plan_;
   std::vector<forecasting::Member> members_;
-  std::vector<std::unique_ptr<SegmentMember>> networks_;  // one for each member; null: another kind
+  std::vector<std::unique_ptr<SegmentMember>> networks_;  // one per member; null for members that are not networks
   std::vector<PointsAndWidths> results_;
   std::vector<CombinationBacktest> combinations_;
 };

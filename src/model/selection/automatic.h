@@ -1,20 +1,20 @@
 #pragma once
-/// Forecasts of one or many series with automatic model selection: members are compared by a rolling-origin backtest,
-/// the best are fitted to all values and combined, and intervals are calibrated on the held-out values.
+/// Forecasts of one or many series with automatic model selection: members are compared in a rolling-origin backtest,
+/// the best members are fitted to all values and combined, and intervals are calibrated on the held-out values.
 ///
 ///     Team team(2);
 ///     const auto forecasts = forecast_automatically(series, {.horizon = 12, .coverage = {0.8, 0.95}}, team);
 ///     forecasts[0].mean, forecasts[0].lower[0], forecasts[0].upper[0]
 ///
-/// Special cases: a series without observed values has missing forecasts; one whose observed values are all equal has
-/// that value with width 0, or without an interval if there is only one; one with fewer than four values up to the last
-/// observed one has a naive forecast with the widths of its differences. Outliers (outliers.h) are replaced with their
-/// predicted values, unless there are known covariates that may explain them. If no value is negative, forecasts and
-/// limits are not below 0. A member whose forecast leaves the range that the differences of the history allow
-/// (forecaster.h) is left out; `notes` says so.
+/// Special cases: A series without observed values has missing forecasts. If all observed values are equal, the
+/// forecast is this value with width 0, or without an interval if there is only one value. A series with fewer than
+/// four values up to the last observed value has a naive forecast, with widths derived from its differences. Outliers
+/// (outliers.h) are replaced with their predicted values, unless there are known covariates that may explain them. If
+/// no value is negative, forecasts and limits are not below 0. A member whose forecast leaves the range that the
+/// differences of the history allow (forecaster.h) is omitted, which `notes` reports.
 ///
-/// Results do not depend on the number of threads. They do not depend on the other series either, except for the choice
-/// of members within the budget and the reference of the intervals.
+/// Results do not depend on the number of threads. Nor do they depend on the other series, except for the choice of
+/// members within the budget and the reference of the intervals.
 
 #include <functional>
 #include <memory>
@@ -31,11 +31,12 @@ namespace unfold::forecasting {
 struct AutomaticOptions {
   Index horizon = 1;
   std::vector<double> coverage = {0.8};   ///< probabilities of central intervals, in (0, 1)
-  std::vector<std::string> members = {};  ///< as in backtest.h; empty: those of `default_members` within the budget
-  Index origins = 0;                      ///< of the backtest; 0: five, or fewer if the budget is small
+  std::vector<std::string> members = {};  ///< as in backtest.h; empty: `default_members` within the budget
+  Index origins = 0;                      ///< origins of the backtest; 0: five, or fewer if the budget is small
   double budget = 2e10;                   ///< operations for all series; about 1e9 take one second on one processor
-  double network_budget = 4e10;           ///< the same for a network over all series (segment_member.h)
-  /// A network that the member "segments" uses instead of training one; the members must be specified explicitly.
+  double network_budget = 4e10;           ///< operations for a network over all series (segment_member.h)
+  /// If set, the member "segments" uses this network instead of training a new one; the members must be specified
+  /// explicitly.
   std::shared_ptr<const TrainedSegments> trained = nullptr;
   /// Called with the member "segments" after it was trained.
   std::function<void(const SegmentMember&)> on_network = {};
@@ -44,18 +45,18 @@ struct AutomaticOptions {
 struct MemberReport {
   std::string name;       ///< as in backtest.h
   std::string form = {};  ///< the form fitted to all values, such as "ets:A,Ad,N"; empty if none was fitted
-  double error = 0;       ///< MASE in the backtest; +infinity: failed; NaN: there was no backtest
+  double error = 0;       ///< MASE in the backtest; +infinity if the member failed, NaN if there was no backtest
   double weight = 0;
-  std::string note = {};  ///< reason why it failed or was left out
+  std::string note = {};  ///< reason why the member failed or was omitted
 };
 
 struct AutomaticForecast {
-  std::vector<double> mean = {};                            ///< NaN: there is no observed value
+  std::vector<double> mean = {};                            ///< NaN if there is no observed value
   std::vector<std::vector<double>> lower = {}, upper = {};  ///< [coverage][horizon]
   std::vector<MemberReport> members = {};                   ///< by error
-  double error = 0;                    ///< MASE of the combination in the backtest; NaN without one
-  Index origins = 0;                   ///< of the backtest
-  std::string note = {};               ///< if the forecast of the series is defined without a backtest
+  double error = 0;                    ///< MASE of the combination in the backtest; NaN without a backtest
+  Index origins = 0;                   ///< number of origins in the backtest
+  std::string note = {};               ///< not empty if the forecast of the series is defined without a backtest
   std::vector<Outlier> outliers = {};  ///< values that were replaced; positions refer to the series as given
 };
 
@@ -67,11 +68,11 @@ struct AutomaticPlan {
 };
 AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const AutomaticOptions& options);
 
-/// Names of the members that are compared by default, in the order in which a small budget uses them, except a network
-/// over all series. With `known`, also those with covariates.
+/// Returns the names of the members that are compared by default (except a network over all series), in the order in
+/// which a small budget uses them. With `known`, includes members with covariates.
 std::vector<std::string> default_members(bool known = false);
-/// Estimated number of operations of one fit and forecast of a member. `has_missing`: some values are missing; arima
-/// then uses a Kalman filter instead of conditional sums.
+/// Returns the estimated number of operations of one fit and forecast of a member. `has_missing`: some values are
+/// missing; arima then uses a Kalman filter instead of conditional sums.
 double member_operations(const std::string& name, Index values, Index period, bool has_missing = false);
 
 /// Throws UsageError for a horizon below 1, a coverage outside (0, 1), and unknown members.

@@ -22,7 +22,7 @@ double mean_size(std::span<const double> values) {
   return sum / count;
 }
 
-/// Returns why a member would be identical to another one for this series; empty if it would not.
+/// Returns why a member would be identical to another member for this series; empty if it would not.
 std::string superfluous(const Member& member, const UnivariateSeries& series) {
   if (member.uses_known() && series.known.empty()) return "there are no covariates that are known in advance";
   if (member.name.find("+box-cox") != std::string::npos && box_cox_lambda(series.values, series.period) == 1)
@@ -82,7 +82,7 @@ std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index 
   std::vector<Index> origins;
   if (n < kLeastValues) return origins;
   const Index count = wanted > 0 ? wanted : kDefaultOrigins;
-  // At least one value remains after an origin, and enough before it for a season and a fit.
+  // There is at least one value after an origin, and there are enough values before it for a season and a fit.
   const Index least =
       std::clamp<Index>(std::max(2 * period + 1, n / 3), 2, std::max<Index>(2, n - std::min(horizon, n / 3)));
   const Index last = std::max(least, n - std::min(horizon, std::max<Index>(1, n / 3)));

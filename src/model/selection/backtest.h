@@ -1,6 +1,6 @@
 #pragma once
 /// Rolling-origin backtests of forecasters on one series: every member is fitted to the values before an origin and
-/// forecasts those after it, as if they were unknown.
+/// forecasts the values after it as if they were unknown.
 ///
 ///     const std::vector<Index> origins = backtest_origins(n, horizon, period, 0);
 ///     const MemberBacktest result = backtest(make_member("ets"), series, origins, horizon);
@@ -27,8 +27,8 @@ struct Member {
   bool uses_known() const { return name.ends_with("+known"); }
 };
 
-/// A forecast reduced to what combinations need. Half-widths are those of the central 80 % interval divided by the
-/// normal quantile; for a normal distribution, they equal the standard deviation.
+/// The parts of a forecast that combinations need. Half-widths are the half-widths of the central 80 % interval divided
+/// by the normal quantile; for a normal distribution, they equal the standard deviation.
 struct PointsAndWidths {
   std::vector<double> mean = {}, below = {}, above = {};
   bool out_of_range = false;
@@ -41,24 +41,25 @@ PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& s
 struct MemberBacktest {
   std::vector<PointsAndWidths> forecasts;  ///< one for each origin
   std::vector<double> errors;              ///< one for each origin; NaN if no value after the origin is observed
-  double error = 0;                        ///< mean of these errors; +infinity if the member failed at an origin
-  std::string failure = {};                ///< reason why it failed
+  double error = 0;                        ///< mean of `errors`; +infinity if the member failed at an origin
+  std::string failure = {};                ///< reason why the member failed
 };
 
 /// Returns the number of values before each origin, ascending. Origins are `horizon` apart, or less if the series is
-/// short; the first one has at least two periods and a third of the series before it if possible. `wanted`: number of
+/// short; if possible, at least two periods and a third of the series precede the first origin. `wanted`: number of
 /// origins (fewer if the series is too short); 0: five. Empty if fewer than four values are given.
 std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index wanted);
 
-/// The scale of errors: the mean absolute difference at lag `period` before the origin; if that is 0 or unknown, at lag
-/// 1, then the mean absolute value, then 1.
+/// Returns the scale of errors: the mean absolute difference at lag `period` before the origin. If this is 0 or
+/// unknown, returns the mean absolute difference at lag 1, then the mean absolute value, then 1.
 double error_scale(std::span<const double> history, Index period);
-/// Mean absolute error of the observed values divided by `scale`; `actual` may be shorter than `forecast`.
+/// Returns the mean absolute error of the observed values divided by `scale`; `actual` may be shorter than `forecast`.
 double scaled_error(std::span<const double> actual, std::span<const double> forecast, double scale);
 /// Returns the observed values after an origin, at most `horizon`.
 std::span<const double> held_out(const UnivariateSeries& series, Index origin, Index horizon);
 
-/// Sets the errors of a member that has forecasts for all origins. One that is marked as out of range makes it fail.
+/// Sets the errors of a member that has forecasts for all origins. A forecast that is marked as out of range makes the
+/// member fail.
 void score_backtest(MemberBacktest& result, const UnivariateSeries& series, std::span<const Index> origins,
                     Index horizon);
 

@@ -17,8 +17,8 @@ namespace unfold {
 namespace {
 
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
-constexpr Index kMostCounted = 10'000'000;  // symbols of a part
-constexpr Index kMostSymbols = 100'000;     // of an alphabet
+constexpr Index kMostCounted = 10'000'000;  // maximum number of symbols of a part that are counted
+constexpr Index kMostSymbols = 100'000;     // maximum alphabet size
 
 /// Calls use(entry, previous entry or -1) for each predicted entry of a field.
 template <class Use>
@@ -44,7 +44,7 @@ Symbol majority_of(const FieldStatistics& known) {
   return static_cast<Symbol>(std::ranges::max_element(known.counts) - known.counts.begin());
 }
 
-/// Mean and variance of each number, without missing values.
+/// Adds the mean and variance of each number, without missing values.
 void add_moments(const FieldColumn& column, Index size, FieldStatistics& result) {
   result.means.assign(at(size), 0);
   result.variances.assign(at(size), 0);
@@ -202,7 +202,7 @@ std::vector<Baseline> field_baselines(const FieldStatistics& known, const Exampl
 }
 
 double constant_nats(const FieldStatistics& known, const FieldStatistics& measured) {
-  constexpr double kAdded = 0.5;  // so that no symbol has probability 0
+  constexpr double kAdded = 0.5;  // ensures that no symbol has probability 0
   const double all = std::accumulate(known.counts.begin(), known.counts.end(), 0.0) +
                      kAdded * static_cast<double>(known.counts.size());
   double nats = 0, count = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// Baselines: the quality of simple predictions, in the metric of the model that they are compared with.
+/// Baselines: the quality of simple predictions, in the metric of the model with which they are compared.
 ///
 ///   const FieldStatistics known = field_statistics(training, "label");          // stored in the card of the model
 ///   std::vector<Baseline> of = field_baselines(known, validation, "label", 0);
@@ -12,8 +12,8 @@
 /// | numbers per position of a chain | persistence: the last observed value | mean_squared_error |
 /// | symbols of a text | unigram, and n-gram of order kBaselineOrder | nats_per_symbol |
 ///
-/// All are measured on the same entries as the model. Values of NaN are left out. The n-gram is fitted to the training
-/// text; the others need only its statistics, so they are available wherever the model is.
+/// All baselines are measured on the same entries as the model. NaN values are ignored. The n-gram is fitted to the
+/// training text. The other baselines need only the statistics of the training data, which the model file contains.
 ///
 /// The best constant prediction in nats (`constant_nats`) also shows whether a training run has diverged.
 
@@ -48,8 +48,8 @@ struct ComparedBaseline {
 
 /// The statistics of the training data that constant predictions of a field require.
 struct FieldStatistics {
-  std::vector<Index> counts = {};                  ///< of each symbol
-  std::vector<double> means = {}, variances = {};  ///< of each number, standardized
+  std::vector<Index> counts = {};                  ///< count of each symbol
+  std::vector<double> means = {}, variances = {};  ///< mean and variance of each number, standardized
   bool bits = false;                               ///< all numbers are 0 or 1
 };
 FieldStatistics field_statistics(const ExampleSet& training, const std::string& field);
@@ -59,9 +59,9 @@ FieldStatistics text_statistics(const Corpus& corpus, const Split& part, Symbol 
 /// Key of the model card: {FIELD: {"counts": [...]} or {"means": [...], "variances": [...], "bits": bool}}. A text has
 /// the field kSymbol.
 inline constexpr const char* kStatisticsKey = "statistics";
-/// The statistics of more than 100,000 symbols are null.
+/// For more than 100,000 symbols, the result is null.
 nlohmann::json to_json(const FieldStatistics& statistics);
-/// Returns the statistics in the card of a model; none if it has none for the field. Throws ModelError.
+/// Returns the statistics of a field in the card of a model; std::nullopt if there are none. Throws ModelError.
 std::optional<FieldStatistics> stored_statistics(const Model& model, const std::string& field);
 
 /// `ahead`: distance in positions to the last known value of a number; 0 for fields that are not read.
@@ -75,7 +75,7 @@ double constant_nats(const FieldStatistics& known, const FieldColumn& measured, 
 double constant_nats(const FieldStatistics& known, const FieldStatistics& measured);
 
 inline constexpr Index kBaselineOrder = 5;
-/// Maximum number of symbols of the training part that the n-gram reads, and of symbols that it is measured on.
+/// Maximum number of symbols of the training part that the n-gram reads, and of symbols on which it is measured.
 inline constexpr Index kBaselineTraining = 1'000'000, kBaselineMeasured = 1'000'000;
 
 /// Returns the unigram baseline.
@@ -86,7 +86,7 @@ std::vector<Baseline> text_baselines(const FieldStatistics& known, const Corpus&
 std::optional<Baseline> ngram_baseline(const Corpus& corpus, const Split& training, const Corpus& measured_corpus,
                                        const Split& measured, Symbol predict_after, Team& team);
 
-/// The first symbols of a part.
+/// Returns the first symbols of a part.
 Split beginning_of(const Split& part, Index symbols);
 
 }  // namespace unfold

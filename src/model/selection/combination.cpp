@@ -13,7 +13,7 @@ constexpr double kFactorOfBest = 1.5, kReferenceShare = 0.5;
 constexpr std::size_t kMostCombined = 6;
 constexpr double kLargestScore = 1e3;
 
-/// Mean error of each member over the origins except `left_out`.
+/// Returns the mean error of each member over the origins except `left_out`.
 std::vector<double> mean_errors(std::span<const MemberBacktest> members, std::size_t left_out) {
   std::vector<double> errors;
   for (const MemberBacktest& member : members) {

@@ -62,7 +62,8 @@ CovariateEffect::CovariateEffect(const UnivariateSeries& series)
   }
   if (equations < kEquationsPerCoefficient * static_cast<Index>(count)) return;
   for (std::size_t i = 0; i < count; ++i)
-    products[i * count + i] += kRelativePenalty * products[i * count + i] + 1e-12;  // also for a constant covariate
+    products[i * count + i] += kRelativePenalty * products[i * count + i] + 1e-12;  // 1e-12 keeps the matrix positive
+                                                                                    // definite for a constant covariate
   const Index size = static_cast<Index>(count);
   if (!cholesky(products.data(), size, size)) return;
   solve_lower(products.data(), size, size, targets.data());

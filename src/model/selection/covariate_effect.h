@@ -2,8 +2,8 @@
 /// The linear effect of covariates that are known for the future (holidays, prices, promotions): a forecaster reads the
 /// values minus the effect, and the effect of the future covariates is added to its forecast.
 ///
-/// The coefficients are those of a regression of the differenced values on the likewise differenced covariates, so that
-/// trends and seasons of both are not mistaken for an effect. The numbers of differences are those of `arima`
+/// The coefficients come from a regression of the differenced values on covariates that are differenced in the same
+/// way, so trends and seasons of both are not mistaken for an effect. The numbers of differences are those of `arima`
 /// (decomposition.h).
 
 #include <vector>

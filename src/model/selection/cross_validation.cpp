@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// Examples that are kept together; their class is the most frequent one.
+/// Examples that are kept together; their class is the most frequent class among them.
 struct FoldUnit {
   std::vector<Index> examples;
   Index main_class = 0;
@@ -40,7 +40,7 @@ std::vector<Index> stratified_folds(std::span<const Index> classes, std::span<co
   std::vector<FoldUnit> units = units_of(classes, groups);
   Random random(seed, "cross-validation/folds");
   for (std::size_t i = units.size(); i > 1; --i) std::swap(units[i - 1], units[random.below(i)]);
-  // Large groups first, so that small ones can fill the gaps.
+  // Large groups are assigned first, so small groups can fill the gaps.
   std::ranges::stable_sort(units, std::greater<>(), [](const FoldUnit& unit) { return unit.examples.size(); });
   std::vector<Index> result(classes.size()), total(at(folds));
   std::map<Index, std::vector<Index>> of_class;
@@ -67,7 +67,8 @@ std::vector<Index> classes_of(const ExampleSet& examples, const std::string& fie
 
 namespace {
 
-/// Stores the signals at the end of each held-out example. `held`: their numbers among all `count` examples.
+/// Stores the signals at the end of each held-out example. `held` contains the numbers of these examples among all
+/// `count` examples.
 template <class T>
 void keep_outputs(const Batch& batch, std::span<const Matrix<const T>> heads, const std::vector<Index>& held,
                   Index count, std::vector<Buffer<T>>& outputs) {

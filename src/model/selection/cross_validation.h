@@ -20,8 +20,8 @@ namespace unfold {
 /// REQUIRES folds >= 2, and as many groups as classes if there are any.
 std::vector<Index> stratified_folds(std::span<const Index> classes, std::span<const Index> groups, Index folds,
                                     std::uint64_t seed);
-/// The classes of examples for stratified_folds: the entries of a field of symbols with one entry per example; one
-/// class for all examples if the field contains numbers.
+/// Returns the classes of examples for stratified_folds: the entries of a field of symbols with one entry per example;
+/// one class for all examples if the field contains numbers.
 std::vector<Index> classes_of(const ExampleSet& examples, const std::string& field);
 
 /// How a network is trained on all folds but one.
@@ -33,7 +33,7 @@ struct FoldTraining {
   const std::atomic<bool>* stop = nullptr;  ///< interrupts training if set
 };
 
-/// Predictions of each example by a network that was trained without its fold.
+/// Predictions for each example by a network that was trained without the fold of the example.
 template <class T>
 struct CrossValidation {
   double nats = 0;  ///< negative log-likelihood per held-out entry
@@ -41,8 +41,8 @@ struct CrossValidation {
   std::vector<Buffer<T>> outputs = {};
 };
 
-/// Trains a network on all folds but one, in turn, and predicts the held-out examples. REQUIRES: heads predict once per
-/// example. Throws like Trainer, and InterruptedError.
+/// For each fold, trains a network on all other folds and predicts the held-out examples. REQUIRES: heads predict once
+/// per example. Throws the same exceptions as Trainer, and InterruptedError.
 template <class T>
 CrossValidation<T> cross_validate(const std::string& model, const ExampleSet& examples, const NetworkLayout& layout,
                                   const std::vector<Index>& folds, const FoldTraining& training, Team& team);

@@ -24,7 +24,7 @@ constexpr double kOperationsAtOnce =
     30;  // additions and multiplications of products that take as long as one operation
 constexpr double kNormalQuantile = 1.2815515655446004;  // of 0.9
 
-/// The number after "segments:"; 0 if there is none.
+/// Returns the number after "segments:"; 0 if there is none.
 Index stated_segment(const std::string& name) {
   if (name.size() == kSegments.size()) return 0;
   Index segment = 0;
@@ -38,7 +38,7 @@ Index stated_segment(const std::string& name) {
   return segment;
 }
 
-/// The most frequent seasonal period, weighted by the number of values.
+/// Returns the most frequent seasonal period, weighted by the number of values.
 Index common_period(std::span<const UnivariateSeries> series) {
   std::map<Index, std::size_t> values;
   for (const UnivariateSeries& one : series) values[one.period] += one.values.size();
@@ -55,7 +55,7 @@ Index segment_of(Index period) {
   return (period + parts - 1) / parts;
 }
 
-/// Number of values before the first origin of a series.
+/// Returns the number of values before the first origin of a series.
 Index known_values(const UnivariateSeries& series, const SegmentPlanOptions& options) {
   const Index n = static_cast<Index>(series.values.size());
   const std::vector<Index> origins = backtest_origins(n, options.horizon, series.period, options.origins);
@@ -69,7 +69,7 @@ std::string optimizer_of(Index units) {
 
 Index multiple_of(Index value, Index unit) { return std::max<Index>(1, value / unit) * unit; }
 
-/// Keeps every k-th window such that at most `most` remain.
+/// Keeps every k-th window, with k such that at most `most` windows remain.
 void thin_out(std::vector<SegmentWindow>& windows, Index most) {
   const Index count = static_cast<Index>(windows.size()), stride = (count + most - 1) / most;
   if (stride <= 1) return;
@@ -77,7 +77,7 @@ void thin_out(std::vector<SegmentWindow>& windows, Index most) {
   windows.resize(at((count + stride - 1) / stride));
 }
 
-/// The first `wanted` values of the quantiles 0.1, 0.5 and 0.9, `horizon` of each.
+/// Returns the first `wanted` values of the quantiles 0.1, 0.5 and 0.9, each with `horizon` values.
 PointsAndWidths points_of(std::span<const double> quantiles, std::size_t horizon, std::size_t wanted) {
   PointsAndWidths p;
   for (std::size_t h = 0; h < wanted; ++h) {
@@ -156,14 +156,14 @@ std::optional<SegmentPlan> plan_segments(const std::string& name, std::span<cons
   return plan;
 }
 
-/// The series with their backtests, as a network reads them.
+/// The series with their backtests, in the form that a network reads.
 struct SegmentMember::Data {
   std::span<const UnivariateSeries> series;
   std::span<const std::vector<Index>> origins;
   Team& team;
   Index horizon;
   std::vector<std::vector<double>> values = {};
-  std::vector<Index> known = {}, ends = {};  // number of values before the first origin, and of all values
+  std::vector<Index> known = {}, ends = {};  // number of values before the first origin, and number of all values
   std::vector<Index> embeddings = {};        // empty: those of the pool
 
   Data(std::span<const UnivariateSeries> series_given, std::span<const std::vector<Index>> origins_given,
@@ -184,7 +184,7 @@ struct SegmentMember::Data {
   bool can_read(std::size_t s, const SegmentShape& shape) const {
     return !origins[s].empty() && origins[s].front() >= shape.window;
   }
-  /// Windows whose last targets may be missing, but not more than half of them.
+  /// Returns the last origin of a window: the last targets may be missing, but not more than half of them.
   Index last_origin(Index end) const { return end - (horizon - 1) / 2; }
 };
 
@@ -215,7 +215,7 @@ SegmentMember::SegmentMember(const TrainedSegments& trained, std::span<const Uni
 }
 
 void SegmentMember::train_before_origins(const Data& data, SegmentTraining& training, SegmentNetwork<float>& network) {
-  constexpr Index kValidationShare = 6;  // of the values before the first origin
+  constexpr Index kValidationShare = 6;  // divisor: share of the values before the first origin
   SegmentSplit split{.validation_ends = data.known};
   const SegmentPool pool = data.pool(network.shape(), data.known);
   for (Index s = 0; s < pool.series(); ++s) {

@@ -21,7 +21,7 @@ Index channels_of(const ExampleSet& training, const NetworkLayout& layout) {
   return channels;
 }
 
-/// Number of additions and multiplications of the features and of the fit.
+/// Returns the number of additions and multiplications of the features and of the fit.
 double operations_of(const ExampleSet& training, double per_position, double features) {
   constexpr double kLambdas = 17, kFewLambdas = 8, kExact = 2000;
   const auto rows = static_cast<double>(training.count());

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Index kMostExamples = 512;
 
-/// The numbers of a random subset of examples.
+/// Returns the numbers of a random subset of examples.
 std::vector<Index> draw_examples(Index count, std::uint64_t seed) {
   std::vector<Index> order(at(count));
   std::iota(order.begin(), order.end(), Index{0});
@@ -26,7 +26,7 @@ std::vector<Index> draw_examples(Index count, std::uint64_t seed) {
   return order;
 }
 
-/// The series of a batch in the layout of the network: the inputs concatenated, position by position.
+/// Returns the series of a batch in the layout of the network, with the inputs concatenated position by position.
 std::vector<float> channels_of(const Batch& batch, const std::vector<NetworkInput>& inputs, Index chain) {
   const Structure& whole = batch.structure.part(1);
   std::vector<float> series;

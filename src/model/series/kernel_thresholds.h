@@ -11,12 +11,12 @@ namespace unfold {
 
 /// Returns whether the model consists of random kernels.
 bool has_random_kernels(const ModelSpec& spec);
-/// Sets the typical length to the median length of the examples, unless it is known. REQUIRES has_random_kernels, at
-/// least one example.
+/// Sets the typical length to the median length of the examples unless the SPEC contains it. REQUIRES
+/// has_random_kernels and at least one example.
 ModelSpec with_typical_length(ModelSpec spec, const ExampleSet& training);
 
-/// Sets the thresholds to quantiles of the outputs of the kernels on training examples: a function of the seed and the
-/// examples. At most 512 random examples are read. REQUIRES has_random_kernels, at least one example.
+/// Sets the thresholds to quantiles of the outputs of the kernels on training examples: the result is a function of the
+/// seed and the examples. At most 512 random examples are read. REQUIRES has_random_kernels and at least one example.
 template <class T>
 void select_kernel_thresholds(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed);
 

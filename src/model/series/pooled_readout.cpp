@@ -19,7 +19,8 @@
 namespace unfold {
 namespace {
 
-/// With more examples, the normal equations are streamed, and every tenth example is held out instead of each in turn.
+/// With more examples, the normal equations are streamed, and every tenth example is held out instead of each example
+/// in turn.
 constexpr Index kMostExactRows = 2000;
 
 /// The regression of one head.
@@ -130,7 +131,7 @@ class HeadRegression {
     return nats / sum<double>(weights);
   }
 
-  /// For normal distributions with the standard deviation of the residuals.
+  /// Returns the nats of normal distributions with the standard deviation of the residuals.
   double nats_of_numbers(const LeaveOneOutFit& fit) const {
     constexpr double kOfUnit = 1.4189385332046727;  // (1 + log 2 pi) / 2
     std::vector<double> squares = mean_squares(fit);

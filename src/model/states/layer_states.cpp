@@ -48,7 +48,8 @@ class StatesNetwork {
 
   bool needs_whole_examples() const { return whole_ || crosses_ || !network_.plan->recomputable(); }
 
-  /// `begin` and `end` return the first position of an example and the one after its last, as numbered in the batches.
+  /// `begin` and `end` return the first position of an example and the position after its last, as numbered in the
+  /// batches.
   template <class Begin, class End>
   void read(BatchReader& reader, const Begin& begin, const End& end, const UseState<T>& use) {
     State<T> state(*network_.plan, 1);
@@ -83,7 +84,7 @@ class StatesNetwork {
     network_.plan = std::make_shared<const Plan>(circuit_);
   }
 
-  /// Passes the state of a chain at position t; that of a backward direction is read at `backward`.
+  /// Passes the state of a chain at position t; the state of a backward direction is read at `backward`.
   void pass(const Batch& batch, Index chain, Index t, Index backward, LayerState<T> found, const UseState<T>& use) {
     values_.clear();
     for (std::size_t s = 0; s < signals_.size(); ++s) {
@@ -125,7 +126,7 @@ class StatesNetwork {
 };
 
 /// Reads the pieces of a text in order. A chain begins with a position before its first symbol, as in training, and
-/// ends with one that has read its last symbol. Long pieces are read window by window.
+/// ends with the position that has read its last symbol. Long pieces are read window by window.
 class PieceReader final : public BatchReader {
  public:
   PieceReader(const Corpus& corpus, const Split& part) : corpus_(corpus), pieces_(part.pieces) {
@@ -210,7 +211,7 @@ void text_states(const LanguageModel<T>& model, const Corpus& corpus, const Spli
   states.read(
       reader, [&](Index p) { return reader.begin(p); }, [&](Index p) { return reader.end(p); },
       [&](LayerState<T> state) {
-        if (--state.position >= 0) use(state);  // the first has read nothing
+        if (--state.position >= 0) use(state);  // the first position has not read a symbol
       });
 }
 

@@ -53,7 +53,7 @@ double finite(double x, const std::string& where) {
 
 // ---------------------------------------------------------------------------------------------------------- reading
 
-/// An object of the file whose members are read one by one; all must be read.
+/// An object of the file whose members are read one by one; all members must be read.
 class Members {
  public:
   Members(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
@@ -100,7 +100,7 @@ class Members {
     if (!found.is_array()) fail(where_, fmt::format("has a \"{}\" that is not a list", key));
     return found;
   }
-  /// A list of node indices; empty if it is optional and missing.
+  /// Returns a list of node indices; empty if it is optional and missing.
   std::vector<int> ids(const char* key, bool is_optional = false) {
     std::vector<int> result;
     if (is_optional && !json_.contains(key)) return result;
@@ -148,7 +148,7 @@ Init init_of(const Json& json, const std::string& where) {
   return init;
 }
 
-/// Counts the components of a circuit, so that they stay within the bounds.
+/// Counts the components of a circuit to enforce the bounds.
 class Budget {
  public:
   void spend(Index numbers, const std::string& where) {
@@ -208,7 +208,7 @@ class CircuitReader {
       node.kind = Node::Kind::mask;
       node.constant = m.number("rate", 0);
       node.lasts = m.flag("variational") ? Lasts::sequence : Lasts::position;
-      node.size = 1;  // of the signal that the next node masks
+      node.size = 1;  // size of the signal that the next node masks
     } else {
       fail(m.where(), fmt::format("is of an unknown kind {}", in_quotes(kind)));
     }
@@ -222,7 +222,7 @@ class CircuitReader {
     budget_.spend(numbers, m.where());
     return numbers;
   }
-  /// The size of a node that has been read; 0 if there is none.
+  /// Returns the size of a node that has been read; 0 if there is no such node.
   Index read_size(int id) const {
     return id >= 0 && static_cast<std::size_t>(id) < data_.nodes.size() ? data_.nodes[static_cast<std::size_t>(id)].size
                                                                         : 0;
@@ -367,7 +367,7 @@ class CircuitWriter {
   Json node_json(const Node& node) {
     Json json = {{"kind", kind_of(node)}};
     if (node.part != 0) json["part"] = node.part;
-    // For other names, only the scope is preserved when they are added again.
+    // Other nodes keep only the scope of their names when they are added again.
     const std::size_t slash = node.name.rfind('/');
     const bool is_named =
         node.kind == Node::Kind::input || node.kind == Node::Kind::symbols || node.kind == Node::Kind::affine;
@@ -471,7 +471,7 @@ Init init_from_json(const Json& json) { return init_of(json, "an initialization"
 
 Json circuit_to_json(const CircuitData& data) {
   Json json = CircuitWriter(data).write();
-  circuit_from_json(json);  // within the bounds: it can be read again
+  circuit_from_json(json);  // checks the bounds: the circuit can be read again
   return json;
 }
 

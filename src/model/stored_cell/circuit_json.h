@@ -10,7 +10,7 @@
 ///    "outputs": [3]}
 ///
 /// A node reads only earlier nodes, except that a link may read any node. Equal circuits have equal JSON, and reading
-/// what was written gives the same circuit.
+/// the JSON of a circuit restores the same circuit.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -18,12 +18,12 @@
 
 namespace unfold {
 
-/// Bounds on a circuit in a file, so that a small file cannot describe a circuit that takes much time or memory.
+/// Bounds on a circuit in a file. They prevent a small file from describing a circuit that takes much time or memory.
 inline constexpr Index kMostStoredNodes = 4096;
 inline constexpr Index kMostStoredNumbers = Index{1} << 24;  ///< components of all nodes, with the steps of links
 
-/// Throws a UsageError that names the node: an operator of the program itself, a number that is not finite, or a
-/// circuit beyond the bounds.
+/// Throws a UsageError that names the node for an operator that the program defines, a number that is not finite, or a
+/// circuit that exceeds the bounds.
 nlohmann::json circuit_to_json(const CircuitData& data);
 /// Reads JSON from an untrusted source. Throws a UsageError that names the place. Does not repeat the checks of
 /// add_circuit.

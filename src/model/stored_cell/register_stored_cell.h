@@ -1,5 +1,5 @@
 #pragma once
-/// Makes the cell of a model that was read from a file known to this program, so that SPECs with it can be parsed:
+/// Registers the cell of a model that was read from a file, so that SPECs with this cell can be parsed:
 ///
 ///   register_stored_cell(stored_cell_of(model.spec().options));
 ///   const ModelSpec same = parse_model_spec(model.spec_text());

@@ -17,10 +17,11 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kCellVersion = 1;
-/// Nodes of a circuit that stored cells were added to: the time for a plan grows faster than their number.
+/// Maximum number of nodes of a circuit to which stored cells were added; the time for a plan grows faster than this
+/// number.
 constexpr std::size_t kMostNodesOfAll = 8192;
 
-/// The options of a cell that was read, which its circuits no longer depend on.
+/// The options of a cell that was read from a file; its circuits no longer depend on them.
 struct NamedValues {
   std::vector<std::pair<std::string, std::string>> values;
 };
@@ -28,7 +29,7 @@ void describe(OptionTable& table, NamedValues& options) {
   for (auto& [name, value] : options.values) table.add({.name = name, .target = &value, .help = "of a stored cell"});
 }
 
-/// Inputs of a new circuit with the sizes and types of the given signals.
+/// Adds inputs with the sizes and types of the given signals to a new circuit.
 std::vector<Signal> inputs_like(const Circuit& from, const std::vector<Signal>& given, Circuit& c) {
   std::vector<Signal> inputs;
   for (const Signal& x : given) {
@@ -130,7 +131,7 @@ Signal StoredCell::add(Circuit& c, Signal x, Index units, bool trained_initial) 
   return add_circuit(c, made->circuit, inputs).at(at(made->output));
 }
 
-/// From now on, the entry adds copies of the circuits.
+/// Makes the entry add copies of the circuits from now on.
 void StoredCell::add_copies() {
   entry_.add = [this](Circuit& c, Signal x, Index units, const AnyOptions&, bool trained_initial) {
     return add(c, x, units, trained_initial);

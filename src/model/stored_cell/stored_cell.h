@@ -1,6 +1,6 @@
 #pragma once
-/// The circuits of a cell that a program has registered, as its models keep them. A model file contains them, so that a
-/// program without the function of the cell can load the model:
+/// The circuits of a cell that a program has registered. Model files contain these circuits, so a program without the
+/// function of the cell can load the model:
 ///
 ///   auto cell = StoredCell::record(entry, [&](const auto& recording) { ... build the network with its entry ... });
 ///   const nlohmann::json json = cell->to_json({});
@@ -9,7 +9,7 @@
 ///   Signal y = same->entry().add(c, x, units, same->entry().options, false);
 ///
 /// The function is called once for every combination of input, units and `trained_initial` in the network; from then
-/// on, the entry adds copies of the circuits. In a file they are untrusted data (circuit_json.h).
+/// on, the entry adds copies of the circuits. Circuits in a file are untrusted data (circuit_json.h).
 
 #include <functional>
 #include <memory>
@@ -29,14 +29,14 @@ class StoredCell {
   StoredCell& operator=(const StoredCell&) = delete;
 
   /// Records the circuits that `build` adds with the entry that it receives. That entry is also the entry of the
-  /// result. Throws UsageError for a function that returns a signal of another circuit, and the exceptions of `build`.
+  /// result. Throws UsageError for a function that returns a signal of another circuit, and any exception of `build`.
   static std::shared_ptr<const StoredCell> record(
       const CellEntry& entry, const std::function<void(const std::shared_ptr<const StoredCell>&)>& build);
 
-  /// Valid as long as this object. Its options are StoredOptions.
+  /// Valid during the lifetime of this object. The options of the entry are StoredOptions.
   const CellEntry& entry() const { return entry_; }
   /// Writes and reads the value of the card. `options`: the names of options of the cell that the SPEC contains. Throws
-  /// UsageError, as circuit_json.h.
+  /// UsageError like circuit_json.h.
   nlohmann::json to_json(const std::vector<std::string>& options) const;
   static std::shared_ptr<const StoredCell> from_json(const nlohmann::json& json);
 
@@ -57,7 +57,7 @@ class StoredCell {
   std::vector<Made> made_;
 };
 
-/// The options of the entry of a stored cell: those of the cell, and the owner of the entry, so that a SPEC keeps the
+/// The options of the entry of a stored cell: the options of the cell and the owner of the entry, so a SPEC keeps the
 /// entry alive.
 struct StoredOptions {
   AnyOptions own = {};

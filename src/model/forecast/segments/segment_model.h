@@ -5,8 +5,8 @@
 ///     const SegmentModel model(ModelFile::open("load.safetensors"));
 ///     model.network().shape().horizon
 ///
-/// The card has the sizes of the network under "segments" and the names of the series that have an embedding under
-/// "series".
+/// In the card, "segments" contains the sizes of the network and "series" the names of the series that have an
+/// embedding.
 
 #include <memory>
 #include <string>
@@ -21,7 +21,7 @@ class SegmentModel final : public Model {
  public:
   static constexpr const char* kKind = "segment-forecaster";
 
-  /// `names`: of the series with an embedding; as many as the network has.
+  /// `names` are the names of the series with an embedding, as many as the network has embeddings.
   SegmentModel(std::shared_ptr<const SegmentNetwork<float>> network, std::vector<std::string> names);
   /// Throws ModelError.
   explicit SegmentModel(const ModelFile& file);
@@ -30,7 +30,7 @@ class SegmentModel final : public Model {
   std::string kind() const override { return kKind; }
   const SegmentNetwork<float>& network() const { return *network_; }
   std::shared_ptr<const SegmentNetwork<float>> shared_network() const { return network_; }
-  /// Index of the embedding of a series; -1 if it has none.
+  /// Returns the index of the embedding of a series; -1 if it has no embedding.
   Index embedding(const std::string& name) const;
 
  private:
@@ -41,7 +41,7 @@ class SegmentModel final : public Model {
   std::vector<std::string> names_;
 };
 
-/// The canonical description of a network, such as "segments:24,window=168,horizon=48,units=64".
+/// Returns the canonical description of a network, such as "segments:24,window=168,horizon=48,units=64".
 std::string describe(const SegmentShape& shape);
 
 }  // namespace unfold::forecasting

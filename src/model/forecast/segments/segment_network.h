@@ -9,8 +9,8 @@
 ///                                               place, c: embedding of the series
 ///     quantiles of segment k = dropout(g_k) V + b
 ///
-/// All K segments read h_n, so that the structure of a window is a tree: a chain of n nodes whose last node has K
-/// children. One cell serves the window and the horizon because it reads the state of the parent.
+/// All K segments read h_n, so the structure of a window is a tree: a chain of n nodes whose last node has K children.
+/// A single cell is used for the window and the horizon because it reads the state of the parent.
 
 #include <memory>
 #include <vector>
@@ -25,10 +25,10 @@ struct SegmentShape {
   Index segment = 24;                            ///< values of a segment
   Index window = 96;                             ///< values read; a multiple of `segment`
   Index horizon = 24;                            ///< values predicted
-  Index units = 128;                             ///< of the recurrent layer
+  Index units = 128;                             ///< number of units of the recurrent layer
   Index series = 0;                              ///< number of series with an embedding; 0: none
-  double dropout = 0;                            ///< of the output of the recurrent layer
-  std::vector<double> levels = {0.1, 0.5, 0.9};  ///< quantiles; the middle one is the forecast
+  double dropout = 0;                            ///< dropout rate on the output of the recurrent layer
+  std::vector<double> levels = {0.1, 0.5, 0.9};  ///< levels of the quantiles; the middle quantile is the forecast
 
   Index read() const { return window / segment; }                        ///< n
   Index predicted() const { return (horizon + segment - 1) / segment; }  ///< K
@@ -36,7 +36,7 @@ struct SegmentShape {
   std::size_t median() const { return levels.size() / 2; }
   /// Returns the tree of a window. Node i < n is segment i of the window, node n + k segment k of the horizon.
   Tree tree() const;
-  /// Estimated operations of one gradient of one window.
+  /// Returns the estimated number of operations for the gradient of one window.
   double gradient_operations() const;
 };
 
@@ -52,12 +52,12 @@ class SegmentNetwork {
   /// Parameters are zero until they are initialized. Throws UsageError for sizes below 1, a window that is not a
   /// multiple of the segment, and levels outside (0, 1).
   explicit SegmentNetwork(const SegmentShape& shape);
-  /// Reads the parameters. Throws ModelError as check_tensors and read_tensors (model/parameter_tensors.h).
+  /// Reads the parameters. Throws ModelError like check_tensors and read_tensors (model/parameter_tensors.h).
   SegmentNetwork(const SegmentShape& shape, const SafetensorsFile& file);
 
   const SegmentShape& shape() const { return shape_; }
   const Circuit& circuit() const { return *circuit_; }
-  const Network<T>& network() const { return network_; }  ///< valid as long as this object
+  const Network<T>& network() const { return network_; }  ///< valid during the lifetime of this object
   Parameters<T>& parameters() { return parameters_; }
   const Parameters<T>& parameters() const { return parameters_; }
 

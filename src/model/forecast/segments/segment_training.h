@@ -20,25 +20,25 @@ struct SegmentTraining {
   std::string optimizer = "adam:rate=0.001,clip=1,schedule=cosine";
   Index batch = 256;  ///< windows of a step
   Index steps = 1000;
-  Index validate_every = 0;  ///< steps; 0: twenty times in the training
+  Index validate_every = 0;  ///< steps; 0: twenty times during training
   Index patience = 0;        ///< stop after this many validations without improvement; 0: never
   std::uint64_t seed = 1;
 };
 
-/// Windows to train on and to validate with. Values of a series from `ends` on are not targets in training;
-/// likewise for validation, where an empty list means that all values are.
+/// Windows to train on and to validate with. In training, the values of a series from `ends` on are not targets. The
+/// same holds for validation; if its list is empty, all values are targets.
 struct SegmentSplit {
   std::vector<SegmentWindow> training = {}, validation = {};
   std::vector<Index> ends = {}, validation_ends = {};
 };
 
-/// Initializes and trains the network; with validation windows it gets the parameters of the best validation. Throws
-/// like Trainer.
+/// Initializes and trains the network; with validation windows, it then has the parameters of the best validation.
+/// Throws the same exceptions as Trainer.
 TrainingResult train(SegmentNetwork<float>& network, const SegmentPool& pool, const SegmentSplit& split,
                      const SegmentTraining& options, Team& team, Observer* observer = nullptr);
 
 /// Calls `use` with the index of each window and its quantiles in the units of the series, level by level [levels x
-/// horizon]; each level at least as large as the one before.
+/// horizon]; the quantiles of a level are at least as large as those of the level below.
 void forecast(const SegmentNetwork<float>& network, const SegmentPool& pool, std::span<const SegmentWindow> windows,
               Team& team, const std::function<void(std::size_t, std::span<const double>)>& use);
 

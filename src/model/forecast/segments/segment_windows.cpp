@@ -100,7 +100,7 @@ SegmentPool::SegmentPool(const SegmentShape& shape, std::span<const std::vector<
     const std::vector<double>& y = series[s];
     const std::span<const double> known = std::span(y).first(std::min(y.size(), at(ends[s])));
     const double scale = deviation_of(known);
-    double mean = 0;  // subtracted so that float has enough digits
+    double mean = 0;  // subtracted because float has too few digits otherwise
     for (const double x : known)
       if (!std::isnan(x)) {
         mean = x;

@@ -7,8 +7,8 @@
 
 namespace unfold {
 
-/// Sets the parameters s of such a model, whose sigmoids are the initial guesses, with add-one smoothing. Does nothing
-/// for other models.
+/// Sets the parameters s of such a model, whose sigmoids are the initial guesses; frequencies have add-one smoothing.
+/// Does nothing for other models.
 template <class T>
 void initialize_from_means(NetworkModel<T>& model, const ExampleSet& training);
 

@@ -19,7 +19,7 @@ constexpr double kTrust = 0.25;
   throw UsageError("initialization from counts requires " + why + "; leave out start=counts");
 }
 
-/// log p(a | c) of every symbol, minus the mean over labels: [symbols x labels].
+/// Returns log p(a | c) of every symbol minus the mean over labels: [symbols x labels].
 std::vector<double> log_ratios(const FieldColumn& column, const ExampleSet& examples, Index symbols,
                                const std::vector<Symbol>& labels, Index label_count) {
   std::vector<double> ratios(at(symbols * label_count), 1);  // add-one smoothing
@@ -49,7 +49,7 @@ std::vector<double> log_ratios(const FieldColumn& column, const ExampleSet& exam
   return ratios;
 }
 
-/// Random signs, one row per label, scaled to length 1. All entries have the same magnitude, so that dropout removes no
+/// Random signs, one row per label, scaled to length 1. All entries have the same magnitude, so dropout cannot remove a
 /// label.
 template <class T>
 std::vector<T> random_signs(Index labels, Index width, std::uint64_t seed) {
@@ -60,7 +60,7 @@ std::vector<T> random_signs(Index labels, Index width, std::uint64_t seed) {
   return signs;
 }
 
-/// The embedding parameter of a symbol input; -1 if there is none.
+/// Returns the embedding parameter of a symbol input; -1 if there is none.
 int table_of(const Circuit& circuit, Signal symbols) {
   for (const Node& node : circuit.nodes())
     for (const Node::AffineTerm& term : node.terms)

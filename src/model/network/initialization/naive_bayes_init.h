@@ -1,7 +1,8 @@
 #pragma once
-/// Initialization from counts for a bag of words: before training, a sequence has the label that naive Bayes predicts
-/// from the number of training examples of each label that contain each of its words (and word n-grams). On small sets
-/// of texts, these counts contain information that gradient descent does not find (Wang & Manning 2012).
+/// Initialization from counts for a bag of words: before training, the network predicts the label that naive Bayes
+/// predicts. Naive Bayes uses, for each word (and word n-gram) of the sequence, the number of training examples of each
+/// label that contain it. On small sets of texts, these counts contain information that gradient descent does not find
+/// (Wang & Manning 2012).
 
 #include <cstdint>
 
@@ -10,11 +11,12 @@
 
 namespace unfold {
 
-/// Adds to randomly initialized parameters. With r_c(a) = log p(a | c) minus its mean over the labels c, with add-one
-/// smoothing, and a random vector of signs u_c for each label, s sum_c r_c(a) u_c is added to the embedding of a symbol
-/// a, and s u_c to the weights of label c, so that the initial output is about s^2 r_c, averaged over the input. Does
-/// nothing unless the SPEC requests it (start=counts). Throws UsageError for more than one head, a head that does not
-/// predict one symbol per sequence, or an embedding whose width differs from the input of the output layer.
+/// Adds to randomly initialized parameters. Let r_c(a) be log p(a | c), with add-one smoothing, minus its mean over the
+/// labels c, and u_c a random vector of signs for each label. Then s sum_c r_c(a) u_c is added to the embedding of a
+/// symbol a, and s u_c to the weights of label c. The initial output is therefore about s^2 r_c, averaged over the
+/// input. Does nothing unless the SPEC requests it (start=counts). Throws UsageError for more than one head, a head
+/// that does not predict one symbol per sequence, or an embedding whose width differs from the input of the output
+/// layer.
 template <class T>
 void initialize_from_counts(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed);
 
