@@ -1,8 +1,8 @@
 #pragma once
 /// Averaged stochastic gradient descent with non-monotonic trigger (NT-ASGD; Merity, Keskar & Socher 2018, after Polyak
-/// & Juditsky 1992): plain SGD steps at a constant learning rate. When a validation is worse than the best of those
-/// more than `nonmono` validations earlier, averaging starts: from then on, the mean of the parameters over all steps
-/// since that point is evaluated and saved. The SGD steps themselves continue unchanged.
+/// & Juditsky 1992): plain SGD steps at a constant learning rate. Averaging starts when a validation is worse than the
+/// best of the validations that are more than `nonmono` validations back. From then on, the mean of the parameters over
+/// all later steps is evaluated and saved. The SGD steps themselves continue unchanged.
 
 #include <vector>
 
@@ -39,7 +39,7 @@ class AveragedOptimizer final : public Optimizer<T> {
   Buffer<T> mean_;
   double count_ = 0;            // number of steps in the mean
   double steps_ = 0, on_ = 0;   // total number of steps; 1 if averaging is on
-  double judged_ = 0, best_;    // number of validations; the best loss before the last nonmono ones
+  double judged_ = 0, best_;    // number of validations; the best loss before the last nonmono validations
   std::vector<double> recent_;  // the last nonmono losses, as a ring buffer
 };
 

@@ -108,13 +108,13 @@ CheckedSolution<T> NewtonDirection<T>::solve_checked(Objective<T>& objective, st
       ++found.accepted;
     }
     const double next = next_damping(found.lambda, found.ratio);
-    if (next != found.lambda) {  // a different system: the residual at x is computed again
+    if (next != found.lambda) {  // the system is different, so the residual at x is computed again
       found.lambda = next;
       residual.fill_zero();
       if (found.accepted > 0) multiply(objective, next, found.x.span(), residual.span());
       for_each_element(team, n, [&](Index i) { residual[i] += gradient[static_cast<std::size_t>(i)]; });
       start();
-    } else {  // taken, because a rejected iteration changes lambda
+    } else {  // the iteration was taken, because a rejected iteration changes lambda
       for_each_element(team, n, [&](Index i) { residual[i] = std::fma(length, product[i], residual[i]); });
       for_each_element(team, n, [&](Index i) { trial[i] = preconditioned(i); });
       const double before = slope;
@@ -154,7 +154,7 @@ class NewtonOptimizer : public Optimizer<T> {
         start_(parameters) {}
 
   Index batches() const override { return options_.windows; }
-  Index gradients() const override {  // half of the iterations allowed, at twice a gradient each
+  Index gradients() const override {  // half of the maximum number of iterations, each at the cost of two gradients
     constexpr double kMost = 1e9;
     const double cost = static_cast<double>(options_.windows) * (1 + static_cast<double>(options_.iterations));
     return static_cast<Index>(std::clamp(cost * options_.curvature, 1.0, kMost));  // a step costs at least its gradient
@@ -249,7 +249,7 @@ class HessianFree final : public NewtonOptimizer<T> {
     return report;
   }
 
-  /// Takes the iterations that conjugate gradients accept one by one.
+  /// Takes the iterations of conjugate gradients that are accepted one by one.
   StepReport take_checked(Objective<T>& objective, double factor, StepReport report) {
     CurvatureReport& curvature = report.curvature.emplace();
     curvature.damping = lambda_ / factor;
@@ -274,7 +274,7 @@ class HessianFree final : public NewtonOptimizer<T> {
     return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss;
   }
 
-  /// Goes back from the last iterate, whose loss is `end`, while the loss decreases or is not yet below that of the
+  /// Goes back from the last iterate, whose loss is `end`, while the loss decreases or is not yet below the loss at the
   /// start. Returns the index of the iterate with the lowest loss, and that loss.
   std::pair<std::size_t, double> go_back(Objective<T>& objective, const std::vector<CgIterate<T>>& iterates,
                                          double start, double end) {
@@ -293,7 +293,7 @@ class HessianFree final : public NewtonOptimizer<T> {
   }
 
   /// Returns the first of the lengths 1, 0.8, 0.64, ... whose loss is low enough, and its loss; (0, loss at the start)
-  /// if there is none.
+  /// if no length qualifies.
   std::pair<double, double> search(Objective<T>& objective, const Buffer<T>& d, double start, double full) {
     constexpr double kShrink = 0.8, kSlope = 0.01;
     constexpr int kTrials = 60;

@@ -1,6 +1,6 @@
 #pragma once
 /// Hessian-free optimization and the natural gradient: both solve a linear system with the Gauss-Newton matrix by
-/// conjugate gradients; they differ in the control of the step. Martens 2010; Martens & Sutskever 2011;
+/// conjugate gradients, but they control the step differently. Martens 2010; Martens & Sutskever 2011;
 /// docs/hessian-free.md.
 
 #include <functional>
@@ -11,17 +11,17 @@
 
 namespace unfold {
 
-/// The direction: (G + lambda (I / P + mu S)) d = -g, where P is the number of predicted symbols per sequence: I is
-/// weighed against the nats of a sequence, independently of the number of its predicted symbols.
+/// The direction d solves (G + lambda (I / P + mu S)) d = -g, where P is the number of predicted symbols per sequence.
+/// I is thus weighed against the nats of a sequence, independently of the number of its predicted symbols.
 struct NewtonOptions {
   Index windows = 16;        ///< number of windows per step, for gradient and losses
   double curvature = 0.125;  ///< fraction of the windows used for curvature products
-  double lambda = 0.03;      ///< damping; for hf: initial value and, while steps are found, maximum
+  double lambda = 0.03;      ///< damping; for hf, the initial value and, while steps are found, the maximum
   double structural = 1;     ///< mu
   Distance distance = Distance::matching;
   Index iterations = 50;
   double tolerance = 5e-4;
-  double warm = 0.95;  ///< fraction of the previous solution that conjugate gradients start from
+  double warm = 0.95;  ///< fraction of the previous solution from which conjugate gradients start
   Index probes = 8;    ///< number of random vectors for estimating the preconditioner; 0: no preconditioner
 };
 template <class Visitor>
@@ -109,13 +109,13 @@ class NewtonDirection {
 /// Levenberg-Marquardt rule for lambda: multiplied by 2/3 if rho > 3/4, and by 3/2 if rho < 1/4 or NaN.
 double next_damping(double lambda, double rho);
 
-/// hf: selects the iterate with the lowest loss, going back from the last one while the loss decreases or exceeds that
-/// of the start. A backtracking line search then finds the first length with f <= f_0 + 0.01 length g'd; if there is
-/// none, no step is taken. rho is computed for the last iterate, where q is smallest, because the damping must make
-/// this ratio accurate. Lambda exceeds its initial value only after failed steps: in a curriculum, every increase in
-/// length makes some steps fail, and permanently higher damping would keep the network at its solution for short
-/// sequences. The trainer's `factor` increases the damping: after a divergence the run continues with lambda / factor.
-/// With `refuse`, the last iterate is taken; if 20 systems do not reach rho >= 1/4, no step is taken.
+/// hf: selects the iterate with the lowest loss, going back from the last iterate while the loss decreases or exceeds
+/// the loss at the start. A backtracking line search then finds the first length with f <= f_0 + 0.01 length g'd; if no
+/// length qualifies, no step is taken. rho is computed for the last iterate, where q is smallest, because the damping
+/// must make this ratio accurate. Lambda exceeds its initial value only after failed steps. (In a curriculum, every
+/// increase in length makes some steps fail; permanently higher damping would keep the network at its solution for
+/// short sequences.) The trainer's `factor` increases the damping: after a divergence the run continues with lambda /
+/// factor. With `refuse`, the last iterate is taken; if 20 systems do not reach rho >= 1/4, no step is taken.
 template <class T>
 std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const HessianFreeOptions& options, std::string spec);
 

@@ -140,7 +140,7 @@ class Lbfgs final : public Optimizer<T> {
     return norm * objective.predicted() <= options_.tolerance * std::max(1.0, length);
   }
 
-  /// Returns whether F decreased enough in the last steps; stores its current value.
+  /// Returns whether F has decreased enough in the last steps, and stores its current value.
   bool falls() {
     double& oldest = recent_[at(static_cast<Index>(taken_)) % kRecent];
     const bool enough = taken_ < static_cast<double>(kRecent) || options_.change == 0 ||
@@ -239,8 +239,8 @@ class Lbfgs final : public Optimizer<T> {
   /// Returns the tolerance for F due to rounding.
   double rounding() const { return 4 * std::numeric_limits<T>::epsilon() * std::fabs(at_start_.value); }
 
-  /// Returns a length that satisfies the strong Wolfe conditions, or the last one with sufficient decrease; 0 if there
-  /// is none.
+  /// Returns a length that satisfies the strong Wolfe conditions, or the last length with sufficient decrease; 0 if
+  /// there is no such length.
   double search(Objective<T>& objective, double slope, double first, Point& reached) {
     Length low{0, at_start_.value, slope}, high{kInfinite, kInfinite, 0};
     double t = first, last = 0;

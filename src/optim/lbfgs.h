@@ -7,11 +7,11 @@
 ///
 ///   F(p) = loss(p) + (l2 / 2 |p|^2 + l1 |p|_1) / N
 ///
-/// Direction: two-loop recursion over the last `history` steps and gradient changes (Nocedal 1980; Liu & Nocedal 1989).
-/// Length: the first that satisfies the strong Wolfe conditions, f <= f_0 + 1e-4 t f'_0 and |f'| <= 0.9 |f'_0|, found
-/// by bracketing and quadratic interpolation. With l1 > 0 (Andrew & Gao 2007), the direction is restricted to the
-/// orthant of the pseudo-gradient, lengths are halved, and parameters that would cross 0 are set to 0, so that many
-/// parameters are exactly 0.
+/// The direction is computed by the two-loop recursion over the last `history` steps and gradient changes (Nocedal
+/// 1980; Liu & Nocedal 1989). The step length is the first length that satisfies the strong Wolfe conditions, f <= f_0
+/// + 1e-4 t f'_0 and |f'| <= 0.9 |f'_0|, found by bracketing and quadratic interpolation. With l1 > 0 (Andrew & Gao
+/// 2007), the direction is restricted to the orthant of the pseudo-gradient, lengths are halved, and parameters that
+/// would cross 0 are set to 0; many parameters are therefore exactly 0.
 ///
 /// The optimizer has converged when the gradient of N F is at most `tolerance` max(1, |p|), when the relative decrease
 /// of F in ten steps is less than `change`, or when no length along the gradient itself decreases F.

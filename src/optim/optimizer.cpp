@@ -80,7 +80,7 @@ struct AdamWKind {
   }
 };
 
-/// Path-normalized directions bound their step in their own metric: `clip` belongs to the direction, not to the
+/// Path-normalized directions bound their step in their own metric, so `clip` belongs to the direction, not to the
 /// control.
 struct PathKind {
   using Options = PathMetricOptions;
@@ -246,8 +246,8 @@ void describe(Visitor& v, Settings<Kind>& s) {
   describe(v, s.schedule);
 }
 
-/// Options added after version 0.1, with their defaults. They are written only if they differ from these, so that
-/// earlier runs can be resumed.
+/// Options added after version 0.1, with their defaults. They are written only if they differ from the defaults, so
+/// that earlier runs can be resumed.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kLaterOptions = {
     {{"lazy", "false"}, {"component-clip", "0"}, {"path-penalty", "0"}, {"writing-factor", "1"}, {"adapt", "system"}}};
 

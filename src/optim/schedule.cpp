@@ -5,7 +5,7 @@
 namespace unfold {
 
 double half_cosine(double x) {
-  // cos(pi x) = sin(pi (1/2 - x)): the Taylor series on [-pi/2, pi/2] needs 12 terms.
+  // cos(pi x) = sin(pi (1/2 - x)); the Taylor series on [-pi/2, pi/2] needs 12 terms.
   constexpr double kPi = 3.14159265358979323846;
   const double y = kPi * (0.5 - x);
   double sum = 0;

@@ -12,7 +12,7 @@ void MinutesBudget<T>::step_took(double seconds) {
   ++steps_;
 }
 
-/// A gradient requires a forward pass over every row and a backward pass, which costs about twice as much.
+/// A gradient requires a forward pass and a backward pass over every row; the backward pass takes about twice as long.
 template <class T>
 double MinutesBudget<T>::row_seconds() const {
   const auto rows = static_cast<double>(std::max<Index>(1, sources_.step_symbols * run_.optimizer.gradients()));
@@ -26,7 +26,7 @@ Index MinutesBudget<T>::validation_rows() const {
   const double whole = row_seconds() * static_cast<double>(all) * (1 + run_.options.validations_after);
   const double budget = std::max(total(), 0.0);  // negative once the budget is exceeded
   if (!(whole > kMost * budget)) return all;
-  // The segments must contain more than their warm-up.
+  // The segments must be longer than their warm-up.
   const TrainerOptions& o = run_.options;
   const Index least = std::max(sources_.step_symbols, 2 * o.validation_streams * o.validation_warmup);
   const auto wanted = static_cast<Index>(static_cast<double>(all) * kThen * budget / whole);

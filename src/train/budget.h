@@ -1,6 +1,7 @@
 #pragma once
 /// Internal: the time budget in minutes. The run stays within 5 % or one step of the budget, including the last
-/// validation and saving. Their durations are measured where they occur and otherwise estimated from previous steps.
+/// validation and saving. The durations of both are measured when they occur; before that, they are estimated from
+/// previous steps.
 
 #include "train/run_context.h"
 
@@ -13,7 +14,7 @@ class MinutesBudget {
   MinutesBudget(const TrainingSources<T>& sources, const Run<T>& run) : sources_(sources), run_(run) {}
 
   bool exists() const { return run_.options.minutes > 0; }
-  /// Seconds available to the run, without those spent before it.
+  /// Returns the seconds available to the run, without the time spent before it.
   double total() const { return 60 * run_.options.minutes - run_.options.spent_seconds; }
 
   void step_took(double seconds);
@@ -21,12 +22,12 @@ class MinutesBudget {
   /// Returns whether enough steps have been timed for an estimate.
   bool knows_steps() const { return steps_ >= kFewSteps; }
 
-  /// Duration of one validation: the last measured one, or an estimate.
+  /// Returns the duration of the last validation, or an estimate if there was none.
   double validation_seconds() const;
-  /// Maximum number of rows per validation. A full validation that would take more than a tenth of the budget is
-  /// reduced to a twentieth.
+  /// Returns the maximum number of rows per validation. A full validation that would take more than a tenth of the
+  /// budget is reduced to a twentieth.
   Index validation_rows() const;
-  /// Time needed after the last step.
+  /// Returns the time needed after the last step.
   double reserve() const;
   /// Returns whether a validation now would leave time for another step and the final validation.
   bool has_time_for_validation() const {

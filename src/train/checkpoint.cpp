@@ -82,8 +82,8 @@ void add(SafetensorsWriter& writer, const std::string& prefix, const Snapshot<T>
       std::span<const std::uint8_t>(reinterpret_cast<const std::uint8_t*>(flags.data()), flags.size()));
 }
 
-/// Reads a vector and requires all its elements to be finite; otherwise a resumed run would end with a model that
-/// cannot be loaded.
+/// Reads a vector and requires all its elements to be finite, because a resumed run would otherwise end with a model
+/// that cannot be loaded.
 template <class T>
 void read_finite(const SafetensorsFile& file, const std::string& name, std::span<T> out) {
   file.read<T>(name, {static_cast<Index>(out.size())}, out);

@@ -6,7 +6,7 @@
 ///   width], carried/fresh [streams], influences [n] (of forward gradients); metadata "run" (counters, JSON),
 ///   "configuration" (JSON), "format".
 ///
-/// The checkpoint of a run interrupted between snapshots also contains the last snapshot, under "rollback/", so that a
+/// The checkpoint of a run interrupted between snapshots also contains the last snapshot, under "rollback/", so a
 /// resumed run rolls back to the same state as an uninterrupted run.
 
 #include <memory>
@@ -37,7 +37,7 @@ struct RunState {
   Index log_length = 0;
 
   bool validated = false;
-  double best_nats = 0, best_error = 0;  // best_error: used if the best model is selected by error
+  double best_nats = 0, best_error = 0;  // best_error is used if the best model is selected by error
   Index best_step = 0, validated_step = -1, validation_symbols = 0;
   Index bad_validations = 0, plateau_bad = 0;
   double validation_seconds = 0;  // duration of the last validation
@@ -103,8 +103,8 @@ void write_checkpoint(const std::string& path, const Snapshot<T>& now, const Sna
 std::string model_of_checkpoint(const std::string& path);
 
 /// Reads into snapshots that already have the right shapes (captured from the run to be resumed). Throws ModelError for
-/// a damaged file or different shapes, and UsageError that names the difference for a different configuration. Returns
-/// whether there was a rollback snapshot.
+/// a damaged file or different shapes and, for a different configuration, a UsageError that names the difference.
+/// Returns whether there was a rollback snapshot.
 template <class T>
 bool read_checkpoint(const std::string& path, const nlohmann::json& configuration, Snapshot<T>& now,
                      Snapshot<T>& rollback);

@@ -23,8 +23,8 @@ namespace {
 
 constexpr Index kBlock = 128, kFactorStripe = 64;
 
-/// Factors the block of columns [k, k + width) in the rows [rows.begin, rows.end), which follow the diagonal block or
-/// are it. Returns false if the matrix is not positive definite.
+/// Factors the block of columns [k, k + width) in the rows [rows.begin, rows.end), which are the diagonal block or rows
+/// below it. Returns false if the matrix is not positive definite.
 bool factor_rows(Matrix<double> a, Index k, Index width, Range rows) {
   for (Index i = rows.begin; i < rows.end; ++i)
     for (Index j = k; j < std::min(k + width, i + 1); ++j) {
@@ -79,7 +79,7 @@ void Cholesky::solve(std::span<double> b) const {
   }
 }
 
-/// Column j of the inverse factor, in z from element j on.
+/// Computes column j of the inverse factor, in z from element j on.
 void Cholesky::inverse_column(Index j, std::vector<double>& z) const {
   z[at(j)] = 1 / l(j, j);
   for (Index i = j + 1; i < n_; ++i)

@@ -18,10 +18,10 @@ namespace unfold {
 
 class Cholesky {
  public:
-  /// Empty if the matrix is not positive definite.
+  /// Returns std::nullopt if the matrix is not positive definite.
   static std::optional<Cholesky> of(std::vector<double> a, Index n);
-  /// Computed in blocks, divided among the team; for large systems. The result does not depend on the number of
-  /// threads.
+  /// Like `of`, for large systems: computes in blocks that are divided among the team. The result does not depend on
+  /// the number of threads.
   static std::optional<Cholesky> blocked(std::vector<double> a, Index n, Team& team);
 
   /// Solves A v = b in place.

@@ -1,6 +1,6 @@
 #pragma once
 /// The log file log.jsonl: one JSON object per event, each with "event" and "step". A checkpoint stores the length of
-/// the log. A resumed run truncates the log to this length, so that it continues without gaps or duplicates.
+/// the log. A resumed run truncates the log to this length, so the log continues without gaps or duplicates.
 
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ class EventLog final : public Observer {
   ~EventLog() override;
 
   std::uint64_t length() const { return length_; }
-  /// Truncates the log to `length`. If it is shorter, appends an entry {"event":"gap"}.
+  /// Truncates the log to `length`. If the log is shorter, appends an entry {"event":"gap"}.
   void cut_back(std::uint64_t length, Index step);
 
   /// Writes an entry; the trainer calls this only at its logging interval

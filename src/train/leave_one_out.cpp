@@ -47,14 +47,14 @@ FeatureScale scale_of(Matrix<const float> x, Team& team) {
 
 constexpr Index kFeatureBlock = 256, kRowStripe = 64;
 
-/// The standardized features of one block of columns, transposed [columns x rows].
+/// Computes the standardized features of one block of columns, transposed [columns x rows].
 void standardize_block(Matrix<const float> x, const FeatureScale& scale, Range columns, Range rows, double* z) {
   for (Index r = rows.begin; r < rows.end; ++r)
     for (Index c = columns.begin; c < columns.end; ++c)
       z[(c - columns.begin) * x.rows + r] = (static_cast<double>(x(r, c)) - scale.mean[at(c)]) * scale.factor[at(c)];
 }
 
-/// Z Z', computed above the diagonal in stripes of columns.
+/// Returns Z Z', computed above the diagonal in stripes of columns.
 std::vector<double> products_of_rows(Matrix<const float> x, const FeatureScale& scale, Team& team) {
   const Index n = x.rows;
   std::vector<double> g(at(n * n));
@@ -120,7 +120,7 @@ std::optional<DualFit> solve_dual(std::vector<double> g, Matrix<const double> y,
   return fit;
 }
 
-/// V = Z' a of the features as given.
+/// V = Z' a, for the unscaled features.
 void set_weights(Matrix<const float> x, const FeatureScale& scale, const DualFit& dual, LeaveOneOutFit& fit,
                  Team& team) {
   const auto outputs = static_cast<Index>(dual.bias.size());

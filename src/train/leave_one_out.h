@@ -1,5 +1,5 @@
 #pragma once
-/// Ridge regression on few rows of many features, with lambda selected by exact leave-one-out residuals:
+/// Ridge regression on few rows with many features, with lambda selected by exact leave-one-out residuals:
 ///
 ///   const LeaveOneOutFit fit = fit_leave_one_out(x, y, {}, team);       // y ~ x V + b
 ///
@@ -26,15 +26,15 @@ struct LeaveOneOutOptions {
 };
 
 struct LeaveOneOutFit {
-  std::vector<double> weights;   ///< [features x outputs], of the features as given
+  std::vector<double> weights;   ///< [features x outputs], for the unscaled features
   std::vector<double> bias;      ///< [outputs]
-  std::vector<double> left_out;  ///< [rows x outputs]: each row predicted from all others
+  std::vector<double> left_out;  ///< [rows x outputs]: each row predicted from all other rows
   double lambda = 0;
-  double mean_square = 0;  ///< of the residuals of left_out
+  double mean_square = 0;  ///< mean square of the residuals of left_out
 };
 
-/// x [rows x features], y [rows x outputs]. Throws DataError for fewer than three rows, or if no feature varies or some
-/// are not finite.
+/// x [rows x features], y [rows x outputs]. Throws DataError for fewer than three rows, if no feature varies, and if a
+/// feature is not finite.
 LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, const LeaveOneOutOptions& options,
                                  Team& team);
 

@@ -231,7 +231,7 @@ void ValueMetrics::see(std::span<const double> observed, const ValuePrediction& 
   score_ += predicted.crps.value_or(0);
 }
 
-/// Merges averages and sums of squares as in Chan, Golub and LeVeque (1983).
+/// Merges averages and sums of squares by the method of Chan, Golub and LeVeque (1983).
 void ValueMetrics::merge(const ValueMetrics& other) {
   if (other.rows_ == 0) return;
   check_same_kind(static_cast<Index>(other.components_.size()), other.scored_, other.banded_);

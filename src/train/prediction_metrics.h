@@ -1,6 +1,6 @@
 #pragma once
-/// Metrics of a head in addition to the nats: classification metrics for labels and error metrics for numbers. Objects
-/// are fed example by example; partial results can be merged.
+/// Metrics of a head in addition to the nats: classification metrics for labels and error metrics for numbers. Examples
+/// are added one by one; partial results can be merged.
 
 #include <map>
 #include <optional>
@@ -21,8 +21,8 @@ double part_of(Index part, Index all);
 struct ChunkCounts {
   Index wanted = 0, found = 0, right = 0;
 
-  double precision() const;  ///< right / found; 0 if none was predicted
-  double recall() const;     ///< right / wanted; 0 if the reference has none
+  double precision() const;  ///< right / found; 0 if no chunk was predicted
+  double recall() const;     ///< right / wanted; 0 if the reference has no chunks
   double f1() const;         ///< 2 right / (found + wanted), the harmonic mean of both; 0 if there are no chunks
   bool operator==(const ChunkCounts&) const = default;
 };
@@ -32,11 +32,11 @@ struct ChunkCounts {
 /// Chunks are counted if every label is `O`, or begins with `B-`, `I-`, `E-` or `S-` followed by a type, as in IOB1,
 /// IOB2, IOE1, IOE2 and IOBES. The rules are those of conlleval (Tjong Kim Sang and Buchholz, CoNLL-2000). A chunk is a
 /// maximal sequence of positions of one type. It is split before B and S, after E and S, where the type changes, and at
-/// the ends of an example. Hence an I after O, or after another type, begins a chunk. A chunk is correct if the
+/// the ends of an example. Hence an I after O, or after a different type, begins a chunk. A chunk is correct if the
 /// reference has a chunk with the same first position, last position and type.
 class LabelMetrics {
  public:
-  /// The label names, by number. `<eos>` and `<unk>`, which word alphabets contain, are not chunk labels.
+  /// `labels` are the label names, by number. `<eos>` and `<unk>`, which word alphabets contain, are not chunk labels.
   explicit LabelMetrics(std::vector<std::string> labels);
   explicit LabelMetrics(const Alphabet& alphabet);
 
@@ -48,8 +48,8 @@ class LabelMetrics {
 
   Index seen() const { return seen_; }  ///< number of counted positions
   double accuracy() const;  ///< fraction of positions at which prediction and reference agree; NaN without positions
-  /// Mean over labels of F1 = 2 right / (wanted + best). Labels that occur neither in the reference nor in the
-  /// prediction are ignored; a label that occurs in only one of them has F1 = 0. NaN without positions.
+  /// Returns the mean over labels of F1 = 2 right / (wanted + best). Labels that occur neither in the reference nor in
+  /// the prediction are ignored; a label that occurs in only one of them has F1 = 0. NaN without positions.
   double macro_f1() const;
   /// Returns the number of positions with reference `wanted` and prediction `best`: an entry of the confusion matrix.
   Index confusion(Symbol wanted, Symbol best) const;
@@ -70,7 +70,7 @@ class LabelMetrics {
   Measures measures() const;
 
  private:
-  /// The chunk information of a label. O: no type.
+  /// The chunk information of a label. The label O has no type.
   struct Tag {
     char place = 'O';
     std::string type;
@@ -92,18 +92,18 @@ class LabelMetrics {
 struct ValuePrediction {
   std::span<const double> mean;
   std::optional<double> crps = {};  ///< summed over the row (distribution.h)
-  /// A prediction interval for each number, including its ends; empty: no intervals.
+  /// A prediction interval (closed) for each number; empty if there are no intervals.
   std::span<const double> low = {}, high = {};
 };
 
-/// Compares observed numbers with predicted ones.
+/// Compares observed numbers with predicted numbers.
 class ValueMetrics {
  public:
-  /// Adds a row; all rows have the same size. Either all rows or none have a score; likewise for intervals. Throws
-  /// UsageError otherwise and for different sizes.
+  /// Adds a row; all rows have the same size. Either all rows or no rows have a score, and either all rows or no rows
+  /// have intervals. Throws UsageError otherwise and for different sizes.
   void see(std::span<const double> observed, const ValuePrediction& predicted);
-  /// Adds the sums of another object. Rounding depends on how the data is divided into parts, so that the division must
-  /// not depend on the number of threads.
+  /// Adds the sums of another object. Rounding depends on how the data is divided into parts, so the division must not
+  /// depend on the number of threads.
   void merge(const ValueMetrics& other);
 
   Index seen() const { return rows_ * static_cast<Index>(components_.size()); }  ///< number of values

@@ -20,8 +20,8 @@ namespace {
 
 /// Below this factor, the learning rate is too small to change anything in the steps until the next failure.
 constexpr double kNoRate = 1e-4;
-/// In units of the loss of the uniform distribution. kDiverged: above this loss, training has diverged. kNotGood: above
-/// this loss, a state is not used for rollback unless it is the first one.
+/// In units of the loss of the uniform distribution. Above kDiverged, training has diverged. Above kNotGood, a state is
+/// not used for rollback unless it is the first state.
 constexpr double kDiverged = 100, kNotGood = 2;
 
 template <class T>
@@ -50,8 +50,7 @@ double uniform_loss(const Network<T>& network) {
   return total;
 }
 
-/// Returns the settings that must not change when a run is resumed. The budget may change, so that a run can be
-/// extended.
+/// Returns the settings that must not change when a run is resumed. The budget may change, so a run can be extended.
 template <class T>
 nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources) {
   const TrainerOptions& options = run.options;
@@ -61,7 +60,7 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
                            {"goal_error", options.goal_error},         {"snapshot_every", options.snapshot_every},
                            {"log_every", options.log_every},           {"model", options.model}};
   result.update(sources);
-  // The precision actually used, rather than the requested one, which another processor may not support. A run may move
+  // The precision actually used, not the requested precision, which another processor may not support. A run may move
   // to or from a device (kOnDevice).
   if (options.offload != nullptr)
     result["precision"] = kOnDevice;

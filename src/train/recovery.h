@@ -18,12 +18,12 @@ class Recovery {
   /// With several processes, checks that all are about to perform the same run. Throws a UsageError that names the
   /// first difference.
   void require_same_run() const;
-  /// Stores the current state as the last good one.
+  /// Stores the current state as the last good state.
   void start() { capture(last_good_); }
-  /// Resumes from the checkpoint. Throws like read_checkpoint.
+  /// Resumes from the checkpoint. Throws the same exceptions as read_checkpoint.
   void resume();
 
-  /// Called before a long step: stores the current state, so that the step can be interrupted.
+  /// Called before a long step: stores the current state so that the step can be interrupted.
   void keep_start_of_step() {
     if (!run_.options.checkpoint.empty()) capture(start_of_step_);
   }
@@ -31,7 +31,7 @@ class Recovery {
   /// Called with the loss and, if available, the gradient norm before a step changes the parameters. Stores a snapshot
   /// of the start of the step if one is due. Returns false if the loss indicates divergence.
   bool entered(double loss, const typename BatchObjective<T>::Norm& norm);
-  /// A step may produce non-finite weights that neither its batch nor a validation reads. In that case rolls back as
+  /// A step may produce non-finite weights that neither its batch nor a validation reads. In this case, rolls back as
   /// after a divergence and returns false.
   bool parameters_are_finite();
   /// Describes what went wrong in the current step.
@@ -39,8 +39,8 @@ class Recovery {
   /// Rolls back to the last good state, with a lower learning rate. Throws DivergedError after too many attempts.
   void roll_back(const std::string& cause);
 
-  /// Writes the last snapshot to the checkpoint if that is due, so that a resumed run has the same snapshot to roll
-  /// back to. Returns whether it was written.
+  /// Writes the last snapshot to the checkpoint if this is due, so that a resumed run can roll back to the same
+  /// snapshot. Returns whether it was written.
   bool write_if_due();
   /// Stores and writes the current state at the end of a run.
   void finish();
@@ -54,7 +54,7 @@ class Recovery {
   std::string name_of(Index parameter) const;
   using Tensors = std::vector<std::pair<std::string, Buffer<T>>>;
   /// Collective: gathers the optimizer state that each process holds for its slices. Returns it in the first process;
-  /// empty in the others.
+  /// empty in the other processes.
   Tensors gather_slices(const Tensors& slices) const;
   /// Reduces the gathered state to the slices of this process.
   void take_slices(Tensors& whole) const;

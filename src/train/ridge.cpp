@@ -15,12 +15,13 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// With at least this many rows per input, generalized cross-validation is used; with fewer, this many blocks.
+/// With at least kEnough rows per input, generalized cross-validation is used; with fewer rows, cross-validation over
+/// kFolds blocks.
 constexpr Index kEnough = 2, kFolds = 5;
 
 }  // namespace
 
-/// Centered sums: X'X [n x n], X'Y [m x n] (one row per output), the diagonal of Y'Y.
+/// Centered sums: X'X [n x n], X'Y [m x n] (one row per output), and the diagonal of Y'Y.
 struct RidgeSums::Centered {
   Index rows, n, m;
   Vector xx, yx, yy, mean;
@@ -72,7 +73,7 @@ RidgeSums::RidgeSums(Index inputs, Index outputs, Index blocks) : inputs_(inputs
   for (Sums& block : blocks_) clear(block);
 }
 
-/// The upper triangle of z z', in stripes of columns.
+/// Adds the upper triangle of z z', in stripes of columns.
 void RidgeSums::add_to(Sums& sums, Matrix<const double> z) const {
   constexpr Index kStripe = 64;
   const Index n = z.cols;
@@ -146,7 +147,7 @@ RidgeSums::Centered RidgeSums::centered(const Sums& sums, std::span<const double
   return c;
 }
 
-/// The blocks for cross-validation; empty if the sums suffice.
+/// Returns the blocks for cross-validation; empty if the sums are sufficient.
 std::vector<RidgeSums::Sums> RidgeSums::folds() const {
   if (!blocks_.empty() || kept_.empty()) return blocks_;
   const Index width = inputs_ + outputs_, rows = total_.rows;

@@ -6,12 +6,12 @@
 ///   RidgeFit fit = sums.solve({});                   // y ~ x V + b
 ///
 /// V minimizes |X V + 1 b - Y|^2 + lambda' |V|^2, where lambda' = lambda * rows * (mean square of a centered state).
-/// lambda is given, or selected from powers of ten by
+/// lambda is given or is selected from powers of ten by
 ///   generalized cross-validation, rows |residual|^2 / (rows - trace of the hat matrix)^2 (Golub, Heath & Wahba 1979),
 ///   or cross-validation over blocks of the data, whose sums are stored separately.
-/// Both need only the sums, so memory does not grow with the data. With fewer than twice as many rows as inputs, the
-/// former is unreliable; cross-validation over five consecutive blocks is used instead, for which these rows are kept.
-/// All computations are in double, with a fixed order of summation.
+/// Both need only the sums, so memory does not grow with the data. With fewer than twice as many rows as inputs,
+/// generalized cross-validation is unreliable; cross-validation over five consecutive blocks is used instead, for which
+/// these rows are kept. All computations are in double, with a fixed order of summation.
 
 #include <span>
 #include <vector>
@@ -29,8 +29,8 @@ struct RidgeOptions {
 struct RidgeFit {
   std::vector<double> weights;  ///< [inputs x outputs]
   std::vector<double> bias;     ///< [outputs]
-  /// [outputs]: mean square of held-out residuals, estimated as for the selection of lambda; on the training data if
-  /// that is not possible for the given lambda.
+  /// [outputs]: mean square of held-out residuals, estimated as for the selection of lambda; if this is not possible
+  /// for the given lambda, mean square on the training data.
   std::vector<double> squares;
   double lambda = 0;
   /// Mean square of the residuals by which lambda was selected; on the training data if lambda was given.
@@ -41,7 +41,7 @@ class RidgeSums {
  public:
   /// `blocks`: 0, or at least 2 blocks for cross-validation. Throws UsageError otherwise.
   RidgeSums(Index inputs, Index outputs, Index blocks);
-  /// Adds rows of both. Groups of kRun consecutive rows are assigned to the blocks in turn.
+  /// Adds rows of x and y. Groups of kRun consecutive rows are assigned to the blocks in turn.
   void add(Matrix<const double> x, Matrix<const double> y);
   Index rows() const { return total_.rows; }
   /// Throws DataError for fewer than two rows or if the data does not allow a fit.
@@ -50,7 +50,7 @@ class RidgeSums {
   static constexpr Index kRun = 256;
 
  private:
-  /// Sums over rows: of 1, z and z z', z = [x ; y].
+  /// Sums over rows of 1, z and z z', where z = [x ; y].
   struct Sums {
     Index rows = 0;
     std::vector<double> first, second;
@@ -66,7 +66,7 @@ class RidgeSums {
   Index inputs_, outputs_;
   Sums total_;
   std::vector<Sums> blocks_;
-  std::vector<double> kept_;  // the rows z, as long as there are few of them
+  std::vector<double> kept_;  // the rows z, while there are few of them
   Index filled_ = 0;          // rows in the current group
   std::size_t block_ = 0;
 };

@@ -12,9 +12,9 @@
 
 namespace unfold {
 
-/// The wall clock of a run, including earlier parts of a resumed run. Several processes use the clock of the first one.
-/// All processes know its value from their last exchange (Notices), which takes place in every step; `now` requires a
-/// message.
+/// The wall clock of a run, including earlier parts of a resumed run. Several processes use the clock of the first
+/// process. All processes know its value from their last exchange (Notices), which takes place in every step; `now`
+/// requires a message.
 class RunClock {
  public:
   using Clock = std::chrono::steady_clock;

@@ -124,7 +124,7 @@ std::vector<double> StreamedRidge::fit(const Scaled& scaled, double lambda) cons
 
 namespace {
 
-/// Predictions of rows x from weights of standardized features.
+/// Returns predictions for the rows x from weights of standardized features.
 std::vector<double> predicted_rows(Matrix<const float> x, const std::vector<double>& v,
                                    const std::vector<double>& mean_x, const std::vector<double>& factor,
                                    const std::vector<double>& mean_y) {

@@ -1,13 +1,13 @@
 #pragma once
-/// Ridge regression on many rows of many features, in one pass:
+/// Ridge regression on many rows with many features, in one pass:
 ///
 ///   StreamedRidge ridge(features, outputs, team);
 ///   for (...) ridge.add(x, y);                          // rows of features and of target outputs
 ///   const StreamedRidgeFit fit = ridge.solve({});       // y ~ x V + b
 ///
-/// The normal equations are accumulated; features are standardized by their sums. Every tenth row, at most 2,000 of
-/// them, is first held out: lambda is the one for which the fit to the other rows predicts these best. They are then
-/// added. lambda is relative to the number of rows.
+/// The normal equations are accumulated, and features are standardized by their sums. Every tenth row (at most 2,000
+/// rows) is first held out: lambda is chosen such that the fit to the other rows predicts the held-out rows best. These
+/// rows are then added. lambda is relative to the number of rows.
 ///
 /// Memory is two arrays of features^2 doubles, regardless of the number of rows. Time is rows * features^2 / 2, plus
 /// features^3 / 6 for each lambda, divided among the team. All sums are in double, in a fixed order; results do not
@@ -24,9 +24,9 @@ struct StreamedRidgeFit {
   std::vector<double> weights;   ///< [features x outputs]
   std::vector<double> bias;      ///< [outputs]
   std::vector<double> held_out;  ///< [held-out rows x outputs]: predicted from the other rows
-  std::vector<Index> held;       ///< numbers of these rows, ascending
+  std::vector<Index> held;       ///< numbers of the held-out rows, ascending
   double lambda = 0;
-  double mean_square = 0;  ///< of the residuals of held_out
+  double mean_square = 0;  ///< mean square of the residuals of held_out
 };
 
 class StreamedRidge {
@@ -36,8 +36,8 @@ class StreamedRidge {
   /// x [rows x features], y [rows x outputs]. `weight`: of the squared errors of these rows, above 0.
   void add(Matrix<const float> x, Matrix<const double> y, double weight = 1);
   Index rows() const { return rows_; }
-  /// Adds the held-out rows to the sums; call it once. `lambda`: 0: selected from powers of ten. Throws DataError if no
-  /// feature varies, some are not finite, or there are fewer than 20 rows.
+  /// Adds the held-out rows to the sums; call it once. If `lambda` is 0, it is selected from powers of ten. Throws
+  /// DataError if no feature varies, if a feature is not finite, or if there are fewer than 20 rows.
   StreamedRidgeFit solve(double lambda);
 
  private:

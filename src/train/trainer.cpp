@@ -101,7 +101,7 @@ struct Trainer<T>::Body {
     }
   }
 
-  /// Called once before any file is written: after the first step, which may still throw.
+  /// Called once, before any file is written but after the first step, which may still throw.
   void begin_files() {
     if (std::exchange(begun, true)) return;
     if (options.begins) options.begins();
@@ -131,7 +131,7 @@ struct Trainer<T>::Body {
     }
   }
 
-  /// With a budget in minutes, a validation may also have been skipped for lack of time.
+  /// With a budget in minutes, a validation may have been skipped for lack of time.
   bool was_interrupted_in_validation() const {
     return options.minutes <= 0 && now.state.step > 0 && validation.is_due() && validation.is_pending();
   }
@@ -156,7 +156,7 @@ struct Trainer<T>::Body {
     if (recovery.write_if_due()) keep_model_of_stream();
   }
 
-  /// Returns whether any process was asked to stop; all processes know this one step later.
+  /// Returns whether any process has received a stop request; all processes know this one step later.
   bool told_to_stop() const {
     if (!now.sharding.all().alone()) return notices.stopped;
     return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
@@ -167,7 +167,7 @@ struct Trainer<T>::Body {
     if (sources.wait && best_observer && all_finite<T>(now.values.flat())) best_observer(judged());
   }
 
-  /// Returns the current parameters, or those that the optimizer keeps in their place.
+  /// Returns the parameters to be evaluated: the current parameters, or the average that the optimizer keeps.
   Parameters<T> judged() const {
     Parameters<T> result = now.values;
     const std::span<const T> average = optimizer->average();
@@ -247,8 +247,8 @@ struct Trainer<T>::Body {
     return true;
   }
 
-  /// Estimated from the speed of this part of the run, because an earlier part may have run on a different machine or
-  /// under a different load.
+  /// Estimates the remaining time from the speed of this part of the run, because an earlier part may have run on a
+  /// different machine or under a different load.
   double seconds_left(double fraction) const {
     const auto [seconds, done] = fraction > beginning.second ? beginning : std::pair<double, double>();
     return fraction > done ? (now.state.seconds - seconds) * (1 - fraction) / (fraction - done) : 0;

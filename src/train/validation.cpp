@@ -20,8 +20,8 @@ Index automatic_validation_interval(Index validation_symbols, Index symbols_per_
 
 namespace {
 
-/// Ends after approximately the given number of rows. Streams are read in parallel, so that the rows come from all
-/// parts of the text.
+/// Ends after approximately the given number of rows. Streams are read in parallel, so the rows come from all parts of
+/// the text.
 class FirstRows final : public BatchReader {
  public:
   FirstRows(std::unique_ptr<BatchReader> all, Index rows) : all_(std::move(all)), rows_(rows) {}
@@ -50,7 +50,7 @@ class StoppedReader final : public BatchReader {
   const std::atomic<bool>& stop_;
 };
 
-/// During its lifetime, the parameters are those to validate, if the optimizer also keeps averages.
+/// During its lifetime, the parameters are replaced with the parameters to validate if the optimizer keeps averages.
 template <class T>
 class Judged {
  public:
@@ -178,7 +178,7 @@ std::string Validation<T>::run(const OnBest& on_best) {
   const Judged<T> judged(run_);
   const Evaluation found = measure();
   const double nats = found.nats_per_symbol();
-  // Weights trained on short sequences may overflow on whole ones.
+  // Weights trained on short sequences may overflow on whole sequences.
   if (!std::isfinite(nats) && !run_.batches.shortened()) return fmt::format("the validation loss is {}", nats);
   const bool best = judge_best(nats);
   lower_rate_on_plateau(best);

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: validation in a training run: when it takes place, its results, selection of the best model, and the
+/// Internal: validation in a training run: its times, its results, the selection of the best model, and the
 /// consequences for the run.
 
 #include <functional>
@@ -24,9 +24,9 @@ class Validation {
   bool is_due() const { return exists() && run_.state.step % interval_ == 0; }
   /// Returns whether the current parameters have not been validated yet.
   bool is_pending() const { return exists() && run_.state.validated_step != run_.state.step; }
-  /// Must be called again after a run was resumed.
+  /// Must be called again after a run has been resumed.
   void choose_interval();
-  /// With a budget in minutes: determines how much is read, once the duration of steps is known.
+  /// With a budget in minutes: determines how much data is read, once the duration of steps is known.
   void settle();
   /// Returns the approximate fraction of the validation part that is read.
   double share() const;
@@ -44,7 +44,7 @@ class Validation {
   Run<T>& run_;
   MinutesBudget<T>& budget_;
   std::unique_ptr<Evaluator<T>> evaluator_;
-  std::unique_ptr<SequenceObjectivePass<T>> chosen_;  // replaces it for a chooser
+  std::unique_ptr<SequenceObjectivePass<T>> chosen_;  // replaces the evaluation for a chooser
   Index interval_ = 1;
 };
 

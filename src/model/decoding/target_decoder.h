@@ -8,9 +8,10 @@
 ///   auto log_p = decoder.step(rows);                    // [rows][symbols], including the end
 ///   decoder.keep(rows[2].slot, 0), decoder.advance();   // the target that continues, in slot 0
 ///
-/// A target ends with the end symbol; or with a stop unit, a separate head: p(end) = p(stop), p(y) = (1 - p(stop)) p(y
-/// | no stop), where the stop is decided before each symbol; or at a length that is known in advance, if the network
-/// reads the remaining steps. The result for a target does not depend on the other targets or on threads.
+/// A target ends in one of three ways: with the end symbol; with a stop unit, a separate head that decides before each
+/// symbol: p(end) = p(stop), p(y) = (1 - p(stop)) p(y | no stop); or at a length that is known in advance, if the
+/// network reads the number of remaining steps. The result for a target does not depend on the other targets or on
+/// threads.
 ///
 /// Numeric targets are processed separately: decoder.enter(rows); decoder.output(k), decoder.log_stop(k).
 

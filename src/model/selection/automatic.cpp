@@ -173,7 +173,7 @@ class Automatic {
     return result;
   }
 
-  /// Returns the index of the member that the combination should outperform; -1 if it is not among the members.
+  /// Returns the index of the member that the combination should at least match; -1 if it is not among the members.
   Index reference(const Work& work) const {
     const auto place = std::ranges::find(plan_.members, work.series.period > 1 ? "seasonal-naive" : "naive");
     return place == plan_.members.end() ? -1 : place - plan_.members.begin();

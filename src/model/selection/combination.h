@@ -25,7 +25,7 @@ struct CombinationBacktest {
   Index origins = 0;
   std::vector<std::vector<double>> scores;  ///< for each horizon, one for each origin with a held-out value
 };
-/// `reference` is the index of the member that the combination should outperform; -1: none.
+/// `reference` is the index of the member that the combination should at least match; -1: none.
 CombinationBacktest backtest_combination(std::span<const MemberBacktest> members, const UnivariateSeries& series,
                                          std::span<const Index> origins, Index horizon, Index reference);
 

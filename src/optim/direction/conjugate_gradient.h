@@ -4,7 +4,7 @@
 ///
 ///   CgResult<float> found = conjugate_gradient<float>(team, multiply, b, preconditioner, start, {});
 ///
-/// Sums are those of numerics/vector.h and bit-identical for every team size.
+/// Sums use numerics/vector.h and are bit-identical for every team size.
 
 #include <functional>
 #include <span>
@@ -31,14 +31,14 @@ struct CgIterate {
 template <class T>
 struct CgResult {
   Index iterations = 0;
-  /// Iterates 1, 2, 3, ..., with gaps growing by a factor of about 1.3, and the last one; only the start if there was
-  /// no iteration.
+  /// Iterates 1, 2, 3, ..., with gaps growing by a factor of about 1.3, and the last iterate; only the start if there
+  /// was no iteration.
   std::vector<CgIterate<T>> iterates = {};
 };
 
 /// multiply(v, result): result = B v. preconditioner: a positive diagonal M whose inverse is applied to residuals;
-/// empty: none. Starts at the multiple of `start` in [0, 1] that minimizes q, so that q never exceeds q(0), even after
-/// few iterations. Stops early if rounding leaves no positive curvature along the direction.
+/// empty: none. Starts at the multiple of `start` in [0, 1] that minimizes q, so q never exceeds q(0), even after few
+/// iterations. Stops early if rounding leaves no positive curvature along the direction.
 template <class T>
 CgResult<T> conjugate_gradient(Team& team, const std::function<void(std::span<const T>, std::span<T>)>& multiply,
                                std::span<const T> b, std::span<const T> preconditioner, std::span<const T> start,
@@ -47,7 +47,7 @@ CgResult<T> conjugate_gradient(Team& team, const std::function<void(std::span<co
 /// Returns the sums of x_i y_i over chunks of kSumChunk numbers, divided among a team.
 template <class T>
 std::vector<double> dots_of_chunks(Team& team, std::span<const T> x, std::span<const T> y);
-/// Returns sum_i x_i y_i: the sums of the chunks, added in order.
+/// Returns sum_i x_i y_i, computed as the sums of the chunks added in order.
 template <class T>
 double dot(Team& team, std::span<const T> x, std::span<const T> y);
 

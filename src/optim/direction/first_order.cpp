@@ -10,7 +10,7 @@ namespace {
 /// Ranges assigned to threads are multiples of this many elements, which are whole cache lines for every type.
 constexpr Index kGrain = 1024;
 
-/// The state of a direction and the gradient have one entry for each parameter that is updated.
+/// Requires that the state of a direction and the gradient have one entry for each parameter that is updated.
 void require_same_sizes(std::size_t parameters, std::size_t gradient, Index kept) {
   require_length("direction: the gradient", gradient, static_cast<Index>(parameters));
   require_length("direction: the vector of parameters", parameters, kept);
@@ -145,7 +145,8 @@ class Adam final : public Direction<T> {
   Resident<T>* there_ = nullptr;  // holds the moments
   AdamOptions options_;
   double decay_;
-  bool decoupled_, with_decay_ = false;  // weight decay through the gradient
+  bool decoupled_, with_decay_ = false;  // decoupled_: weight decay is applied to the parameters, not through the
+                                         // gradient
   Buffer<T> mean_, square_, gradient_;
   double power1_ = 1, power2_ = 1;  // beta^t
 };

@@ -68,7 +68,7 @@ class Path final : public Direction<T> {
  private:
   struct Block {
     Index begin, cols, rows;
-    std::size_t layer = kNoLayer;  ///< layer of the units that its columns lead to: an affine map with dense terms
+    std::size_t layer = kNoLayer;  ///< layer of the units to which its columns lead: an affine map with dense terms
   };
   static constexpr std::size_t kNoLayer = std::numeric_limits<std::size_t>::max();
   struct Chunk {
@@ -160,8 +160,8 @@ class Path final : public Direction<T> {
   std::vector<Chunk> chunks_;
   std::vector<std::vector<double>> shares_;  // scratch: share of the paths through each unit of each layer
   std::vector<double> kappa_, columns_;      // scratch: kappa / gamma^2; the shares of one block
-  std::vector<double> squares_;              // scratch: of the gradient in the metric, by chunk
-  std::vector<T> factors_;                   // scratch: per block
+  std::vector<double> squares_;              // scratch: squares of the gradient in the metric, by chunk
+  std::vector<T> factors_;                   // scratch: one factor per block
   Buffer<T> turned_;                         // scratch: input of the inner direction
 };
 

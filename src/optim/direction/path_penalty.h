@@ -9,8 +9,9 @@
 
 namespace unfold {
 
-/// `inner` moves along the gradient of the penalized loss. Throws UsageError at `attach` for a circuit without a path
-/// interpretation. Reported losses do not contain the penalty, and the limit of the gradient norm does not include it.
+/// Wraps `inner`, which then moves along the gradient of the penalized loss. Throws UsageError at `attach` for a
+/// circuit without a path interpretation. Reported losses do not contain the penalty, and the limit of the gradient
+/// norm does not include it.
 template <class T>
 std::unique_ptr<Direction<T>> path_penalty(std::unique_ptr<Direction<T>> inner, double weight);
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kWho = "Riemannian training";
 
-/// Returns whether the value of a node has a separate row at every position, so that its adjoint can be set.
+/// Returns whether the value of a node has a separate row at every position; its adjoint can then be set.
 bool takes_seed(const Node& node) {
   return node.kind == Node::Kind::map || node.kind == Node::Kind::affine || node.kind == Node::Kind::mask ||
          (node.kind == Node::Kind::link && node.delay.to_end());

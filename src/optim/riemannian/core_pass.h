@@ -1,8 +1,8 @@
 #pragma once
 /// A network split below its heads: the recurrent core, which computes the activations a, and for each head the output
 /// weights, that is, the affine map from the activations to the signal of its loss. Metrics need the two parts
-/// separately: the seeds of their backward passes are set at the activations, where the Fisher matrix of the losses is
-/// known (docs/riemannian.md).
+/// separately because the seeds of their backward passes are set at the activations, where the Fisher matrix of the
+/// losses is known (docs/riemannian.md).
 ///
 /// A head whose loss couples positions, owns parameters or has no Fisher metric by rows cannot be split. Neither can
 /// one whose signal is not an affine map of activations. The core then includes the map to its signal, whose weights
@@ -41,7 +41,7 @@ class CorePass {
   const Unfolding<T>& unfolding() const { return unfolding_; }
   const Plan& plan() const { return *plan_; }
   Team& team() const { return team_; }
-  /// The parameters of the last forward pass, which must still be alive.
+  /// Returns the parameters of the last forward pass, which must still be alive.
   const Parameters<T>& parameters() const { return *parameters_; }
   const Network<T>& network() const { return network_; }
 

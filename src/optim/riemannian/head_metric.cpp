@@ -72,7 +72,7 @@ void HeadMetric<T>::count(const Field& field) {
     if (x != kNoSymbol) frequencies_[at(x)] += 1 / static_cast<double>(all);
 }
 
-/// Finds the rows with a target and counts how often each symbol is one.
+/// Finds the rows with a target and counts how often each symbol is a target.
 template <class T>
 void HeadMetric<T>::find_rows(const Field& field, const MetricWanted& wanted) {
   const Index positions = unfold::rows_of(field);
@@ -187,7 +187,7 @@ void HeadMetric<T>::tile(CorePass<T>& core, const Field& field, const MetricWant
   }
 }
 
-/// Replaces signals with gradients; Hessians and variances are those of the Fisher metric.
+/// Replaces signals with gradients; Hessians and variances are computed from the Fisher metric.
 template <class T>
 void HeadMetric<T>::judge(const Tile& tile, const MetricWanted& wanted, T* nats) const {
   if (wanted.metric) {
@@ -207,8 +207,8 @@ void HeadMetric<T>::judge_softmax(const Tile& tile, const MetricWanted& wanted, 
   if (wanted.metric) hessian_diagonals<T>(tile.signal, tile.targets.symbols, tile.hessians);
 }
 
-/// Replaces signals with random errors with the Fisher matrix as covariance: after the backward pass, their mean
-/// squares are those of the natural metric.
+/// Replaces signals with random errors whose covariance is the Fisher matrix; after the backward pass, their mean
+/// squares are the natural metric.
 template <class T>
 void HeadMetric<T>::draw_errors(const Tile& tile, const MetricWanted& wanted, T* nats) const {
   const auto& curvature = head_.loss->template need<RowCurvature<T>>("Riemannian training with draws");
@@ -237,7 +237,7 @@ void HeadMetric<T>::softmax_variances(const Tile& tile) const {
   const Index rows = tile.signal.rows, n = units_;
   for (Index r = 0; r < rows; ++r) tile.signal(r, tile.targets.symbols[r]) += 1;  // restores pi
   const Matrix<const T> weights{weights_by_output_.data(), outputs_, n, n};
-  const Matrix<T> means = tile.seeds;  // mean of w: the seeds of the other pass do not include the target's weight
+  const Matrix<T> means = tile.seeds;  // means of w; the seeds of the other pass do not include the target's weight
   for (Index r = 0; r < rows; ++r)
     for (Index i = 0; i < n; ++i) means(r, i) += weights(tile.targets.symbols[r], i);
   column_variances<T>(tile.signal, weights, means, means);
@@ -304,7 +304,7 @@ void HeadMetric<T>::gradient(const Parameters<T>& parameters, std::span<double> 
 /// each output.
 template <class T>
 void HeadMetric<T>::direction(const Parameters<T>& parameters, double keep, std::span<double> direction) {
-  if (keep > 0) {  // H is averaged over batches; G is that of the current batch
+  if (keep > 0) {  // H is averaged over batches; G is computed from the current batch
     const auto blend = [&](T& mean, double present) {
       mean = static_cast<T>(keep * static_cast<double>(mean) + (1 - keep) * present);
     };

@@ -14,13 +14,13 @@ namespace unfold {
 enum class MetricSeeds {
   gradient,  ///< the gradient of the loss
   weighted,  ///< the gradient times the square root of the row's weight
-  drawn      ///< random with the Fisher matrix as covariance, times the square root of the row's weight
+  drawn      ///< random errors whose covariance is the Fisher matrix, times the square root of the row's weight
 };
 
 struct MetricWanted {
   bool metric = false;     ///< gradient and Hessian
   bool adjoints = false;   ///< seeds of the backward pass at the activations
-  bool variances = false;  ///< seeds of the modulus: the Fisher metric at the activations; REQUIRES adjoints
+  bool variances = false;  ///< seeds of the modulus, that is, the Fisher metric at the activations; REQUIRES adjoints
   MetricSeeds seeds = MetricSeeds::gradient;
   std::uint64_t draw = 0, stream = 0;    ///< the key of the drawn seeds
   std::span<const double> weights = {};  ///< weight of every row in the Hessian and the modulus; empty: 1
@@ -29,7 +29,7 @@ struct MetricWanted {
 template <class T>
 class HeadMetric {
  public:
-  /// `damping`: added to the diagonal of the Hessian of each output, multiplied by the frequency of the output (the
+  /// `damping` is added to the diagonal of the Hessian of each output, multiplied by the frequency of the output (the
   /// relative frequency of a symbol among the targets, 1 for a number) and by the head's weight. `averages`: whether
   /// `direction` will keep a running average.
   HeadMetric(const CoreHead<T>& head, int members, double damping, bool averages);
@@ -44,8 +44,8 @@ class HeadMetric {
   void direction(const Parameters<T>& parameters, double keep, std::span<double> direction);
   /// Sets the gradient at the head's weights, from the last pass with `metric`.
   void gradient(const Parameters<T>& parameters, std::span<double> gradient) const;
-  /// Gradient and Hessian of the last pass with `metric`. The caller may replace them with sums over several passes and
-  /// must then call `count_targets` for all batches in the sums.
+  /// Returns the gradient and the Hessian of the last pass with `metric`. The caller may replace them with sums over
+  /// several passes and must then call `count_targets` for all batches in the sums.
   std::span<double> sums() { return sums_; }
   /// Counts how often each symbol is a target, for the damping. `pass` does this for its batch.
   void count_targets(const Batch& batch);

@@ -163,7 +163,7 @@ void MapMetric<T>::direction(double keep, std::span<double> direction, std::span
     }
     for (Index i = 0; i < n; ++i) {
       gradient[at(block.offset + i)] = block.gradient[at(i)];
-      // A parameter with infinite metric is not changed.
+      // A parameter with an infinite metric is not changed.
       direction[at(block.offset + i)] = std::isfinite(d[at(i)]) ? d[at(i)] : 0;
     }
   }

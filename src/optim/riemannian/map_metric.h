@@ -1,7 +1,7 @@
 #pragma once
 /// Metrics for parameters that are not weights of units: phases and reflections of unitary maps, gains, decays and all
 /// other parameters of the operator of an affine map (graph/circuit/operator.h). All parameters of such a term form one
-/// block. Let g_t be the gradient with respect to the parameters used at position t only. Then M = sum over t of g_t
+/// block. Let g_t be the gradient with respect to the parameters as used at position t only. Then M = sum over t of g_t
 /// g_t', the outer product metric of the time-unfolded network (docs/riemannian.md), and G = sum of g_t.
 
 #include <span>
@@ -20,7 +20,7 @@ class MapMetric {
   /// term whose operator selects parameters by symbols, or that has too many parameters for a matrix.
   MapMetric(const CorePass<T>& core, bool full, double damping, bool averages);
 
-  /// Returns whether a term's parameters are not weights of units, so that it is handled here.
+  /// Returns whether a term's parameters are not weights of units, and is therefore handled by this class.
   static bool takes(const Node::AffineTerm& term);
   bool empty() const { return blocks_.empty(); }
 
@@ -37,7 +37,7 @@ class MapMetric {
   /// Sets M^-1 G and G at the parameters, with M averaged over batches if `keep` > 0.
   void direction(double keep, std::span<double> direction, std::span<double> gradient);
 
-  /// M and G. The caller may replace them with sums over several batches.
+  /// Visits M and G. The caller may replace them with sums over several batches.
   template <class Visit>
   void visit_sums(const Visit& visit) {
     for (Block& block : blocks_) visit(std::span(block.matrix)), visit(std::span(block.gradient));

@@ -108,7 +108,7 @@ template <class T>
 void MetricShards<T>::backward(Shard& shard, std::span<T> gradient, std::span<T> squares) {
   Unfolding<T>& u = shard.core->unfolding();
   const bool plain = options_.metric == RiemannianMetric::none;
-  // The sums of the metric are more accurate than those of the pass and replace them.
+  // The sums of the metric are more accurate than the sums of the pass and replace them.
   u.backward(gradient, {.weights = plain});
   if (plain) return;
   shard.metric->keep_adjoints(*shard.core);

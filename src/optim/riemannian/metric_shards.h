@@ -1,7 +1,7 @@
 #pragma once
 /// The passes and sums of Riemannian training over the shards of a batch that this process owns. Each shard has a
-/// separate core with its activations and metrics. Their sums are added over all shards in tree order and stored in
-/// those of the first shard. An undivided batch is a single shard whose sums are used directly.
+/// separate core with its activations and metrics. The sums of the metrics are added over all shards in tree order and
+/// stored in the metrics of the first shard. An undivided batch is a single shard, whose sums are used directly.
 
 #include <memory>
 #include <vector>
@@ -20,7 +20,7 @@ class MetricShards {
  public:
   MetricShards(Objective<T>& objective, const RiemannianOptions& options);
 
-  /// The metrics that directions are computed from; they hold the sums over all shards.
+  /// Return the metrics from which directions are computed; they hold the sums over all shards.
   OutputMetric<T>& output() { return *shards_.front().output; }
   UnitMetric<T>& metric() { return *shards_.front().metric; }
   bool has_metric() const { return shards_.front().metric != nullptr; }
@@ -29,11 +29,10 @@ class MetricShards {
   /// Runs forward through the cores. The batch and the parameters must stay alive until the next call. Each process
   /// carries the state slots of its shards.
   void forward(const EnteredBatch<T>& batch, const Parameters<T>& parameters, State<T>& state);
-  /// The sweep over the predictions, after `forward`; returns the nats of the whole batch.
+  /// Runs the sweep over the predictions, after `forward`; returns the nats of the whole batch.
   double outputs(const MetricWanted& wanted);
-  /// Runs backward from the seeds of `outputs`: sets the gradient and its squares (or moduli) at trained initial
-  /// values, and accumulates the metric; without a metric, sets the whole gradient. `draw`: key of the random errors,
-  /// if used.
+  /// Runs backward from the seeds of `outputs`: sets the gradient and its squares (or moduli) at trained initial values
+  /// and accumulates the metric; without a metric, sets the whole gradient. `draw`: key of the random errors, if used.
   void backward(std::span<T> gradient, std::span<T> squares, std::uint64_t draw);
 
  private:
@@ -56,7 +55,7 @@ class MetricShards {
   std::span<T> clear_starts(std::span<T> squares);
   void add_starts(std::span<T> squares, std::span<const T> of_pass, double share) const;
   void weigh_rows(Shard& shard) const;
-  /// Calls visit(span) for the sums of a shard: those of the outputs, or of the layers below.
+  /// Calls visit(span) for the sums of a shard, either of the outputs or of the layers below.
   template <class Visit>
   void visit_sums(Shard& shard, bool outputs, const Visit& visit);
   void add_shard(Shard& shard, bool outputs, ShardSum<double>& sum);

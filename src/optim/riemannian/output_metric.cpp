@@ -59,7 +59,7 @@ bool OutputMetric<T>::samples_variances() const {
   });
 }
 
-/// The first head uses the name that checkpoints with one head have.
+/// The first head uses the name that is used in checkpoints with one head.
 template <class T>
 void OutputMetric<T>::visit_averages(StateVisitor<T>& visitor) {
   for (HeadPart& head : heads_)

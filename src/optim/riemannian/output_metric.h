@@ -25,18 +25,18 @@ class OutputMetric {
   double pass(CorePass<T>& core, const Parameters<T>& parameters, const Batch& batch, const Wanted& wanted);
 
   /// Adds the gradients and Hessians of the last pass with `metric` to the running averages (with weight `keep` for the
-  /// old ones; 0: only this pass) and sets the direction H^-1 G at the output weights. Other entries of `direction` are
-  /// unchanged.
+  /// old averages; 0: only this pass) and sets the direction H^-1 G at the output weights. Other entries of `direction`
+  /// are unchanged.
   void direction(const Parameters<T>& parameters, double keep, std::span<double> direction);
-  /// The plain gradient of the last pass with `metric`.
+  /// Returns the plain gradient of the last pass with `metric`.
   void gradient(const Parameters<T>& parameters, std::span<double> gradient) const;
   /// Overwrites the adjoints of the core's activations with the variances of the last pass with `variances`.
   void seed_variances(CorePass<T>& core) const;
   /// Returns whether a pass with `variances` draws random numbers, so that its `draw` matters.
   bool samples_variances() const;
 
-  /// Gradients and Hessians of the last pass with `metric`. The caller may replace them with sums over several batches
-  /// and must then call `count_targets` for all of them.
+  /// Visits the gradients and Hessians of the last pass with `metric`. The caller may replace them with sums over
+  /// several batches and must then call `count_targets` for all these batches.
   template <class Visit>
   void visit_sums(const Visit& visit) {
     for (HeadPart& head : heads_) visit(std::visit([](auto& part) { return part.sums(); }, head));

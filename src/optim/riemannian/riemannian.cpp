@@ -108,7 +108,7 @@ class RiemannianControl final : public Control<T> {
     nats_ = shards_->outputs(wanted);
   }
 
-  // The last evaluation of a step is reused as the first of the next one if nothing has changed in between.
+  // The last evaluation of a step is reused as the first evaluation of the next step if nothing has changed in between.
 
   bool known(Objective<T>& objective, const EnteredBatch<T>& batch) const {
     const Batch& b = batch.batch;
@@ -173,8 +173,8 @@ class RiemannianControl final : public Control<T> {
     average(kTransition);
   }
 
-  /// Averages this direction and the previous one, to damp the oscillation at a learning rate near the largest useful
-  /// value.
+  /// Averages this direction and the previous direction, to damp the oscillation at a learning rate near the largest
+  /// useful value.
   void average(Group group) {
     if (!options_.average) return;
     for (std::size_t i = 0; i < directions_[group].size(); ++i) {
@@ -237,7 +237,7 @@ class RiemannianControl final : public Control<T> {
   std::vector<char> is_output_;
 
   std::unique_ptr<MetricShards<T>> shards_;
-  double nats_ = 0, drawn_ = 0;  // number of random errors drawn so far: the key of the next
+  double nats_ = 0, drawn_ = 0;  // number of random errors drawn so far, the key of the next one
   State<T> leaving_;
 
   bool cached_ = false;

@@ -32,8 +32,8 @@ struct RiemannianOptions {
   Index draws = 0;             ///< ruop: number of random errors over which B^2 is averaged; 0: the actual error
   Index own = 0;               ///< sampled sequences per data sequence over which M is summed; 0: the data
   SequenceWeights sequences =
-      SequenceWeights::length;  ///< weight of a sequence in the metric: its length, or the same for all
-  double keep = 0;              ///< weight of the old matrices in the running average over batches
+      SequenceWeights::length;  ///< weight of a sequence in the metric: its length, or the same weight for all
+  double keep = 0;              ///< weight of earlier matrices in the running average over batches
   bool average = false;         ///< each direction is the mean of the last two
   double writing_factor = 1;    ///< learning rate of the output weights, relative to that of the transition weights
 };

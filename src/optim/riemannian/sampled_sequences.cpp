@@ -32,7 +32,7 @@ const Batch& SampledSequences<T>::draw(const Batch& batch, const Parameters<T>& 
   Stepper<T> stepper(plan_, parameters, team_);
   for (Index s = 0; s < batch.structure.sequences(); ++s) {
     stepper.state().copy_slot(entering, batch.carry.slots[at(s)], 0);
-    // Streams are so far apart that chains of different streams never share random numbers.
+    // Streams are far enough apart that chains of different streams never share random numbers.
     write(stepper, batch, s,
           Random(draw, stream_of("own sequences") + (stream << 32U) + static_cast<std::uint64_t>(s)));
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// Sequences sampled from the model, for metrics on the distribution of whole sequences (equation 41 of the Riemannian
-/// paper): with the same lengths and initial states as those of a batch.
+/// paper). They have the same lengths and initial states as the sequences of a batch.
 
 #include "unfold/data/text/batch.h"
 #include "unfold/graph/engine/stepper.h"
@@ -14,8 +14,8 @@ class SampledSequences {
   explicit SampledSequences(const Network<T>& network);
 
   /// Returns the batch with every target symbol replaced by a sample, one after another; each sample is also the next
-  /// input. Symbols without a target are unchanged. A function of parameters, states, `draw` and `stream`. Valid until
-  /// the next call.
+  /// input. Symbols without a target are unchanged. The result is a function of parameters, states, `draw` and
+  /// `stream`. Valid until the next call.
   const Batch& draw(const Batch& batch, const Parameters<T>& parameters, const State<T>& entering, std::uint64_t draw,
                     std::uint64_t stream);
 

@@ -76,7 +76,7 @@ class SortedTile {
   Index stride_ = 0, columns_ = 0, slots_ = 0;
   Buffer<T> values_;          // [columns x stride]
   std::vector<Index> begin_;  // per symbol
-  std::vector<Index> rows_;   // per slot: its row, or -1
+  std::vector<Index> rows_;   // per slot: the row, or -1
   std::vector<SymbolRange> runs_;
 };
 

@@ -8,10 +8,10 @@ namespace unfold {
 namespace {
 
 constexpr Index kTile = 512;  // positions whose inputs fit into the second-level cache
-// positions per tile if inputs are sorted by symbol: ranges of equal symbols should be long
+// positions per tile if inputs are sorted by symbol; large because ranges of equal symbols should be long
 constexpr Index kSortedTile = 2048;
 
-/// Returns the symbol node that the weights of a term belong to, or -1.
+/// Returns the symbol node to which the weights of a term belong, or -1.
 int symbols_of(const Plan& plan, const Node::AffineTerm& term) {
   return plan.nodes()[at(term.source)].kind == Node::Kind::symbols ? term.source : term.gate;
 }
@@ -298,7 +298,7 @@ void UnitMetric<T>::take_matrices(UnitMetric& other, double share, bool first) {
   }
 }
 
-/// Replaces M by its running average; G remains that of the current batch.
+/// Replaces M by its running average; G is not averaged.
 template <class T>
 void UnitMetric<T>::average(std::size_t u, double keep) {
   UnitMoments& m = units_[u].moments;
@@ -321,7 +321,7 @@ void UnitMetric<T>::average(std::size_t u, double keep) {
 template <class T>
 void UnitMetric<T>::direction(double keep, std::span<double> direction, std::span<double> gradient) {
   others_.direction(keep, direction, gradient);
-  // Where moduli are infinite, M^-1 G is 0: such a parameter is not changed.
+  // Where moduli are infinite, M^-1 G is 0, so such a parameter is not changed.
   for (std::size_t u = 0; u < units_.size(); ++u) {
     Unit& unit = units_[u];
     const UnitMoments& m = unit.moments;

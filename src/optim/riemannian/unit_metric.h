@@ -3,11 +3,11 @@
 /// incoming parameters and its modulus, and the direction M^-1 G (equations 25-29 of the paper and the quasi-diagonal
 /// reduction; docs/riemannian.md). Each map runs over the positions of its part: a target, a source, a condition.
 ///
-/// A unit is a component of an affine map of the core; its parameters are those of all terms of that component. Weights
-/// that belong to a symbol (lookups and gated terms) interact only with weights of the same symbol. M therefore
-/// consists of one block per symbol, bordered by the shared weights, if any. A unit that reads several kinds of symbols
-/// has a matrix for each kind: weights of different kinds do not interact, and the shared weights interact with those
-/// of the first kind.
+/// A unit is a component of an affine map of the core; its parameters are the parameters of all terms of this
+/// component. Weights that belong to a symbol (lookups and gated terms) interact only with weights of the same symbol.
+/// M therefore consists of one block per symbol, bordered by the shared weights, if any. A unit that reads several
+/// kinds of symbols has a matrix for each kind: weights of different kinds do not interact, and the shared weights
+/// interact with the weights of the first kind.
 
 #include <vector>
 
@@ -46,7 +46,7 @@ class UnitMetric {
   /// Sets `direction` and `gradient` at the transition weights, with M averaged over batches if `keep` > 0.
   void direction(double keep, std::span<double> direction, std::span<double> gradient);
 
-  /// The accumulated M and G. The caller may replace them with sums over several batches.
+  /// Visits the accumulated M and G. The caller may replace them with sums over several batches.
   template <class Visit>
   void visit_sums(const Visit& visit) {
     for (Unit& unit : units_) visit(unit.moments.by_symbol()), visit(unit.moments.by_all());
@@ -67,8 +67,8 @@ class UnitMetric {
       Index read;          ///< number of components of the signal
     };
     std::vector<Source> sources = {};
-    Range units = {};        ///< its components among all units
-    bool all_gated = false;  ///< all weights belong to symbols, so that positions can be sorted by symbol
+    Range units = {};        ///< the components of the map among all units
+    bool all_gated = false;  ///< all weights belong to symbols; positions can then be sorted by symbol
   };
   struct Unit {
     std::size_t map;
@@ -83,7 +83,7 @@ class UnitMetric {
   struct Inputs {
     Buffer<double> values;
     Buffer<T> read, row;
-    std::vector<SortedTile<T>> sorted;  ///< per map: its inputs, then B and Phi of the member's units
+    std::vector<SortedTile<T>> sorted;  ///< per map: the inputs of the map, then B and Phi of the member's units
   };
 
   void add_maps(const Plan& plan, int node);
@@ -109,7 +109,8 @@ class UnitMetric {
   std::vector<std::size_t> lanes_of_;  // per unit
   std::vector<Buffer<T>> adjoints_;    // per map: B [positions x size]
   std::vector<Buffer<T>> squares_;     // per map: the accumulated moduli [positions x size]
-  std::vector<std::vector<T>> averages_;  // per unit, empty unless used; the last number is the weight
+  std::vector<std::vector<T>> averages_;  // per unit: the running average (empty unless used), whose last number is its
+                                          // weight
   std::vector<Inputs> inputs_;            // per member
 };
 

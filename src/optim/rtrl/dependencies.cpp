@@ -53,8 +53,7 @@ class OperatorEdges {
   virtual void column(Index column, Index to) = 0;
 };
 
-/// For n complex numbers, stored as n real and then n imaginary parts: each complex number k is separate from the
-/// others.
+/// For n complex numbers, stored as n real and then n imaginary parts: each complex number depends only on itself.
 void record_complex(Index n, Index columns, OperatorEdges& edges) {
   for (Index k = 0; k < n; ++k)
     for (const Index to : {k, n + k}) {

@@ -1,8 +1,8 @@
 #pragma once
 /// Structural dependencies within one step of an opened circuit: which components of the next state depend on which
-/// components of the previous state and on which parameters, regardless of their values. Derived from the circuit
-/// component by component: element-wise maps and sparse operators keep units separate, matrices and unknown operators
-/// do not.
+/// components of the previous state and on which parameters, regardless of their values. They are derived from the
+/// circuit component by component: element-wise maps and sparse operators keep units separate; matrices and unknown
+/// operators do not.
 
 #include <cstdint>
 #include <vector>
@@ -37,7 +37,7 @@ struct ParameterRange {
   Index operator[](Index i) const { return begin + i * stride; }
 };
 
-/// A set of state components and the parameters that reach exactly these.
+/// A set of state components, and the parameters that reach exactly these components.
 struct Reaching {
   IndexSet states;
   std::vector<ParameterRange> parameters;

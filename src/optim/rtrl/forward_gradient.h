@@ -1,6 +1,6 @@
 #pragma once
-/// The gradient of a batch computed forward in time, without storing past positions. For each position, the loss is
-/// added and the sensitivity of the state to the parameters, G_t = ds_t / dtheta, is carried forward:
+/// The gradient of a batch computed forward in time, without storing past positions. At each position, the loss is
+/// added, and the sensitivity of the state to the parameters, G_t = ds_t / dtheta, is carried forward:
 ///
 ///   G_t = J_t G_{t-1} + I_t,   J_t = ds_t / ds_{t-1},  I_t = the partial derivative of s_t       (1)
 ///   dL/dtheta = sum_t dL_t/dtheta + (dL_t / ds_{t-1}) G_{t-1}                                     (2)
@@ -10,10 +10,10 @@
 ///   forward.leave(batch);                          // as leave_batch does with the state
 ///
 /// Memory does not grow with the length of a window, and positions before the window contribute to the gradient. With
-/// fixed parameters, rtrl is the gradient of the whole sequence (Williams & Zipser 1989). While parameters change, it
-/// is the gradient of a sequence in which each part was read with the parameters at that time. GradientMethod selects
-/// how G is stored. The sequences of a batch are divided among the members of the team; their gradients are added in
-/// order, so that results do not depend on the number of threads.
+/// fixed parameters, rtrl computes the gradient of the whole sequence (Williams & Zipser 1989). If parameters change
+/// during the sequence, it computes the gradient for a sequence in which each part was read with the parameters at that
+/// time. GradientMethod selects how G is stored. The sequences of a batch are divided among the members of the team;
+/// their gradients are added in order, so results do not depend on the number of threads.
 
 #include <memory>
 #include <optional>
@@ -48,13 +48,13 @@ class ForwardGradient {
   ForwardGradient(const ForwardGradient&) = delete;
 
   /// Returns the sum of nats over the targets; sets gradient [parameters] = scale * d nats / d parameters, by (2). The
-  /// state must have entered the batch; it is updated. `step`: random signs are a function of it. `dropout_seed`: masks
-  /// are those of a pass over the whole batch with this seed; no dropout without it.
+  /// state must have entered the batch; it is updated. Random signs are a function of `step`. With `dropout_seed`,
+  /// masks equal those of a pass over the whole batch with this seed; without it, there is no dropout.
   double gradient(const Batch& batch, State<T>& state, const Parameters<T>& parameters, Index step, double scale,
                   std::span<T> gradient, std::optional<std::uint64_t> dropout_seed = std::nullopt);
   void leave(const Batch& batch);
 
-  /// The data carried by the streams, [streams x width], for checkpoints.
+  /// Returns the data carried by the streams, [streams x width], for checkpoints.
   std::span<T> carried();
   Index width() const;  ///< numbers carried per stream
   /// Carried data before the batch of the last `gradient` call: keep() stores it, put_back() restores it, swap_kept()

@@ -14,7 +14,7 @@ namespace {
 
 using MethodKind = GradientMethod::Kind;
 
-/// In the order of the help texts.
+/// Returns the methods in the order of the help texts.
 const std::vector<std::pair<std::string, MethodKind>>& gradient_kinds() {
   static const std::vector<std::pair<std::string, MethodKind>> kinds = {{"bptt", MethodKind::bptt},
                                                                         {"rtrl", MethodKind::rtrl},

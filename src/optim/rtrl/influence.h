@@ -38,15 +38,15 @@ class Influence {
   virtual void step(StepPass<T>& pass, const SignKey& key, InfluenceScratch<T>& scratch, T* carried) const = 0;
 };
 
-/// For rtrl and snap. `limit`: maximum bytes of the data carried for `streams` streams; throws UsageError that states
-/// the required amount.
+/// Creates the influence for rtrl and snap. `limit` is the maximum number of bytes of the data carried for `streams`
+/// streams; if it is exceeded, throws a UsageError that states the required amount.
 template <class T>
 std::unique_ptr<Influence<T>> sparse_influence(const Reach& reach, const GradientMethod& method, Index streams,
                                                std::size_t limit);
-/// Only the checks of sparse_influence.
+/// Makes only the checks of sparse_influence.
 template <class T>
 void require_affordable(const Reach& reach, const GradientMethod& method, Index streams, std::size_t limit);
-/// For uoro and nobacktrack.
+/// Creates the influence for uoro and nobacktrack.
 template <class T>
 std::unique_ptr<Influence<T>> rank_one_influence(const Reach& reach, const GradientMethod& method, Index parameters);
 

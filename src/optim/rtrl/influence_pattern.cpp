@@ -118,7 +118,7 @@ void InfluencePattern::lay(const Reach& reach) {
   }
   list_entries();
 
-  // A row is computed if it is stored in some group: its columns are those of J, then those of I.
+  // A row is computed if it is stored in some group; its columns are the columns of J, then the columns of I.
   const std::vector<IndexSet> immediate = immediate_columns(reach);
   std::vector<char> kept(at(reach.state), 0);
   for (const Group& group : groups_)

@@ -11,8 +11,8 @@
 /// parameter; a dense layer stores states times parameters.
 ///
 /// J and I are computed by backward passes over one position; each pass gives one row of both. Rows without common
-/// columns share a pass, as in the compression of sparse Jacobians (Curtis, Powell & Reid 1974): a diagonal layer needs
-/// one or two passes.
+/// columns share a pass, as in the compression of sparse Jacobians (Curtis, Powell & Reid 1974); a diagonal layer
+/// therefore needs only one or two passes.
 
 #include "optim/rtrl/dependencies.h"
 
@@ -42,7 +42,7 @@ class InfluencePattern {
     ParameterRange parameters = {};
   };
 
-  /// `steps` 0: no bound. `size` and `operations` are available before `lay`.
+  /// If `steps` is 0, there is no bound. `size` and `operations` are available before `lay`.
   InfluencePattern(const Reach& reach, Index steps);
   /// Computes the layout of the blocks.
   void lay(const Reach& reach);
@@ -53,9 +53,9 @@ class InfluencePattern {
   const std::vector<std::vector<Index>>& passes() const { return passes_; }  ///< rows that share a backward pass
   const std::vector<JacobianRow>& rows() const { return rows_; }
   const std::vector<Index>& columns() const { return columns_; }  ///< columns of J, row by row, ascending
-  /// For each component of the state.
+  /// Returns the parameters of I for each component of the state.
   const std::vector<std::vector<Immediate>>& immediates() const { return immediates_; }
-  /// Positions with ds_i / dtheta_j = 1 before the first step, for trained initial values.
+  /// Returns the positions with ds_i / dtheta_j = 1 before the first step, for trained initial values.
   const std::vector<Index>& starts() const { return starts_; }
 
  private:
@@ -78,7 +78,7 @@ class InfluencePattern {
 /// in common. Rows without columns are omitted.
 std::vector<std::vector<Index>> passes_of(const std::vector<IndexSet>& columns);
 
-/// For each component of the state, the parameter sets that a row of I reads within the step, as indices into
+/// Returns, for each component of the state, the parameter sets that a row of I reads within the step, as indices into
 /// Reach::within.
 std::vector<IndexSet> immediate_columns(const Reach& reach);
 

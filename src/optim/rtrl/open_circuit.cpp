@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// Sorts after every name that a cell may use, so that states follow the parameters.
+/// Sorts after every name that a cell may use, so states follow the parameters.
 constexpr const char* kStateScope = "~state";
 
 class Opening {
@@ -130,7 +130,7 @@ class Opening {
     return open_.circuit.affine(n.name, n.size, terms, Init::zero(), n.bias >= 0);
   }
 
-  /// Declares the parameters that no operation reads: those of losses.
+  /// Declares the parameters that no operation reads, which are the parameters of losses.
   void declare_others() {
     for (const ParameterInfo& p : circuit_.parameters())
       if (std::ranges::find(open_.circuit.parameters(), p.name, &ParameterInfo::name) ==
@@ -138,7 +138,7 @@ class Opening {
         open_.circuit.parameter(p.name, p.rows, p.cols, Init::zero());
   }
 
-  /// Outputs s_t: the sources of links, and the shifted entries of delays of several steps.
+  /// Outputs s_t, which consists of the sources of links and the shifted entries of delays of several steps.
   void feed_state() {
     for (const Plan::Carried& c : plan_.carried()) {
       const Index n = node(origin(c)).size;

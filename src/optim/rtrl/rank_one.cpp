@@ -1,4 +1,5 @@
-/// Rank-one estimates: G_t is the mean of h~ theta~' over random signs, for any network. Carried: [h~ | theta~].
+/// Rank-one estimates: G_t is the mean of h~ theta~' over random signs, for any network. The carried data is [h~ |
+/// theta~].
 
 #include <algorithm>
 #include <cmath>
@@ -74,7 +75,7 @@ class RankOne : public Influence<T> {
     scratch.next.resize(state_);
   }
 
-  /// h~ = rho J h~, theta~ = theta~ / rho, of equal norms.
+  /// h~ = rho J h~ and theta~ = theta~ / rho, where rho makes the norms equal.
   void move(StepPass<T>& pass, InfluenceScratch<T>& scratch, T* carried) const {
     const std::span<T> past(carried + state_, at(parameters_));
     pass.tangent(carried, scratch.moved.data());
@@ -145,7 +146,7 @@ class NoBackTrack final : public RankOne<T> {
     double squares = 0;
     for (const ParameterRange& range : read_[at(row)])
       for (Index i = 0; i < range.count; ++i) squares += static_cast<double>(now[range[i]]) * now[range[i]];
-    if (!(squares > 0)) return;  // zero row: a sign would only add noise
+    if (!(squares > 0)) return;  // the row is zero, so a sign would only add noise
     const double rho = std::sqrt(std::sqrt(squares));
     carried[row] += static_cast<T>(rho) * sign;
     T* past = carried + this->state_;

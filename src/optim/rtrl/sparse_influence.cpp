@@ -12,12 +12,13 @@
 namespace unfold {
 namespace {
 
-/// A training run stores two further copies of the streams' data: from before a batch, and from the last good state.
+/// A training run stores two further copies of the streams' data: the data before a batch and the data of the last good
+/// state.
 constexpr double kCopies = 3;
-/// Multiply-adds per step beyond which a symbol takes seconds.
+/// Number of multiply-adds per step beyond which a symbol takes seconds.
 constexpr double kMostOperations = 4e9;
 constexpr double kOperationsPerSecond = 2e9;
-/// Number of parameters of a group that are processed together, so that their block fits into the second-level cache.
+/// Number of parameters of a group that are processed together; their block fits into the second-level cache.
 constexpr Index kChunk = 512;
 
 std::string duration_of(double operations) {

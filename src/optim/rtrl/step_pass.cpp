@@ -34,7 +34,8 @@ void StepPass<T>::set_dropout(std::uint64_t seed, Index slot, Index position) {
   unfolding_.set_dropout_seed(seed, position);
 }
 
-/// The state changes without a call of set_parameters: it is looked up in place, row by row; only matrices are packed.
+/// The state may change without a call of set_parameters because it is looked up in place, row by row; only matrices
+/// are packed.
 template <class T>
 void StepPass<T>::forward(const Batch& batch, Index row, const T* state) {
   std::copy_n(state, open_.state, values_.flat().begin() + open_.parameters);

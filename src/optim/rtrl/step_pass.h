@@ -13,18 +13,18 @@ namespace unfold {
 template <class T>
 class StepPass {
  public:
-  /// `network`: over `open` (see open_network). Keeps references to both.
+  /// `network` must be over `open` (see open_network). Keeps references to both.
   StepPass(const Network<T>& network, const OpenCircuit& open);
 
   /// Sets theta.
   void set_parameters(const Parameters<T>& parameters);
-  /// Enables dropout with the masks that a pass over whole chains draws at this position of a chain of this slot.
+  /// Enables dropout with the masks that a pass over whole chains draws at this position of a chain in this slot.
   void set_dropout(std::uint64_t seed, Index slot, Index position);
   /// Runs forward at a row of a batch, from a state [state].
   void forward(const Batch& batch, Index row, const T* state);
   /// Stores the state after the step.
   void next_state(T* state) const;
-  /// Computes the losses of the row, weighted by head: returns nats, and seeds their adjoints multiplied by `scale`.
+  /// Computes the losses of the row, weighted by head. Returns nats, and seeds their adjoints multiplied by `scale`.
   /// Adds the gradients of the losses' own parameters to `gradient` [theta].
   T losses(const Batch& batch, Index row, T scale, std::span<T> gradient);
   /// Seeds only the given components of the next state.
@@ -36,7 +36,7 @@ class StepPass {
 
   Index parameters() const { return open_.parameters; }
   Index state() const { return open_.state; }
-  /// Memory of this object, for memory accounting by the caller.
+  /// Returns the memory of this object, for memory accounting by the caller.
   std::size_t memory_bytes() const;
 
  private:

@@ -30,7 +30,7 @@ bool predicts_before_the_end(const Batch& batch, const Network<T>& network) {
   return false;
 }
 
-/// Returns the penalty weights for one of several batches: a penalty is the mean over them.
+/// Returns the penalty weights for one of several batches, because a penalty is the mean over the batches.
 PenaltyOptions share_of(const PenaltyOptions& whole, Index batches) {
   const auto n = static_cast<double>(batches);
   return {.activity = whole.activity / n, .flow = whole.flow / n, .smoothing = whole.smoothing};
@@ -165,7 +165,7 @@ void BatchObjective<T>::check_chooser(std::string_view name) const {
   if (options_.batches > 1) require_losses(name);
 }
 
-/// Rejects a chooser, because metrics and curvature are those of the losses.
+/// Rejects a chooser, because metrics and curvature are computed from the losses.
 template <class T>
 void BatchObjective<T>::require_losses(std::string_view objective) const {
   if (!objective.empty())
@@ -185,7 +185,7 @@ void BatchObjective<T>::require_backpropagation() const {
                     short_name(options_.optimizer), options_.gradient.text()));
 }
 
-/// Rejects the sampled softmax: the loss is a new estimate in each step, which is sufficient for a gradient but not for
+/// Rejects the sampled softmax: its loss is a new estimate in each step, which is sufficient for a gradient but not for
 /// comparing losses.
 template <class T>
 void BatchObjective<T>::require_full_softmax() const {
@@ -287,7 +287,7 @@ std::string BatchObjective<T>::find_non_finite() {
   return {};
 }
 
-/// Used only if the gradient consists of the pass and its losses.
+/// Used only if the gradient consists only of the pass and its losses.
 template <class T>
 Resident<T>* BatchObjective<T>::resident() {
   const bool plain =
@@ -313,7 +313,7 @@ double BatchObjective<T>::gradient(std::span<T> result) {
   for (Index k = 0; k < options_.batches; ++k) {
     poll();
     set_dropout(k);
-    if (k == 0 && !computed_.empty())  // another call, with different parameters
+    if (k == 0 && !computed_.empty())  // a further call, with different parameters
       copy_state(before_.front(), carried_);
     else
       enter_batch(batch(k), *network_.plan, carried_);
@@ -342,7 +342,7 @@ double BatchObjective<T>::gradient(std::span<T> result) {
 }
 
 /// Returns null for optimizers that need the whole gradient or sums of several gradients, and for slices whose sums are
-/// rounded: parameters cannot be rounded, so that sending them would cost twice as much as sending the gradient.
+/// rounded: parameters cannot be rounded, so sending them would take twice as long as sending the gradient.
 template <class T>
 const Slices* BatchObjective<T>::slices() {
   const Sharding& sharding = options_.sharding;

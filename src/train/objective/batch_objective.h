@@ -29,14 +29,17 @@ struct BatchObjectiveOptions {
   Index batches = 1;           ///< number of batches per step
   std::uint64_t seed = 1;      ///< seed of dropout
   std::size_t memory_limit = 0;
-  PenaltyOptions penalties = {};                     ///< the mean over the batches
+  PenaltyOptions penalties = {};                     ///< penalties are the mean over the batches
   bool own_outputs = false;                          ///< whether read_own_outputs will be called
   Feedback feedback = {};                            ///< whether the gradient also flows through these outputs
-  GradientMethod gradient = {};                      ///< by backpropagation, or carried forward (forward_gradient.h)
-  Precision precision = Precision::exact;            ///< of loss and gradient; curvature requires `exact` (UsageError)
-  Precision activities = Precision::exact;           ///< of activations stored for the gradient; likewise
-  std::shared_ptr<const Offload> offload = nullptr;  ///< where the passes run; null: on the team
-  Sharding sharding = {};                            ///< of each batch
+  GradientMethod gradient = {};                      ///< gradient method: backpropagation or a forward method
+                                                     ///< (forward_gradient.h)
+  Precision precision = Precision::exact;            ///< precision of loss and gradient; curvature requires `exact`
+                                                     ///< (UsageError)
+  Precision activities = Precision::exact;           ///< precision of activations stored for the gradient; curvature
+                                                     ///< requires `exact`
+  std::shared_ptr<const Offload> offload = nullptr;  ///< where the passes run; if null, on the team
+  Sharding sharding = {};                            ///< sharding of each batch
   /// Polled between and within passes, which throw BrokenOff if it is set; parameters and optimizer may then be between
   /// two steps.
   const std::atomic<bool>* stop = nullptr;
@@ -57,11 +60,11 @@ class BatchObjective final : public Objective<T> {
   /// combinations: a flow penalty or own outputs with several batches; penalties, own outputs, forward gradients or a
   /// sampled softmax with several shards; forward gradients with own outputs, a sampled softmax, several batches,
   /// dropped weights or bfloat16; a chooser with any of these or a memory limit; an offload with any of these except a
-  /// sampled softmax, or with a flow penalty. `chooser`: an objective that replaces the losses; null: the losses.
+  /// sampled softmax, or with a flow penalty. `chooser`: an objective that replaces the losses; null if there is none.
   BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
                  const BatchObjectiveOptions& options, Team& team, Entered entered, BatchChooser<T>* chooser = nullptr);
 
-  /// Takes the batches of this step from the source, which then points to the last of them.
+  /// Takes the batches of this step from the source, which then points to the last batch.
   void gather(Index step);
   /// Until the next `gather`, each position reads one of the network's own outputs with probability 1 - forcing; with
   /// feedback, only the free positions do. REQUIRES one of the two options.
@@ -77,7 +80,7 @@ class BatchObjective final : public Objective<T> {
   /// Must be called after the step, before the source advances.
   void leave();
 
-  /// Before `gather` and after `leave`: the state between steps.
+  /// Before `gather` and after `leave`: returns the state between steps.
   State<T>& carried() { return carried_; }
   /// Between the first pass of a step and `leave`: exchanges `carried` with the state before the step; a second call
   /// undoes this.
@@ -112,7 +115,7 @@ class BatchObjective final : public Objective<T> {
   Sharding sharding() const override { return options_.sharding; }
 
  private:
-  /// The k-th batch of this step; the last one is that of the source.
+  /// Returns the k-th batch of this step; the last one is the batch of the source.
   const Batch& batch(Index k) const {
     if (k + 1 < options_.batches) return earlier_[static_cast<std::size_t>(k)];
     return mixed_ != nullptr ? *mixed_ : source_.batch();

@@ -91,7 +91,7 @@ void LatentTreeParser<T>::set_parameters(const Parameters<T>& parameters) {
   unfolding_.set_parameters(parameters_);
 }
 
-/// For any tree, the rows of the first step are the words.
+/// In any tree, the rows of the first step are the words.
 template <class T>
 void LatentTreeParser<T>::read_words(const Batch& batch) {
   const Index words = batch.structure.order().step(0).size();

@@ -2,16 +2,16 @@
 /// Sampled softmax: computes the training gradient for a large vocabulary from a subset of it; evaluation uses the full
 /// vocabulary.
 ///
-/// Of the V symbols, only C candidates get a logit z in a batch: the T target symbols of the batch and C - T others,
-/// drawn uniformly without replacement. Each drawn symbol represents (V - T) / (C - T) symbols:
+/// Of the V symbols, only C candidates get a logit z in a batch: the T target symbols of the batch and C - T other
+/// symbols, drawn uniformly without replacement. Each drawn symbol represents (V - T) / (C - T) symbols:
 ///   Z' = sum_predicted exp(z) + (V - T) / (C - T) sum_drawn exp(z),   loss = log Z' - z_target
-/// so that E Z' = Z (Horvitz & Thompson 1952). The gradient is exactly that of the estimated loss. Because the
-/// logarithm is concave, the estimated loss is too low on average, by about half the relative variance of Z'. With C =
-/// V it is the full softmax. For sampling the normalizer, see Bengio & Senecal 2003.
+/// Therefore E Z' = Z (Horvitz & Thompson 1952). The gradient is exactly the gradient of the estimated loss. Because
+/// the logarithm is concave, the estimated loss is too low on average, by about half the relative variance of Z'. With
+/// C = V it is the full softmax. For sampling the normalizer, see Bengio & Senecal 2003.
 ///
 /// The circuit with C outputs is an ordinary circuit: its output weights are columns of the full weights, log((V - T) /
 /// (C - T)) is added to the biases of the drawn symbols, and its gradient is scattered back to the original columns.
-/// Cost of the head: C / V of the full one, plus copies of the parameters.
+/// The head takes C / V of the time of the full head, plus the time for copying parameters.
 
 #include <algorithm>
 #include <span>
@@ -23,11 +23,11 @@ namespace unfold {
 
 /// The candidates of a batch.
 struct Candidates {
-  std::vector<Symbol> symbols;  ///< the target symbols in ascending order, then the drawn ones
+  std::vector<Symbol> symbols;  ///< the target symbols in ascending order, then the drawn symbols
   Index predicted = 0;          ///< number of target symbols
   double each_drawn_counts = 1;
 
-  /// A function of the targets, V = `alphabet`, C = `count`, the seed and the number of the batch.
+  /// Draws candidates as a function of the targets, V = `alphabet`, C = `count`, the seed and the number of the batch.
   /// Throws UsageError if `count` leaves no symbol to draw.
   static Candidates draw(std::span<const Symbol> targets, Index alphabet, Index count, std::uint64_t seed, Index batch);
 };
@@ -58,7 +58,7 @@ class SampledSoftmax {
   std::uint64_t seed_;
   std::string field_;
   Index alphabet_, count_;
-  std::vector<int> output_;  // parameters whose columns belong to symbols; the last one is the bias
+  std::vector<int> output_;  // parameters whose columns belong to symbols; the last parameter is the bias
   BatchPass<T> pass_;
   Buffer<T> few_gradient_;
   std::vector<Symbol> place_;  // index of each symbol among the candidates

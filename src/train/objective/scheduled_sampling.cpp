@@ -25,7 +25,7 @@ double share_from(std::string_view text, std::string_view whole) {
   return share;
 }
 
-/// Uses the library's own exp and log, so that the schedule is the same on every machine.
+/// Uses exp and log of this library, so the schedule is the same on every machine.
 double power(double base, double exponent) {
   vector_log(&base, &base, 1);
   double result = base * exponent;

@@ -37,7 +37,7 @@ double SequenceObjectivePass<T>::gradient(const Batch& batch, const Parameters<T
   return chosen_.value;
 }
 
-/// Sets the adjoints of the heads: those of the losses, multiplied by the row weights.
+/// Sets the adjoints of the heads to the adjoints of the losses, multiplied by the row weights.
 template <class T>
 void SequenceObjectivePass<T>::seed(const Parameters<T>& parameters, double scale, std::span<T> gradient) {
   const Index rows = chosen_.batch.structure.positions();

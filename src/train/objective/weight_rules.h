@@ -3,13 +3,13 @@
 ///
 /// Weight dropout (DropConnect, Wan et al. 2013; Merity et al. 2018): in each step, every element (or every row) of a
 /// matrix is set to 0 with probability `rate`, and otherwise multiplied by 1 / (1 - rate). All sequences and positions
-/// of a step use the same mask, a function of (seed, step, parameter name, index). The gradient is that of the
-/// remaining weights. Nothing is dropped in prediction and evaluation.
+/// of a step use the same mask, a function of (seed, step, parameter name, index). Only the remaining weights have a
+/// gradient. Nothing is dropped in prediction and evaluation.
 ///
-/// Weight tying (Press & Wolf 2017; Inan et al. 2017): two matrices that are transposes of each other. Both are stored
-/// in the parameters and in the file. Both start with the initial value of the second one, and the gradient of each is
-/// the sum of both gradients; element-wise optimizers (sgd, asgd, rmsprop, adam) therefore keep them bit-identical. The
-/// norm that `clip` uses counts them twice.
+/// Weight tying (Press & Wolf 2017; Inan et al. 2017): two matrices are kept as transposes of each other. Both are
+/// stored in the parameters and in the file. Both start with the initial value of the second matrix, and the gradient
+/// of each is the sum of both gradients; element-wise optimizers (sgd, asgd, rmsprop, adam) therefore keep them
+/// bit-identical. The norm that `clip` uses counts the weights twice.
 
 #include "unfold/loss/network.h"
 

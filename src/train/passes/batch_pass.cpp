@@ -13,8 +13,8 @@
 namespace unfold {
 namespace {
 
-/// Number of pieces of a batch with rounded activations: the working memory of one piece is then small compared with
-/// the stored data, while pieces still have many rows.
+/// Number of pieces of a batch with rounded activations: with this number, the working memory of one piece is small
+/// compared with the stored data, but pieces still have many rows.
 constexpr Index kRoundedPieces = 8;
 
 bool has_sizes(const Structure& structure, const std::vector<Index>& sizes) {
@@ -52,7 +52,7 @@ BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memor
   }
   if (memory_limit == 0) return;
   require_pieces("a memory limit");
-  // The memory per row is measured rather than computed from the plan, so that it always matches the actual allocation.
+  // The memory per row is measured rather than computed from the plan, so it always matches the actual allocation.
   const auto measure = [&](Index chains, Index length) {
     unfolding_.lay(Structure::chains(chains, length));
     unfolding_.clear_adjoints();
@@ -92,7 +92,7 @@ Index BatchPass<T>::piece_steps(const Structure& structure) const {
   std::size_t least = ~std::size_t{0};
   for (Index pieces = 1; pieces <= steps; ++pieces) {
     const Index length = (steps + pieces - 1) / pieces;
-    const std::size_t states = pieces == 1 ? 0 : at(pieces + 2);  // the boundaries, and two for adjoints
+    const std::size_t states = pieces == 1 ? 0 : at(pieces + 2);  // one per boundary, and two for adjoints
     const std::size_t bytes = at(order.step_begin[at(length)]) * bytes_per_row_ +
                               at(structure.sequences()) * (bytes_per_chain_ + states * bytes_per_state_);
     if (bytes <= memory_limit_) return length;
@@ -156,7 +156,7 @@ void BatchPass<T>::run(const Batch& batch, Index piece, State<T>& state) {
 template <class T>
 void BatchPass<T>::run_again(const Batch& batch, Index piece) {
   if (!rounds()) {
-    // The last piece has just been run.
+    // The last piece was run just before, so its values are still available.
     if (piece + 1 < static_cast<Index>(cuts_.size())) run(batch, piece, seams_[at(piece)]);
     return;
   }
@@ -202,7 +202,7 @@ bool BatchPass<T>::softmax_on_device(const Batch& batch, const Head<T>& head, In
   return unfolding_.softmax(head.signal, targets, scale, wanted, nats_.data() + first);
 }
 
-/// Computes the losses over a piece; with a gradient, also their adjoints and the gradient of the losses' parameters.
+/// Computes the losses over a piece and, with a gradient, their adjoints and the gradient of the losses' parameters.
 template <class T>
 void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool wanted, std::span<T> gradient) {
   const Index first = piece < 0 ? 0 : cuts_[at(piece)].first_row;

@@ -20,7 +20,7 @@ T metric(Damped::Kind kind, T h) {
   return T{1};
 }
 
-/// The random stream of the noise at a head.
+/// Returns the random stream of the noise at a head.
 std::uint64_t head_stream(std::size_t head) {
   return stream_of(head == 0 ? "curvature" : "curvature/" + std::to_string(head));
 }

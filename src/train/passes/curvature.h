@@ -22,7 +22,7 @@
 
 namespace unfold {
 
-/// A signal that structural damping applies to.
+/// A signal to which structural damping applies.
 struct Damped {
   enum class Kind { squared, logistic, tanh };
   Signal signal;
@@ -30,7 +30,7 @@ struct Damped {
 };
 
 /// Returns the signals that links carry from position to position and that depend on parameters, in the order of the
-/// circuit, except the signals of heads, which already have a curvature.
+/// circuit, except for the signals of heads, which already have a curvature.
 template <class T>
 std::vector<Damped> damped_signals(const Network<T>& network, Distance distance);
 

@@ -1,6 +1,6 @@
 #pragma once
 /// Partition of a gradient by completion: a backward pass goes from the last segment of a plan to the first, and the
-/// weight gradients of a segment are complete after it. Complete parts can be communicated while the rest is computed.
+/// weight gradients of a segment are complete after it. Complete parts can be exchanged while the rest is computed.
 
 #include <string>
 #include <vector>
@@ -12,10 +12,10 @@ namespace unfold {
 struct GradientPart {
   static constexpr int kEnd = -1;
   Range range;
-  int segment;  ///< the segment after which it is complete; kEnd: at the end of the pass
+  int segment;  ///< the segment after which the part is complete; kEnd: at the end of the pass
 };
 
-/// Returns ranges of the parameters that start at multiples of `grain`, in order of completion. Each has at least
+/// Returns ranges of the parameters that start at multiples of `grain`, in order of completion. Each range has at least
 /// `least` numbers, except for those completed at the end.
 std::vector<GradientPart> gradient_parts(const Plan& plan, Index grain, Index least);
 

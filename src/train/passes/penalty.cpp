@@ -128,7 +128,7 @@ void Penalties<T>::add_flow(Unfolding<T>& unfolding, const Parameters<T>& parame
     const Matrix<T> v{back_.data(), delta.rows, u.rows, u.rows};
     packed_.pack_transposed(u);
     multiply<T>(delta, packed_, v, {0, packed_.panels()}, Start::zero);
-    // The value propagated back by row r belongs to its predecessor: v_t is row t + 1 of v.
+    // The value that row r propagates back belongs to the predecessor of r: v_t is row t + 1 of v.
     std::vector<Index> successor(at(delta.rows), -1);
     std::vector<char> has_past(at(delta.rows), 0);
     for_each_pair(window, [&](Index before, Index now) { successor[at(before)] = now, has_past[at(now)] = 1; });

@@ -32,7 +32,8 @@ ShardedPass<T>::ShardedPass(const Network<T>& network, Team& team, std::size_t m
     throw UsageError("penalties cannot be combined with --shards, because they are means over a whole batch; leave one of them out");
 }
 
-/// Positions of part 0 are identified by the slots of their chains, independent of the shard; deeper parts are not.
+/// Positions of part 0 are identified by the slots of their chains, independently of the shard. This does not hold for
+/// deeper parts.
 template <class T>
 void ShardedPass<T>::seed_dropout(const Batch& batch, Index shard) {
   if (!dropout_seed_) return;
@@ -81,7 +82,7 @@ double ShardedPass<T>::gradient(const Batch& batch, State<T>& state, double scal
   return sharding_.sum(nats);
 }
 
-/// Slices consist of whole chunks, whose sums of squares equal those of a single process.
+/// Slices consist of whole chunks, so their sums of squares equal the sums of a single process.
 template <class T>
 SliceGradient ShardedPass<T>::gradient_of_slices(const Batch& batch, State<T>& state, double scale, std::span<T> own) {
   std::vector<double> numbers = add_gradients(batch, state, scale);

@@ -19,8 +19,8 @@
 
 namespace unfold {
 
-/// Returns the seed for random numbers in a shard, because each shard numbers its rows and the chains of its parts from
-/// 0.
+/// Returns the seed for random numbers in a shard. Shards need different seeds because each shard numbers its rows and
+/// the chains of its parts from 0.
 std::uint64_t seed_of_shard(std::uint64_t seed, Index shard);
 
 template <class T>
@@ -38,7 +38,7 @@ class ShardedPass {
   double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate);
   /// Like `gradient`; `own` receives the concatenated slices of this process. The loss is in nats.
   SliceGradient gradient_of_slices(const Batch& batch, State<T>& state, double scale, std::span<T> own);
-  /// The slices that each process sums. REQUIRES a divided batch.
+  /// Returns the slices that each process sums. REQUIRES a divided batch.
   const Slices& slices();
   /// Distributes each process's slices of a vector to all processes.
   void spread(std::span<T> vector) { sum().spread(vector); }

@@ -2,8 +2,8 @@
 /// A batch source for a byte stream: standard input, a pipe or a file that is read once. Provides a single sequence,
 /// `window` bytes per batch, in constant memory. Call `wait` before accessing a batch.
 ///
-/// The last windows are kept, so that a diverged run can return to its last good state. A resumed run reads the same
-/// stream from its beginning and skips the part that was already read.
+/// The last windows are kept, so a diverged run can return to its last good state. A resumed run reads the same stream
+/// from its beginning and skips the part that was already read.
 
 #include <atomic>
 #include <deque>
@@ -24,8 +24,8 @@ class ByteStreamSource final : public BatchSource {
   ByteStreamSource& operator=(const ByteStreamSource&) = delete;
 
   /// Waits for the current batch. Returns false if it is not available after a second, if the flag is set, or if the
-  /// stream has ended before it (then epochs_done() is 1). Throws DataError if a read fails and RuntimeFailure for a
-  /// batch that is no longer kept.
+  /// stream has ended before this batch (epochs_done() is then 1). Throws DataError if a read fails and RuntimeFailure
+  /// for a batch that is no longer kept.
   bool wait(const std::atomic<bool>* stop);
 
   const Batch& batch() const override { return batch_; }  ///< REQUIRES wait
@@ -57,7 +57,7 @@ class ByteStreamSource final : public BatchSource {
   std::size_t buffered_ = 0, taken_ = 0;
   Symbol last_ = kNoSymbol;
   std::deque<Window> windows_;  // the last windows
-  Index next_ = 0;              // number of the window after them
+  Index next_ = 0;              // number of the window after the last one in `windows_`
   Index position_ = 0, end_ = -1;
   Batch batch_;
 };
