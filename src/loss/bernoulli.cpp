@@ -39,8 +39,8 @@ class BernoulliLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
   }
 
  protected:
-  /// sum_i softplus(o_i) - y_i o_i, written without cancellation for any y in [0, 1]:
-  /// log(1 + exp(-|o|)) + |o| (o > 0 ? 1 - y : y).
+  /// sum_i softplus(o_i) - y_i o_i, computed without cancellation for any y in [0, 1]: log(1 + exp(-|o|)) + |o| (o > 0
+  /// ? 1 - y : y).
   T row_nats(const T* o, const T* y, Index n) const override {
     T* z = row_scratch<T>(n);
     for (Index i = 0; i < n; ++i) z[i] = -std::fabs(o[i]);

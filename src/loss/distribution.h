@@ -23,11 +23,11 @@ class ValueDistribution : public virtual Loss<T> {
   virtual void quantile(std::span<const T> signal, double level, std::span<T> values) const = 0;
   /// Continuous ranked probability score (CRPS) of each component: integral over x of (P(Y <= x) - [observed <= x])^2.
   /// It has the unit of the values and equals the absolute error if the distribution is a point mass (Gneiting &
-  /// Raftery 2007). If values were divided by a deviation, multiply the score by that deviation to obtain it in the
+  /// Raftery 2007). If values were divided by a deviation, multiply the score by this deviation to obtain it in the
   /// unit of the data.
   virtual void component_crps(std::span<const T> signal, std::span<const T> observed,
                               std::span<double> scores) const = 0;
-  /// Returns the sum over components.
+  /// Returns the sum of the scores over components.
   double crps(std::span<const T> signal, std::span<const T> observed) const {
     std::vector<double> scores(observed.size());
     component_crps(signal, observed, scores);

@@ -12,7 +12,7 @@ Index draw_by_logs(std::span<const T> log_probabilities, Random& random) {
   vector_exp(log_probabilities.data(), p, n);
   double total = 0;
   for (Index x = 0; x < n; ++x) total += p[x];
-  // Scaled by the total so that rounding of the probabilities leaves no gap after the last one.
+  // Scaled by the total, so rounding of the probabilities leaves no gap after the last entry.
   double left = total > 0 ? random.uniform() * total : 0;
   Index last = -1;
   for (Index x = 0; x < n; ++x) {

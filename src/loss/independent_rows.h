@@ -1,8 +1,8 @@
 #pragma once
 /// Marks losses with independent rows, for which sequences may be divided into segments. RowLoss implies this; losses
-/// that own parameters cannot be a RowLoss and derive from IndependentRows. The gradient of these parameters must
-/// be a sum over rows from the last to the first, added to the existing values, so that dividing a sequence does not
-/// change any bits.
+/// that own parameters cannot be a RowLoss and derive from IndependentRows. The gradient of these parameters must be a
+/// sum over rows from the last to the first, added to the existing values; dividing a sequence then does not change a
+/// single bit.
 
 #include "unfold/loss/loss.h"
 

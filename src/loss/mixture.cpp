@@ -21,13 +21,13 @@ namespace {
 ///
 /// Curvature. With a hidden component k, -log p(y) = E_r[-log j_k] - entropy(r). The first derivative is given above;
 /// the second is H = E_r[Hessian of -log j_k] - Cov_r[gradient of log j_k]. The covariance makes H indefinite. Without
-/// it, the remainder is an upper bound of H: diag(p) - p p' for a, and for each component r_k times the Hessian of a
-/// Gaussian, which is replaced by its Fisher matrix as in the normal loss:
+/// the covariance, the remainder is an upper bound of H: diag(p) - p p' for a, and for each component r_k times the
+/// Hessian of a Gaussian, which is replaced by its Fisher matrix as in the normal loss:
 ///
 ///   G = (diag(p) - p p')  +  diag(r_k / d_ki^2) for m  +  diag(2 r_k) for log d.
 ///
-/// Fisher metric. The metric of y has no closed form. The metric of the pair (k, y) does: G with p_k, the mean of r_k,
-/// in place of r_k. It is an upper bound of the metric of y, with equality if the components do not overlap.
+/// Fisher metric. The metric of y has no closed form, but the metric of the pair (k, y) has: it is G with p_k, the mean
+/// of r_k, in place of r_k. It is an upper bound of the metric of y, with equality if the components do not overlap.
 template <class T>
 class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T>, public ValueDistribution<T> {
  public:

@@ -95,7 +95,7 @@ class NormalizedLoss final : public RowLoss<T>, public RowCurvature<T>, public L
   Symbol target_of(Matrix<const T> signal, const Targets<T>& targets, Index row) const {
     return target_symbol(name(), signal, targets, row);
   }
-  /// Returns whether the row has no target; in that case sets its result to zero.
+  /// Returns whether the row has no target; if so, sets its result to zero.
   bool left_out(Matrix<const T> signal, const Targets<T>& targets, Index row, Matrix<T> result) const {
     if (target_of(signal, targets, row) != kNoSymbol) return false;
     set_row(result.row(row), result.cols, T{0});

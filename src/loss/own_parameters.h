@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: the parameters that a loss owns, as a list of tables: declared under the name of its signal, initialized
-/// to 0, and accessed in a vector of all parameters of the circuit.
+/// Internal: the parameters that a loss owns, as a list of tables. They are declared under the name of the signal of
+/// the loss, initialized to 0, and accessed in a vector of all parameters of the circuit.
 ///
 ///   own_.declare(circuit, signal, {{"transitions", n, n}, {"start", 1, n}});
 ///   std::vector<double> start = own_.numbers(o.parameters, 1);

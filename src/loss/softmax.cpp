@@ -105,8 +105,8 @@ class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
       }
       probabilities(signal.row(r), n, p);
       for (Index i = 0; i < w.rows; ++i) {
-        // Centered at the mean: the difference of two moments would suffer from cancellation if the distribution is
-        // nearly certain.
+        // Centered at the mean, because the difference of two moments would suffer from cancellation if the
+        // distribution is nearly certain.
         const T* wi = w.row(i);
         const T mean = static_cast<T>(dot(span_of<T>(p, n), span_of(wi, n)));
         for (Index x = 0; x < n; ++x) squares[x] = (wi[x] - mean) * (wi[x] - mean);
@@ -120,7 +120,7 @@ class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
     return target_symbol(name(), signal, targets, row);
   }
 
-  // exp(log p), so that probabilities and nats use the same normalizer.
+  // Computes exp(log p), so probabilities and nats use the same normalizer.
   static void probabilities(const T* x, Index n, T normalizer, T* p) {
     for (Index i = 0; i < n; ++i) p[i] = x[i] - normalizer;
     vector_exp(p, p, n);

@@ -69,7 +69,7 @@ class MergeLoss final : public Loss<T> {
    public:
     explicit OneTree(Index half) : half_(half), scores_(half) {}
 
-    /// With an adjoint, also sets its rows. They may alias the signal, which is therefore copied first.
+    /// With an adjoint, also sets the rows of the adjoint. They may alias the signal, which is therefore copied first.
     void read(const Observed<T>& seen, Index s, T scale, T* nats, Matrix<T> adjoint) {
       const Structure& structure = seen.structure;
       const Index nodes = structure.size(s), words = (nodes + 1) / 2;

@@ -18,7 +18,7 @@ double exp_of(double x) {
   return x;
 }
 
-/// exp(-z^2 / 2), with the square split in two so that the rounding error does not grow with z.
+/// Returns exp(-z^2 / 2), with the square split into two parts so that the rounding error does not grow with z.
 double bell(double z) {
   if (std::fabs(z) > 40) return 0;  // below the smallest number
   const double coarse = std::trunc(z * 16) / 16, rest = (z - coarse) * (z + coarse);
@@ -92,8 +92,8 @@ AtPoint mixture_at(std::span<const WeightedNormal> mixture, double x) {
   return sum;
 }
 
-/// Probabilities of the counts first, first + 1, ... of a Poisson distribution; omitted ones are below 1e-20 of the
-/// largest.
+/// Probabilities of the counts first, first + 1, ... of a Poisson distribution; omitted probabilities are below 1e-20
+/// of the largest.
 struct Counts {
   double first = 0;
   std::vector<double> probabilities;

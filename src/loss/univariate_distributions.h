@@ -1,6 +1,7 @@
 #pragma once
-/// Internal: univariate probability distributions used by distribution.h. In double precision, with the same bits on
-/// every machine: exp is our own implementation and no function of the C library is called.
+/// Internal: univariate probability distributions used by distribution.h. All computations are in double precision and
+/// bit-identical on every machine: exp is an implementation of this project, and no function of the C library is
+/// called.
 
 #include <span>
 
@@ -19,7 +20,7 @@ struct WeightedNormal {
   double weight, mean, deviation;
 };
 
-/// Quantile of a mixture of Gaussians at `level`, 0 < level < 1. Weights must sum to 1.
+/// Returns the quantile of a mixture of Gaussians at `level`, 0 < level < 1. Weights must sum to 1.
 double mixture_quantile(std::span<const WeightedNormal> mixture, double level);
 /// The continuous ranked probability score (CRPS) of a Gaussian mixture in closed form (Grimit, Gneiting, Berrocal and
 /// Johnson 2006):
@@ -27,7 +28,7 @@ double mixture_quantile(std::span<const WeightedNormal> mixture, double level);
 /// A(m, d^2) = E |N(m, d^2)| = 2 d phi(m / d) + m (2 Phi(m / d) - 1).
 double mixture_crps(std::span<const WeightedNormal> mixture, double observed);
 
-/// Poisson distribution. For a rate above 10^6 it is approximated by a Gaussian with the same mean and variance; the
+/// Poisson distribution. For a rate above 10^6, it is approximated by a Gaussian with the same mean and variance; the
 /// quantile is rounded to an integer.
 double poisson_quantile(double rate, double level);
 double poisson_crps(double rate, double observed);

@@ -16,7 +16,7 @@
 #ifndef UNFOLD_NUMERICS_FUNCTIONS_ONCE
 #define UNFOLD_NUMERICS_FUNCTIONS_ONCE
 namespace unfold {
-/// Kernels of one target.
+/// Kernels for one instruction set (a Highway target).
 template <class T>
 struct Functions {
   void (*exp)(const T*, T*, Index);

@@ -13,7 +13,7 @@
 #define UNFOLD_NUMERICS_GATED_SUMS_ONCE
 namespace unfold {
 
-/// Kernels of one target.
+/// Kernels for one instruction set (a Highway target).
 struct GatedOperations {
   decltype(gated_sums)* sums;
   decltype(gated_steps)* steps;

@@ -18,7 +18,7 @@
 #define UNFOLD_NUMERICS_STATE_ROWS_ONCE
 namespace unfold {
 
-/// Kernels of one target.
+/// Kernels for one instruction set (a Highway target).
 struct StateRowOperations {
   decltype(forward_symbols)* forward;
   decltype(look_back)* backward;

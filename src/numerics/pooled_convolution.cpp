@@ -15,7 +15,7 @@
 #define UNFOLD_NUMERICS_POOLED_CONVOLUTION_ONCE
 namespace unfold {
 
-/// Kernels of one target.
+/// Kernels for one instruction set (a Highway target).
 struct ConvolutionOperations {
   decltype(convolve)* outputs;
   decltype(pool_convolution)* pooled;

@@ -19,7 +19,7 @@
 #define UNFOLD_NUMERICS_ROWS_ONCE
 namespace unfold {
 
-/// Kernels of one target, for `n` elements.
+/// Kernels for one instruction set (a Highway target), for `n` elements.
 template <class T>
 struct RowOperations {
   void (*add)(const T* x, const T* y, T* sum, Index n);  // sum = x + y; sum may be x

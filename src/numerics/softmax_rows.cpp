@@ -16,7 +16,7 @@
 #define UNFOLD_NUMERICS_PREDICTION_ROWS_ONCE
 namespace unfold {
 
-/// Kernels of one target.
+/// Kernels for one instruction set (a Highway target).
 template <class T>
 struct PredictionOperations {
   void (*errors)(Matrix<T>, const Symbol*, T*);

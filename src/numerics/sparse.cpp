@@ -19,7 +19,7 @@
 #define UNFOLD_NUMERICS_SPARSE_ONCE
 namespace unfold {
 
-/// Kernels of one target.
+/// Kernels for one instruction set (a Highway target).
 template <class T>
 struct SparseOperations {
   void (*multiply)(const SparseTerm<T>&, Matrix<const T>, Matrix<T>, T*);

@@ -20,7 +20,7 @@
 #define UNFOLD_NUMERICS_SPARSE_CHAIN_ONCE
 namespace unfold {
 
-/// Kernels of one target.
+/// Kernels for one instruction set (a Highway target).
 template <class T>
 struct ChainOperations {
   void (*forward)(const SparseTerm<T>&, Matrix<const T>, const Symbol*, const T*, Matrix<T>, T*);

@@ -17,7 +17,7 @@
 #define UNFOLD_NUMERICS_LISTED_ROWS_ONCE
 namespace unfold {
 
-/// Kernels of one target.
+/// Kernels for one instruction set (a Highway target).
 template <class T>
 struct ListedOperations {
   void (*add)(const SparsePairs&, const ListedSymbols&, const T* w, Matrix<T> y);

@@ -33,7 +33,7 @@ struct RmsPropFactors {
   T gradient_scale, decay, rho, rest, epsilon, rate;
 };
 
-/// Kernels of one target.
+/// Kernels for one instruction set (a Highway target).
 template <class T>
 struct VectorOperations {
   double (*sum)(const T*, Index);            // at most kSumChunk elements

@@ -66,7 +66,7 @@ void chain_backward(const ChainScores& s, Emissions e, Matrix<double> beta, Chai
 
 namespace {
 
-/// x = exp(x), normalized to sum 1, because alpha, beta and log Z of a long chain are rounded differently at each
+/// x = exp(x), normalized to a sum of 1 because alpha, beta and log Z of a long chain are rounded differently at each
 /// position.
 void to_shares(double* x, Index n) {
   vector_exp(x, x, n);
@@ -111,9 +111,9 @@ void chain_marginals(const ChainScores& s, Emissions e, Matrix<const double> alp
   }
 }
 
-/// Let S be the score along the direction. One pass each computes a_t(j), the mean of S over prefixes that end in j at
-/// t, and b_t(i), its mean over suffixes that follow i. The covariance of a count with S is p (conditional mean of S -
-/// mean of S).
+/// Let S be the score along the direction. One pass computes a_t(j), the mean of S over prefixes that end in j at t;
+/// another computes b_t(i), the mean of S over suffixes that follow i. The covariance of a count with S is p
+/// (conditional mean of S - mean of S).
 void chain_covariance(const ChainScores& s, Emissions e, Matrix<const double> alpha, Matrix<const double> beta,
                       double log_z, Emissions direction, const ChainScores& along, const ChainCounts& result,
                       ChainScratch& scratch) {

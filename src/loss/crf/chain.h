@@ -1,6 +1,6 @@
 #pragma once
-/// Linear-chain algorithms over labels or hidden states, in double precision and log space: exact for finite scores of
-/// any size and for impossible ones (-inf). crf.cpp has a faster method for scores of ordinary size.
+/// Linear-chain algorithms over labels or hidden states, in double precision and log space. They are exact for finite
+/// scores of any size and for impossible scores (-inf). crf.cpp has a faster method for scores of ordinary size.
 ///
 ///   score(y) = start[y_1] + sum_t e_t[y_t] + sum_{t>1} transitions[y_{t-1}][y_t] + stop[y_T]
 
@@ -11,7 +11,7 @@
 
 namespace unfold {
 
-/// Transition scores. -inf: impossible.
+/// Transition scores; -inf means impossible.
 struct ChainScores {
   Index labels = 0;
   std::vector<double> transitions, start, stop;  // [labels x labels], [labels], [labels]
@@ -48,7 +48,7 @@ struct ChainCounts {
   double* pairs;  ///< [labels x labels]
   double *first, *last;
 };
-/// REQUIRES alpha, beta and a finite log_z of these emissions.
+/// REQUIRES alpha, beta and a finite log_z computed from these emissions.
 void chain_marginals(const ChainScores& scores, Emissions e, Matrix<const double> alpha, Matrix<const double> beta,
                      double log_z, double sign, const ChainCounts& counts, ChainScratch& scratch);
 
@@ -60,12 +60,12 @@ void chain_covariance(const ChainScores& scores, Emissions e, Matrix<const doubl
 
 /// Returns the score of the given labels.
 double chain_score(const ChainScores& scores, Emissions e, const Symbol* labels);
-/// Viterbi decoding: returns the most probable labels (ties: the smallest last label, then the smallest one before,
-/// ...) and their score; -inf if no labeling is possible.
+/// Viterbi decoding: returns the most probable labels (in case of ties, the one with the smallest last label, then the
+/// smallest label before it, ...) and their score; -inf if no labeling is possible.
 double chain_best(const ChainScores& scores, Emissions e, Symbol* labels);
 /// Returns the `count` best labelings; log_probability holds their scores.
 std::vector<ScoredLabeling> chain_n_best(const ChainScores& scores, Emissions e, Index count);
-/// Draws one labeling: the last label from alpha, then backward. REQUIRES alpha of these emissions.
+/// Draws one labeling: the last label from alpha, then backward. REQUIRES alpha computed from these emissions.
 void chain_sample(const ChainScores& scores, Matrix<const double> alpha, Random& random, Symbol* labels,
                   ChainScratch& scratch);
 

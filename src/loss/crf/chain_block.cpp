@@ -19,7 +19,7 @@ struct Extent {
   double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
 };
 
-/// Range of the finite scores.
+/// Returns the range of the finite scores.
 Extent extent_of(const std::vector<double>& scores) {
   Extent extent;
   for (const double s : scores) {
@@ -30,7 +30,7 @@ Extent extent_of(const std::vector<double>& scores) {
   return extent;
 }
 
-/// exp(score - largest); returns false if finite scores lie too far apart or there are none.
+/// Computes exp(score - largest); returns false if finite scores lie too far apart or there are none.
 bool scaled(const std::vector<double>& scores, std::vector<double>& out) {
   const Extent extent = extent_of(scores);
   out.resize(scores.size());
@@ -147,8 +147,7 @@ void ChainBlock::go_forward(const ScaledTransitions& neighbors, Matrix<const T> 
   }
 }
 
-/// beta_{t-1} = (beta_t e_t) E', divided by the same factors as alpha_t, so that alpha beta sums to 1 at every
-/// position.
+/// beta_{t-1} = (beta_t e_t) E', divided by the same factors as alpha_t, so alpha beta sums to 1 at every position.
 template <class T>
 void ChainBlock::go_backward(const ScaledTransitions& neighbors, double factor, Matrix<T> slopes) {
   const PackedMatrix<double>& e = neighbors.backward();
@@ -178,7 +177,8 @@ void ChainBlock::end_chain(Index row, const std::vector<double>& stop) {
   for (Index j = 0; j < stride_; ++j) b[j] = inverse * stop[at(j)];
 }
 
-/// Computes the probabilities of the labels at t + 1 while the values of t are in the cache, and of those at 0.
+/// Computes the probabilities of the labels at t + 1 while the values of t are in the cache, and the probabilities of
+/// the labels at 0.
 void ChainBlock::judge_labels(const ScaledTransitions& neighbors, Index t, Index later) {
   for (Index k = 0; k < running(t); ++k) {
     const Index row = inner(k, t);
@@ -191,7 +191,7 @@ void ChainBlock::judge_labels(const ScaledTransitions& neighbors, Index t, Index
   }
 }
 
-/// Steps with equal numbers of chains are contiguous, so that one product covers them all.
+/// Steps with equal numbers of chains are contiguous, so one product covers all of them.
 void ChainBlock::add_pairs(const ScaledTransitions& neighbors, double* sum) {
   for (Index k = 0; k < count_; ++k)
     for (Index t = 0; t < length(k) && !suits(k); ++t)

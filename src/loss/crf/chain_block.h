@@ -1,10 +1,10 @@
 #pragma once
 /// Internal: forward and backward recursions of several chains side by side, using probabilities rescaled at every
-/// position: one matrix product per step and one exponential per score. Only for scores that lie close enough together
-/// that no relevant term underflows (kSpread); other chains are handled by chain.h.
+/// position: one matrix product per step and one exponential per score. This is possible only for scores that are close
+/// enough together that no relevant term underflows (kSpread); other chains are handled by chain.h.
 ///
-/// The rows are those of adjacent chains in the sorted order of a batch (graph/structure/structure.h): chain k of the
-/// block is place first + k. The results of a chain do not depend on the other chains.
+/// The rows belong to chains that are adjacent in the sorted order of a batch (graph/structure/structure.h): chain k of
+/// the block is place first + k. The results of a chain do not depend on the other chains.
 
 #include <vector>
 
@@ -19,12 +19,13 @@ class ScaledTransitions {
  public:
   /// Impossible scores (-inf) become 0.
   explicit ScaledTransitions(const ChainScores& scores);
-  /// Returns whether the finite scores lie within kSpread of each other, for transitions, start and stop each.
+  /// Returns whether the finite scores lie within kSpread of each other, separately for transitions, start and stop.
   bool suits() const { return suits_; }
 
   /// Largest difference of scores that are compared with each other. A prefix that underflows is smaller than another
-  /// one by a factor of 10^-308; later positions can change the ratio at most by what two positions and two steps
-  /// allow, exp(6 kSpread) = 10^156, if every label can reach every other within two steps, as in all label schemes.
+  /// prefix by a factor of 10^-308. If every label can reach every other label within two steps, as in all label
+  /// schemes, later positions can change this ratio only by the factor that two positions and two steps allow, exp(6
+  /// kSpread) = 10^156.
   static constexpr double kSpread = 60;
 
   Index labels() const { return labels_; }
@@ -50,9 +51,9 @@ class ChainBlock {
   Index chains() const { return count_; }
   Index labels() const { return labels_; }
   Index length(Index chain) const { return lengths_[at(chain)]; }
-  /// Number of chains that have a position t: the first ones.
+  /// Returns the number of chains that have a position t; these are the first chains.
   Index running(Index t) const { return offsets_[at(t + 1)] - offsets_[at(t)]; }
-  /// Row in the batch and row in the block.
+  /// Return the row in the batch and the row in the block.
   Index outer(Index chain, Index t) const { return begins_[at(t)] + chain; }
   Index inner(Index chain, Index t) const { return offsets_[at(t)] + chain; }
 
@@ -63,8 +64,8 @@ class ChainBlock {
   }
   /// Runs both recursions over the emissions. If `slopes` is not empty, its rows of the batch are set to factor (p(y_t
   /// = j) - 1 where j is the label). Chains are not suitable if their scores at some position lie too far apart or are
-  /// not finite, or if a label has probability 0; their gradients are unspecified, or, if `slopes` and the signal share
-  /// memory, still the signal.
+  /// not finite, or if a label has probability 0; their gradients are unspecified; if `slopes` and the signal share
+  /// memory, their rows still contain the signal.
   template <class T>
   void run(const ScaledTransitions& neighbors, Matrix<const T> signal, double factor, Matrix<T> slopes);
   bool suits(Index chain) const { return suits_[at(chain)] != 0; }
@@ -80,7 +81,7 @@ class ChainBlock {
   void add_pairs(const ScaledTransitions& neighbors, double* sum);
 
  private:
-  /// Views of the rows of a step, and of the preceding rows that the chains continue from. Built in advance because a
+  /// Views of the rows of a step, and of the preceding rows from which the chains continue. Built in advance because a
   /// product that reads a view just written to memory has to wait for the store.
   struct Step {
     Matrix<double> alpha, beta, weight;                 // [running x stride]
@@ -91,7 +92,7 @@ class ChainBlock {
     return {of.data() + offsets_[at(t)] * stride_, chains, cols, stride_};
   }
   Index steps() const { return static_cast<Index>(steps_.size()); }
-  /// p(y_{t-1} = i, y_t = j) = ahead(r')[i] weight(i, j) entering(r)[j], r' the row before.
+  /// p(y_{t-1} = i, y_t = j) = ahead(r')[i] weight(i, j) entering(r)[j], where r' is the preceding row.
   const double* entering(Index row) const { return weight_.data() + row * stride_; }
   void make_room();
   template <class T>

@@ -15,11 +15,11 @@ namespace {
 ///
 ///   start[y_1] + sum_t o_t[y_t] + sum_{t>1} transitions[y_{t-1}][y_t] + stop[y_T],   p(y) = exp(score(y)) / Z.
 ///
-/// Chains with scores of ordinary size and all labels known use chain_block.h, all others chain.h.
+/// Chains with scores of ordinary size and all labels known use chain_block.h; all other chains use chain.h.
 enum class CrfSteps { fixed, read };
 struct CrfOptions {
   LabelScheme labels = LabelScheme::any;
-  CrfSteps steps = CrfSteps::fixed;  ///< read: transition scores from the signal (transition_crf.cpp)
+  CrfSteps steps = CrfSteps::fixed;  ///< read: transition scores are read from the signal (transition_crf.cpp)
   Index segments = 0;                ///< > 0: segment_crf.cpp
 };
 template <class Visitor>
@@ -52,7 +52,7 @@ struct CrfChain : TwoSidedChain {
   }
   double forward() { return log_sum = chain_forward(*scores, e(), matrix(alpha), scratch); }
   void backward() { chain_backward(*scores, e(), matrix(beta), scratch); }
-  /// Adds sign times the expected counts; those of positions are set. Call after forward and backward.
+  /// Adds sign times the expected counts; the counts of positions are set. Call after forward and backward.
   void count(double sign, ChainScores& neighbors, std::vector<double>& positions) {
     chain_marginals(*scores, e(), matrix(alpha), matrix(beta), log_sum, sign, counts_into(neighbors, matrix(positions)),
                     scratch);
@@ -90,8 +90,8 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
     this->add_own(counts, scale, own_gradient);
   }
 
-  /// The covariance of the indicators of labels and transitions. If all labels are known, this is the Hessian. If only
-  /// some are known, it is the Hessian of log Z, which is an upper bound; without labels it is 0.
+  /// Uses the covariance of the indicators of labels and transitions. If all labels are known, this is the Hessian. If
+  /// only some labels are known, it is the Hessian of log Z, which is an upper bound. Without labels it is 0.
   void curvature(const Observed<T>& o, T scale, Team& team, Matrix<const T> tangent, std::span<const T> direction,
                  Matrix<T> result, std::span<T> own_result) const override {
     require_shape<T>(this->name(), "the tangent", tangent, o.signal);
@@ -194,7 +194,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
         judge_exactly(o, o.structure.sequence_at(work.first + k), work, nats, scale, adjoint, counts);
   }
 
-  /// Computes the same for the chains that are suitable for ChainBlock.
+  /// Like judge_block, for the chains that are suitable for ChainBlock.
   void judge_scaled(const Observed<T>& o, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                     ChainScores* counts) const {
     ChainBlock& block = work.block;
@@ -203,7 +203,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
     vector_log(block.shares(), work.surprise.data(), block.rows());
     for (Index t = 0; t < block.length(0); ++t) {
       const double* surprise = work.surprise.data() + block.inner(0, t);
-      T* const nats_here = nats + block.outer(0, t);  // includes unsuitable chains: judge_exactly overwrites them
+      T* const nats_here = nats + block.outer(0, t);  // includes unsuitable chains, whose nats judge_exactly overwrites
       for (Index k = 0; k < block.running(t); ++k) nats_here[k] = static_cast<T>(-surprise[k] > 0 ? -surprise[k] : 0);
       if (counts != nullptr && t > 0) take_steps_away(block, t, counts->transitions.data());
     }
@@ -228,7 +228,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
     counts[at(block.label(row))] -= 1;
   }
 
-  /// Computes the same for any chain.
+  /// Like judge_block, for any chain.
   void judge_exactly(const Observed<T>& o, Index s, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                      ChainScores* counts) const {
     const auto of_all = [&](Index, CrfChain& chain) {

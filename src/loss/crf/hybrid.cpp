@@ -17,7 +17,8 @@ namespace unfold {
 namespace {
 
 constexpr double kNoPath = -std::numeric_limits<double>::infinity();
-/// Number of chains whose counts are summed together, so that sums have the same order for any number of threads.
+/// Number of chains whose counts are summed as one block, which makes the order of sums independent of the number of
+/// threads.
 constexpr Index kChainsOfBlock = 16;
 
 enum class HybridTraining { joint, frames };
@@ -30,10 +31,10 @@ enum class HybridTraining { joint, frames };
 ///            trains the network for each position separately and sets transition probabilities and priors to relative
 ///            frequencies (Bourlard & Morgan 1994)
 ///
-/// `smoothing` times the second objective is added to the first, so that the network keeps learning from every frame
+/// `smoothing` times the second objective is added to the first. The network then keeps learning from every frame even
 /// after it classifies all training sequences correctly (Su, Li, Yu & Seide 2013).
 ///
-/// Decoding uses the paths above in both cases. For `joint`, the nats of a row are those of its label given the known
+/// Decoding uses the paths above in both cases. For `joint`, the nats of a row are -log p of its label given the known
 /// labels before it. For `frames`, they are the terms of the row. With one label per sequence, all nats are stored at
 /// the row with the label.
 struct HybridOptions {
@@ -265,7 +266,7 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
     }
   }
 
-  /// Computes the expected counts of all paths minus those of the paths with the known labels.
+  /// Computes the expected counts of all paths minus the expected counts of the paths with the known labels.
   void joint_slopes(const ChainScores& scores, HybridWork& work, StateSlopes& slopes) const {
     const Matrix<double> free = work.matrix(work.counts), known = work.matrix(work.counts_known);
     const double log_z = chain_forward(scores, work.matrix(work.e), work.matrix(work.alpha), work.scratch);

@@ -40,14 +40,14 @@ struct FieldChain {
   Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, cols, cols}; }
   Emissions e() const { return {emissions.data(), rows, cols, cols}; }
 
-  /// out = the first `count` columns of the signal, at the rows of a chain.
+  /// Sets `out` to the first `count` columns of the signal, at the rows of a chain.
   template <class T>
   void gather(const Structure& structure, Index s, Matrix<const T> signal, Index count, std::vector<double>& out) {
     rows = structure.size(s), cols = count;
     out.resize(at(rows * cols));
     for (Index t = 0; t < rows; ++t) std::copy_n(signal.row(structure.row(s, t)), cols, out.data() + t * cols);
   }
-  /// Excludes labels that contradict the known ones.
+  /// Excludes labels that contradict the known labels.
   void know() {
     for (Index t = 0; t < rows; ++t)
       for (Index j = 0; j < cols && labels[at(t)] != kNoSymbol; ++j)
@@ -142,7 +142,8 @@ class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
   }
 
  protected:
-  /// Number of chains whose counts are summed together, so that sums have the same order for any number of threads.
+  /// Number of chains whose counts are summed as one block, which makes the order of sums independent of the number of
+  /// threads.
   static constexpr Index kTogether = 16;
   static Index blocks(const Structure& s) { return (s.sequences() + kTogether - 1) / kTogether; }
 
@@ -151,7 +152,7 @@ class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
     return {
         .labels = n_, .transitions = own_.numbers(all, 0), .start = own_.numbers(all, 1), .stop = own_.numbers(all, 2)};
   }
-  /// Returns the scores of the chains: the own scores, modified by the random field.
+  /// Returns the scores of the chains: the loss's own scores, modified by the random field.
   virtual Scores scores_in(std::span<const T> all) const = 0;
 
   /// Declares the scores of n types for a signal with the given number of labels.
@@ -162,8 +163,8 @@ class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
     own_.declare(circuit, signal, {{"transitions", n, n}, {"start", 1, n}, {"stop", 1, n}});
   }
 
-  /// Adds transition counts to the gradient of the own parameters, block by block in order. Forbidden transitions have
-  /// zero counts.
+  /// Adds transition counts to the gradient of the loss's own parameters, block by block in order. Forbidden
+  /// transitions have zero counts.
   void add_own(const std::vector<ChainScores>& counts, T scale, std::span<T> out) const {
     ChainScores sum = ChainScores::zeros(n_);
     for (const ChainScores& each : counts)
@@ -229,7 +230,7 @@ class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
   OwnParameters own_;
 
  private:
-  /// Text for an error message: how labels can violate the scheme, and how to fix it.
+  /// Returns the text of an error message: how labels can violate the scheme, and how to fix this.
   virtual std::string broken_rule() const {
     return fmt::format("; correct them or remove labels={}", scheme_ == LabelScheme::iob2 ? "iob2" : "iobes");
   }

@@ -24,7 +24,7 @@ struct LabelQuery {
   const Structure& structure;
   Matrix<const T> signal;  ///< [positions x labels]
   std::span<const T> parameters;
-  Matrix<const char> allowed = {};  ///< [positions x labels], 0: excluded; if it has no data, all labels are permitted
+  Matrix<const char> allowed = {};  ///< [positions x labels], 0 if excluded; without data, all labels are permitted
 };
 
 template <class T>

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kNoState = -std::numeric_limits<double>::infinity();
 
-/// x = x - log sum exp x; impossible entries stay impossible.
+/// x = x - log sum exp x; impossible entries remain impossible.
 void to_log_shares(double* x, Index n) {
   const double total = log_sum_exp(x, n);
   for (Index i = 0; i < n; ++i) x[i] -= total;

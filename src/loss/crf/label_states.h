@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: hidden states of labels. Each label has `each` states; state l * each + k is the k-th of label l. The
-/// chain over all states has normalized transition probabilities:
+/// Internal: hidden states of labels. Each label has `each` states; state l * each + k is the k-th state of label l.
+/// The chain over all states has normalized transition probabilities:
 ///
 ///   log a(i, j) = A_ij - log sum over j' that may follow i of exp A_ij',     log pi(j), log q(j) likewise
 ///

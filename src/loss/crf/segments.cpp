@@ -101,7 +101,7 @@ double SegmentChain::after(Index t, Index type, Index length) const {
   return (length == scores_->types[at(type)].longest ? exit_full_ : exit_)[at(at_type(t, type))];
 }
 
-/// Adds to each segment that ends at t the score of all prefixes before it.
+/// Adds the score of all preceding prefixes to each segment that ends at t.
 void SegmentChain::add_entries(Index t, Index type) {
   const Index count = segments_to(t, type);
   for (Index d = 1; d <= count; ++d) terms_[at(d - 1)] += entry_[at(at_type(t - d, type))];

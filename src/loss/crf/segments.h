@@ -7,10 +7,10 @@
 ///
 /// A segment produces the labels `single` if it has one position, otherwise `first`, `inside` ..., `last`. Labels
 /// determine the segments uniquely. If labels do not mark where a segment begins (single = first = last), a segment may
-/// follow one of the same type only if that one has the maximum length; a longer sequence of equal labels is therefore
-/// divided from its beginning.
+/// follow a segment of the same type only if the earlier one has the maximum length; a longer sequence of equal labels
+/// is therefore divided from its beginning.
 ///
-/// Cost per position: types^2 + types x longest.
+/// The time per position is proportional to types^2 + types x longest.
 
 #include <string>
 #include <vector>
@@ -22,18 +22,18 @@ namespace unfold {
 
 struct SegmentType {
   Symbol single, first, inside,
-      last;       ///< labels; kNoSymbol if the type has no such label, so that such a position is impossible
+      last;       ///< labels; kNoSymbol if the type has no such label; such a position is then impossible
   Index longest;  ///< maximum length in positions
 
-  /// True if the labels mark where a segment begins. A type may consist of single positions only.
+  /// Returns whether the labels mark where a segment begins. A type may consist of single positions only.
   bool marks_beginning() const { return first != last || single != first; }
 };
 
-/// Derives the segment types from the label names. For `any`, each label is a type whose segments repeat that label.
+/// Derives the segment types from the label names. For `any`, each label is a type whose segments repeat this label.
 /// Throws UsageError for a name that is not valid in the scheme.
 std::vector<SegmentType> segment_types(LabelScheme scheme, const std::vector<std::string>& names, Index longest);
 
-/// Scores of types (in place of labels) for transitions, start and stop, and of segment lengths.
+/// Scores for transitions, start and stop of types (instead of labels), and scores of segment lengths.
 struct SegmentScores : ChainScores {
   std::vector<SegmentType> types;
   Index longest = 0;
@@ -50,8 +50,8 @@ class SegmentChain {
   double forward(const SegmentScores& scores, Emissions e);
   /// REQUIRES forward.
   void backward();
-  /// Adds sign times the expected counts to those of the positions [positions x labels] and of the segments. REQUIRES
-  /// both recursions and a finite log Z.
+  /// Adds sign times the expected counts to the counts of the positions [positions x labels] and of the segments.
+  /// REQUIRES both recursions and a finite log Z.
   void add_counts(double sign, Matrix<double> positions, SegmentScores& counts);
   /// Returns the most probable labels and their score; -inf if no segmentation is possible. Overwrites the recursions.
   double best(const SegmentScores& scores, Emissions e, Symbol* labels);
@@ -79,10 +79,12 @@ class SegmentChain {
   // Indexed by boundary t = 0 ... T (after t positions) and type.
   std::vector<double> entry_;  // log-sum over all prefixes after which a segment of the type begins at t
   std::vector<double> ended_,
-      full_;  // log-sum over all prefixes that end at t with a segment of the type; with one of maximum length
+      full_;  // log-sums over all prefixes that end at t with a segment of the type, and with such a segment of maximum
+              // length
   std::vector<double> rest_;  // log-sum over all suffixes that begin at t with a segment of the type
   std::vector<double> exit_,
-      exit_full_;  // log-sum over all suffixes after a segment of the type that ended at t; after one of maximum length
+      exit_full_;  // log-sums over all suffixes after a segment of the type that ended at t, and after such a segment
+                   // of maximum length
   std::vector<double> terms_;
 };
 

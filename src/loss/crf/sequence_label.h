@@ -1,6 +1,6 @@
 #pragma once
 /// Capability of losses of whole sequences (label_sequences.h) that also support a single label per example. If
-/// `one_label` is called before `declare`, they read the signal at every position and return that label for all
+/// `one_label` is called before `declare`, such a loss reads the signal at every position and returns the label for all
 /// positions.
 
 #include "unfold/loss/loss.h"

@@ -111,7 +111,7 @@ class StepCrf final : public LabelRandomField<T, StepChain> {
     return scores;
   }
 
-  /// Adds sign times the expected counts: to the adjoint multiplied by scale, to `counts` without it.
+  /// Adds sign times the expected counts to `counts` and, multiplied by `scale`, to the adjoint.
   static void add_counts(const Structure& structure, Index s, StepChain& chain, double sign, double scale,
                          Matrix<T> adjoint, ChainScores& counts) {
     const Index n = chain.cols;

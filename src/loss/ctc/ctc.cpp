@@ -23,9 +23,9 @@ struct CtcWork {
   Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, cols, cols}; }
 };
 
-/// Connectionist temporal classification: labels are fewer than the positions and have no alignment (ctc_lattice.h).
-/// The labels of a chain are those of its labeled rows, in order, whichever rows these are; a chain without labels has
-/// zero loss. The nats of a chain are stored at the last labeled row.
+/// Connectionist temporal classification: there are fewer labels than positions, and they have no alignment
+/// (ctc_lattice.h). The labels of a chain are the labels of its labeled rows, in order; which rows are labeled does not
+/// matter. A chain without labels has zero loss. The nats of a chain are stored at the last labeled row.
 template <class T>
 class CtcLoss final : public Unsegmented<T> {
  public:
@@ -80,7 +80,7 @@ class CtcLoss final : public Unsegmented<T> {
   }
 
  private:
-  /// Computes the nats of all chains; calls use(chain, work, lattice) for those with labels and none(chain) for the
+  /// Computes the nats of all chains; calls use(chain, work, lattice) for chains with labels and none(chain) for the
   /// others.
   template <class Use, class None>
   void each_chain(const Observed<T>& o, Team& team, T* nats, const Use& use, const None& none) const {
@@ -112,7 +112,7 @@ class CtcLoss final : public Unsegmented<T> {
                         s + 1, o.structure.size(s), short_of[at(s)]));
   }
 
-  /// Collects the labels of a chain; returns the row of the last one.
+  /// Collects the labels of a chain; returns the row of the last label.
   Index take_labels(const Observed<T>& o, Index s, T* nats, CtcWork& work) const {
     Index last = -1;
     work.labels.clear();

@@ -38,7 +38,7 @@ Range CtcLattice::alive(Index t) const {
   return {std::max<Index>(0, states() - 2 * (log_p_.rows - t)), std::min(states(), 2 * (t + 1))};
 }
 
-/// to(s) = log of the sum over the predecessors (or successors) of state s; -inf if none is possible.
+/// Sets to(s) to the log of the sum over the predecessors (or successors) of state s; -inf if none of them is possible.
 void CtcLattice::sum_row(const double* from, bool forwards, double* to) {
   const Index count = states();
   for (Index s = 0; s < count; ++s) {
@@ -137,7 +137,7 @@ ScoredLabeling ctc_best_path(Matrix<const double> log_p) {
 
 namespace {
 
-/// The prefixes that a search has visited, as a tree: each extends another by one label.
+/// The prefixes that a search has visited, as a tree in which each prefix extends its parent by one label.
 class Beginnings {
  public:
   static constexpr Index kNone = 0;  ///< the empty prefix
@@ -161,7 +161,7 @@ class Beginnings {
   std::map<std::pair<Index, Symbol>, Index> children_;
 };
 
-/// The paths with the labels of a prefix: those that end with a blank, and those that end with its last label.
+/// The paths with the labels of a prefix: paths that end with a blank, and paths that end with the last label.
 struct Ends {
   double blank = kNever, label = kNever;
   double both() const { return log_add(blank, label); }

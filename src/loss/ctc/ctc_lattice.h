@@ -21,7 +21,7 @@ struct UnsegmentedSearch {
   Index best = 1;  ///< number of results, at most `beam`
 };
 
-/// Returns the number of positions that the labels need: one each, plus one between two equal labels.
+/// Returns the number of positions that the labels need: one per label, plus one between two adjacent equal labels.
 Index ctc_positions_needed(std::span<const Symbol> labels);
 
 class CtcLattice {
@@ -55,8 +55,8 @@ class CtcLattice {
 
 /// Best-path decoding.
 ScoredLabeling ctc_best_path(Matrix<const double> log_p);
-/// Prefix beam search: prefixes are extended position by position, and the `beam` most probable ones are kept (Hannun
-/// et al. 2014). The results are exact if the beam holds all prefixes.
+/// Prefix beam search: prefixes are extended position by position, and the `beam` most probable prefixes are kept
+/// (Hannun et al. 2014). The results are exact if the beam holds all prefixes.
 std::vector<ScoredLabeling> ctc_prefix_search(Matrix<const double> log_p, const UnsegmentedSearch& search);
 
 }  // namespace unfold

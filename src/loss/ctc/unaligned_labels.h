@@ -1,6 +1,6 @@
 #pragma once
-/// Capability of losses whose targets are label sequences without an alignment and shorter than the input (such as
-/// CTC): decoding.
+/// Decoding capability of losses (such as CTC) whose targets are label sequences that are shorter than the input and
+/// have no alignment.
 ///
 ///   const auto& labels = loss.need<Unsegmented<float>>("tagging");
 ///   std::vector<ScoredLabeling> found = labels.decode({structure, signal, parameters}, chain, {.beam = 16, .best =
@@ -19,8 +19,8 @@ class Unsegmented : public virtual Loss<T> {
   static constexpr const char* kWhat = "unaligned labels";
 
   /// Returns distinct label sequences for one chain, best first; fewer if fewer exist. The log-probability sums over
-  /// all alignments that the search kept; with `beam` 1 it is that of the single path found. `allowed` of the query is
-  /// ignored.
+  /// all alignments that the search kept; with `beam` 1, it is the log-probability of the single path found. `allowed`
+  /// of the query is ignored.
   virtual std::vector<ScoredLabeling> decode(const LabelQuery<T>& question, Index chain,
                                              const UnsegmentedSearch& search) const = 0;
   /// Returns the log-probability of the given labels, summed over all alignments; -inf if they do not fit.

@@ -16,7 +16,7 @@ namespace {
 ///
 ///   nats = -log sum_k j_k,   d nats / d a_k = p_k - r_k,   / d l_ki = r_k (sigmoid(l_ki) - y_i)
 ///
-/// Curvature and Fisher metric are analogous to a mixture of Gaussians (mixture.cpp). The curvature omits the
+/// Curvature and Fisher metric are analogous to those of a mixture of Gaussians (mixture.cpp). The curvature omits the
 /// covariance of the gradients over components: diag(p) - p p' for a, and r_k q (1 - q) for l, q = sigmoid(l). The
 /// Fisher metric has p_k in place of r_k.
 template <class T>

@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// Rows that are summed together, so that sums have the same order for any number of threads.
+/// Number of rows that are summed as one block, which makes the order of sums independent of the number of threads.
 constexpr Index kRowsOfBlock = 256;
 
 struct BitSums {
@@ -79,7 +79,7 @@ BitSums expect(const BitTables& tables, Matrix<const double> rows, Team& team) {
   return std::move(sums[0]);
 }
 
-/// The log prior density, up to a constant.
+/// Returns the log prior density, up to a constant.
 double log_prior_of(const BernoulliMixtureFit& mixture) {
   std::vector<double> logs = mixture.weights;
   for (const double q : mixture.probabilities) {
@@ -103,7 +103,7 @@ void maximize(const BitSums& sums, Index rows, Index n, BernoulliMixtureFit& mix
   }
 }
 
-/// Components around rows that differ in many bits.
+/// Returns components around rows that differ in many bits.
 BernoulliMixtureFit scattered_bits(Matrix<const double> rows, Index components, Random& random) {
   constexpr double kOfRow = 0.25;
   const Index n = rows.cols;
@@ -163,7 +163,7 @@ BernoulliMixtureFit fit_bernoulli_mixture(Matrix<const double> rows, Index compo
   };
   const bool many = rows.rows > kManyRows;
   const Index starts = components > 1 ? std::max(options.starts, options.restarts) : 1;
-  // The ranking after a few iterations is not yet that of the optima.
+  // The ranking after a few iterations may differ from the ranking of the optima.
   const Index longer = many || starts < kFewStarts ? options.restarts : std::max(options.restarts, starts / kOneOf);
   for (Index s = 0; s < starts; ++s) {
     Random random(options.seed, stream_of("bernoulli-mixture") + static_cast<std::uint64_t>(s));

@@ -4,9 +4,9 @@
 ///   p(y) = sum_k w_k prod_i q_ki^y_i (1 - q_ki)^(1 - y_i)
 ///   BernoulliMixtureFit fit = fit_bernoulli_mixture(rows, 10, {.seed = 1}, team);
 ///
-/// Initial components are rows of the data that are drawn far from each other (Arthur & Vassilvitskii 2007). Each bit
-/// and each component has a prior of kBitPrior observations of either kind, so no probability is 0. The result does not
-/// depend on the number of threads. Throws UsageError if there are no rows.
+/// Initial components are rows of the data that are drawn far from each other (Arthur & Vassilvitskii 2007). The prior
+/// of each bit and of each component corresponds to kBitPrior observations of each value, so no probability is 0. The
+/// result does not depend on the number of threads. Throws UsageError if there are no rows.
 
 #include <atomic>
 #include <cstdint>
@@ -21,7 +21,7 @@ inline constexpr double kBitPrior = 0.1;
 
 struct BernoulliMixtureFitOptions {
   Index starts = 20;   ///< initializations that run for a few iterations
-  Index restarts = 3;  ///< the best of them that run until convergence
+  Index restarts = 3;  ///< number of the best initializations that run until convergence
   Index iterations = 500;
   double tolerance = 1e-6;  ///< stops when an iteration gains fewer nats per row, and less than the previous one
   std::uint64_t seed = 1;
@@ -36,7 +36,7 @@ struct BernoulliMixtureFit {
 
 BernoulliMixtureFit fit_bernoulli_mixture(Matrix<const double> rows, Index components,
                                           const BernoulliMixtureFitOptions& options, Team& team);
-/// log p of every row.
+/// Returns log p of every row.
 std::vector<double> log_probabilities(const BernoulliMixtureFit& mixture, Matrix<const double> rows, Team& team);
 
 }  // namespace unfold

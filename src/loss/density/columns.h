@@ -1,5 +1,5 @@
 #pragma once
-/// The columns of a vector: bits, other numbers or classes, and the positions of their inputs and outputs in a net.
+/// The columns of a vector (bits, other numbers or classes) and the positions of their inputs and outputs in a net.
 ///
 ///   const std::vector<Column> columns = parse_columns("b*3+c4+n");    // three bits, one of four classes, a number
 ///
@@ -26,8 +26,8 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
-/// Parses a list of columns separated by "+". b: a bit; n: a number; c4: one of four classes; a suffix "*3" repeats the
-/// column three times. An empty text gives no columns. Throws UsageError.
+/// Parses a list of columns separated by "+". b is a bit, n is a number, and c4 is one of four classes; a suffix "*3"
+/// repeats the column three times. The result for an empty text is empty. Throws UsageError.
 std::vector<Column> parse_columns(std::string_view text);
 std::string to_string(std::span<const Column> columns);
 
@@ -35,13 +35,13 @@ std::string to_string(std::span<const Column> columns);
 class VectorShape {
  public:
   VectorShape() = default;
-  /// A vector without classes; each number has the same number of outputs.
+  /// Returns the shape of a vector without classes; each number has the same number of outputs.
   static VectorShape alike(Index numbers, Index outputs);
   /// outputs[d]: the number of outputs of column d.
   VectorShape(std::span<const Column> columns, std::span<const Index> outputs);
 
   Index numbers() const { return static_cast<Index>(is_class_.size()); }
-  /// Offset for number d; for d = numbers() the total.
+  /// Return the offset for number d; for d = numbers(), the total.
   Index first_input(Index d) const { return first_input_[at(d)]; }
   Index first_output(Index d) const { return first_output_[at(d)]; }
   Index outputs(Index d) const { return first_output_[at(d + 1)] - first_output_[at(d)]; }

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: options shared by distributions of vectors: the kinds of the columns (loss/density/columns.h) and the
+/// Internal: options shared by distributions of vectors, for the kinds of the columns (loss/density/columns.h) and the
 /// background of mixtures (loss/density/component_distribution.h).
 
 #include <string>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kLawMemory = 12;  // `user` of row_scratch
 
-/// Throws ModelError if no probability is a number: weights can be finite but too large.
+/// Throws ModelError if no probability is a number, which happens if weights are finite but too large.
 Index drawn_place(const std::vector<double>& log_p, Random& random) {
   const Index drawn = draw_by_logs<double>(log_p, random);
   if (drawn < 0) throw ModelError("cannot sample: the model has no finite probabilities");
@@ -193,11 +193,12 @@ class NormalLaw final : public ComponentDistribution<T> {
 };
 
 /// (a, m, s), K each, for each number. With z = (x - m) / d, the density of a component is exp(-z^2 / 2) / (d sqrt(2
-/// pi)) or exp(-|z|) / (2 d). Gradients and curvature are those of mixture.cpp for one number; the Fisher matrix of the
-/// Laplace distribution is 1 / d^2 for m and 1 for log d.
+/// pi)) or exp(-|z|) / (2 d). Gradients and curvature are the same as in mixture.cpp for one number; the Fisher matrix
+/// of the Laplace distribution is 1 / d^2 for m and 1 for log d.
 ///
-/// With a background of weight b, the density is (1 - b) times that of the mixture plus b times Laplace(0, 2): a
-/// component without outputs. It has a responsibility in the value and the gradients, but no parameters.
+/// With a background of weight b, the density is (1 - b) times the density of the mixture plus b times Laplace(0, 2).
+/// The background is a component without outputs: it has a responsibility in the value and the gradients, but no
+/// parameters.
 template <class T>
 class MixtureLaw final : public ComponentDistribution<T> {
  public:
@@ -331,7 +332,7 @@ class MixtureLaw final : public ComponentDistribution<T> {
     vector_exp(work.share, work.share, all);
     vector_exp(work.inside, work.inside, n);
   }
-  /// Returns the log density at x without the constant, given that of the mixture.
+  /// Returns the log density at x without the constant, given the log density of the mixture.
   T log_total(T of_mixture, T x) const {
     if (background_ == 0) return of_mixture;
     const T both[] = {of_mixture + log_inside_, log_wide_ - std::fabs(x) / static_cast<T>(kWide)};

@@ -52,7 +52,7 @@ std::unique_ptr<ComponentDistribution<T>> class_distribution(Index classes);
 template <class T>
 std::unique_ptr<ComponentDistribution<T>> mixture_distribution(Index components, MixtureShape shape, double background);
 
-/// The distributions of all numbers of a vector: one per column, or a common one for any number of them.
+/// The distributions of all numbers of a vector: one per column, or a single distribution for any number of them.
 template <class T>
 class ColumnDistributions {
  public:
@@ -84,7 +84,7 @@ class ColumnDistributions {
 
   std::vector<Column> columns_;
   std::unique_ptr<ComponentDistribution<T>> alike_,
-      bits_;  // alike_: if there are columns, the distribution of the number columns
+      bits_;  // alike_: with columns, the distribution of number columns
   std::vector<std::unique_ptr<ComponentDistribution<T>>> classes_ = {};  // indexed by the number of classes
 };
 

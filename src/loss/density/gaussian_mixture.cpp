@@ -31,7 +31,7 @@ constexpr int kMixtureMemory = 14;  // `user` of row_scratch
 ///   d nats / d a_k = p_k - r_k,   / d m_j = -r_k (w_j + sum_{i>j} l_ij w_i),   / d log d_i = r_k (1 - z_i^2),
 ///   / d l_ij = r_k w_i e_j
 ///
-/// The curvature, as in mixture.cpp, omits the covariance of the gradients over components. It is diag(p) - p p' for a,
+/// As in mixture.cpp, the curvature omits the covariance of the gradients over components. It is diag(p) - p p' for a,
 /// r_k J' J with J = d z / d (m, l) for m and l together, and 2 r_k for log d.
 template <class T>
 class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public VectorDensity<T> {
@@ -101,7 +101,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     });
   }
 
-  /// For m and l together, the noise of m suffices: J' noise has covariance J' J.
+  /// For m and l together, the noise of m is sufficient, because J' noise has covariance J' J.
   void row_curvature_roots(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
                            Matrix<T> result) const override {
     each_response(signal, targets, result, [&](const Work& work, Index r, T* out) {
@@ -174,7 +174,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     return row + k_ + k * (each(work.n) - 1);
   }
   bool is_full() const { return options_.covariance == Covariance::full; }
-  /// Of number i: the preceding numbers that it depends on.
+  /// Returns how many preceding numbers number i depends on.
   Index regressors(Index i) const { return is_full() ? i : 0; }
   Index row_begin(Index i) const { return is_full() ? i * (i - 1) / 2 : 0; }
   const T* row_of(const T* l, Index i) const { return l + row_begin(i); }
@@ -244,7 +244,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
   /// The conditional distribution of a component given the known values.
   struct Conditional {
     double share;
-    std::vector<double> mean;    ///< [n]; for known numbers their values
+    std::vector<double> mean;    ///< [n]; the values of known numbers
     std::vector<Index> unknown;  ///< indices of the unknown numbers
     std::vector<double> factor;  ///< Cholesky factor of their covariance
   };
@@ -264,8 +264,8 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
   }
 
   /// Orders the numbers as known, unknown: the Cholesky factor of their covariance is [F 0; G H], with F for the known
-  /// ones. With t = F^-1 (x - m), the unknown numbers are m + G t + H noise, and log p(known) = -|t|^2 / 2 - log det F,
-  /// up to a constant.
+  /// numbers. With t = F^-1 (x - m), the unknown numbers are m + G t + H noise, and log p(known) = -|t|^2 / 2 - log det
+  /// F, up to a constant.
   Conditional conditional(const T* m, Index n, std::span<const char> known, std::span<const T> values,
                           double& log_share) const {
     std::vector<Index> order;

@@ -12,7 +12,7 @@ namespace {
 ///
 ///   h_g = tanh(c_g + sum_{j<=g} x_j W_gj),   o_d = b_d + sum_{g<d} V_dg h_g
 ///
-/// Cost: O(D^2 H). Stored per row: h [D - 1 groups of H] and the adjoint of the tanh inputs.
+/// The time is O(D^2 H). Stored per row: h [D - 1 groups of H] and the adjoint of the tanh inputs.
 template <class T>
 class GroupNet final : public RowByRowNet<T> {
  public:
@@ -95,13 +95,13 @@ class GroupNet final : public RowByRowNet<T> {
   static constexpr int kGroups = 11;  // `user` of row_scratch
 
   Index hidden(const NetWeights<T>& w) const { return (w.numbers() - 1) * units_; }
-  /// Number of pairs of an output of the numbers before d and a group that it reads.
+  /// Returns the number of pairs of an output of the numbers before d and a group that it reads.
   static Index before_v(const VectorShape& shape, Index d) {
     Index pairs = 0;
     for (Index i = 0; i < d; ++i) pairs += shape.outputs(i) * i;
     return pairs;
   }
-  /// Number of pairs of a group before g and an input that it reads.
+  /// Returns the number of pairs of a group before g and an input that it reads.
   static Index before_w(const VectorShape& shape, Index g) {
     Index pairs = 0;
     for (Index i = 0; i < g; ++i) pairs += shape.first_input(i + 1);

@@ -7,8 +7,8 @@ namespace {
 
 /// o_d = b_d + U_d (inputs of the numbers before d) for the first output of each number; the other outputs equal their
 /// biases. For a class, the linear map applies to all outputs. For bits this is logistic autoregression (Frey, Hinton &
-/// Dayan 1996), D (D - 1) / 2 weights, stored number by number; for normal numbers, a Gaussian with a factored inverse
-/// covariance.
+/// Dayan 1996) with D (D - 1) / 2 weights, stored number by number; for normal numbers it is a Gaussian with a factored
+/// inverse covariance.
 template <class T>
 class LinearNet final : public RowByRowNet<T> {
  public:
@@ -52,7 +52,7 @@ class LinearNet final : public RowByRowNet<T> {
   static constexpr int kInputs = 11;  // `user` of row_scratch
 
   static Index moved(const VectorShape& shape, Index d) { return shape.is_class(d) ? shape.outputs(d) : 1; }
-  /// Number of weights of the numbers before d.
+  /// Returns the number of weights of the numbers before d.
   static Index before(const VectorShape& shape, Index d) {
     Index weights = 0;
     for (Index i = 0; i < d; ++i) weights += moved(shape, i) * shape.first_input(i);

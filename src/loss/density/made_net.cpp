@@ -9,8 +9,8 @@ namespace {
 /// The masked autoencoder MADE (Germain, Gregor, Murray & Larochelle 2015). Every unit has a degree from 1 to D - 1 and
 /// reads the units of the layer below with an equal or smaller degree. The degree of an input is its number; the
 /// outputs of number d read units of a degree below d. Here units are sorted by degree, in the same way in all layers,
-/// so that a row of weights always reads a prefix of the layer below. Matrices are stored as staircases, row by row
-/// without the zeros of a mask.
+/// so a row of weights always reads a prefix of the layer below. Matrices are stored as staircases, row by row without
+/// the zeros of a mask.
 ///
 /// The biases of all hidden units are part of the signal. Stored per row: h of all layers, then the adjoints of the
 /// ReLU inputs and, if some numbers are classes, the inputs.
@@ -123,11 +123,11 @@ class MadeNet final : public RowByRowNet<T> {
     }
   }
 
-  /// Also computes units that read number d or later ones; their values are not used.
+  /// Also computes units that read number d or later numbers; their values are not used.
   void outputs_of(const NetWeights<T>& w, const T* signal, const T* x, Index d, T* o) const override {
     const Steps steps(*w.shape, units_);
     T* memory = row_scratch<T, kMoved>(layers_ * units_ + w.shape->all_inputs());
-    T* before = memory + layers_ * units_;  // values beyond are arbitrary, possibly NaN
+    T* before = memory + layers_ * units_;  // the values beyond are arbitrary, possibly NaN
     w.shape->put_inputs(x, d, before);
     std::fill(before + w.shape->first_input(d), before + w.shape->all_inputs(), T{0});
     put_layers(w, signal, before, memory);
@@ -148,7 +148,7 @@ class MadeNet final : public RowByRowNet<T> {
     Index numbers, units;
     Steps(const VectorShape& s, Index u) : shape(s), numbers(s.numbers()), units(u) {}
     Index degree(Index unit) const { return 1 + unit * (numbers - 1) / units; }
-    /// Number of units of a degree up to t.
+    /// Returns the number of units of a degree up to t.
     Index up_to(Index t) const {
       if (t < 1) return 0;
       if (t >= numbers - 1) return units;

@@ -6,8 +6,8 @@
 
 namespace unfold {
 
-/// Exact, or multiplied by the deviation of the component, which keeps narrow components from making large steps (Uria,
-/// Murray & Larochelle 2013). The second is not the gradient of a function.
+/// The gradient is exact, or it is multiplied by the deviation of the component, which prevents narrow components from
+/// making large steps (Uria, Murray & Larochelle 2013). The scaled vector is not the gradient of any function.
 enum class MeanGradient { exact, scaled };
 
 template <class Visitor>
@@ -18,7 +18,7 @@ void describe_mean_gradient(Visitor& v, MeanGradient& means) {
     {{MeanGradient::exact, "exact"}, {MeanGradient::scaled, "scaled"}});
 }
 
-/// mixture_distribution with this gradient.
+/// Returns mixture_distribution with this gradient.
 template <class T>
 std::unique_ptr<ComponentDistribution<T>> mixture_distribution(Index components, MixtureShape shape, double background,
                                                                MeanGradient means);

@@ -20,7 +20,8 @@ struct GaussianMixtureOptions {
   MixtureFitting fit = MixtureFitting::em;
   double prior = kPriorVariance;
 
-  /// Numbers of the signal for each component: its weight, n means, n deviations, and n (n - 1) / 2 regressions.
+  /// Returns how many numbers of the signal belong to each component: its weight, n means, n deviations, and n (n - 1)
+  /// / 2 regressions.
   Index numbers(Index n) const { return 1 + 2 * n + (covariance == Covariance::full ? n * (n - 1) / 2 : 0); }
 };
 template <class Visitor>

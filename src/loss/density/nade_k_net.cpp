@@ -8,14 +8,14 @@ namespace unfold {
 namespace {
 
 /// NADE-k (Raiko, Yao, Cho & Bengio 2014) with a fixed order. The bits that are not yet known are estimated in k rounds
-/// from a hidden layer that reads the known bits and the estimates of the previous round. With b and c from the signal,
-/// for number d
+/// from a hidden layer that reads the known bits and the estimates of the previous round. b and c come from the signal.
+/// For number d,
 ///
 ///   v^0_j = sigmoid(s_j),   h^t = sigmoid(c + sum_{j<d} x_j W_j + sum_{j>=d} v^{t-1}_j W_j),
 ///   v^t_j = sigmoid(b_j + V_j h^t),   o_d = b_d + V_d h^k
 ///
 /// s is trained; when a model is trained on data, it is initialized to the means of the data. There is no running sum,
-/// so the cost is O(k D^2 H). Stored per row, by number and by round: h [H] and v [D - d], then the adjoints of their
+/// so the time is O(k D^2 H). Stored per row, by number and by round: h [H] and v [D - d], then the adjoints of their
 /// sigmoid inputs.
 template <class T>
 class RoundsNet final : public RowByRowNet<T> {
@@ -152,8 +152,8 @@ class RoundsNet final : public RowByRowNet<T> {
     }
   }
 
-  /// Adds the gradient of one row for the weights of number j, which is known to later numbers and estimated for itself
-  /// and earlier ones.
+  /// Adds the gradient of one row for the weights of number j, which is known for later numbers and estimated for
+  /// itself and for earlier numbers.
   void add_row(const NetWeights<T>& w, const NetPass<T>& row, Index j, T* of_v, T* of_w, T* of_s) const {
     const Index other = half(w.numbers());
     const T* kept = row.kept;

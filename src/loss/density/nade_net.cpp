@@ -33,13 +33,13 @@ class ScaledRows {
 };
 
 /// The neural autoregressive distribution estimator NADE (Larochelle & Murray 2011; for real numbers: Uria, Murray &
-/// Larochelle 2013). With b and c from the signal,
+/// Larochelle 2013). b and c come from the signal:
 ///
 ///   a_1 = c,   a_{d+1} = a_d + x_d W_d,   h_d = s(a_d),   o_d = b_d + V_d h_d
 ///
-/// If number d is a class, its row of W_d replaces x_d W_d. The running sum makes the cost O(D H). Where x_d is 0, h
-/// does not change: only nonzero numbers need new activations, and the numbers between two of them form a *stretch*
-/// that shares h. Stored per row: h [H] of every stretch.
+/// If number d is a class, its row of W_d replaces x_d W_d. The running sum reduces the time to O(D H). Where x_d is 0,
+/// h does not change, so only nonzero numbers need new activations; the numbers between two nonzero numbers form a
+/// *stretch* that shares h. Stored per row: h [H] of every stretch.
 template <class T>
 class NadeNet final : public AutoregressiveNet<T> {
  public:
@@ -94,9 +94,9 @@ class NadeNet final : public AutoregressiveNet<T> {
     }
   }
 
-  /// Processes a block of numbers at a time, so that their rows of V, those of both gradients, and the stored values
-  /// stay in the cache while all rows of the batch are processed. Members of a team divide the units, which are
-  /// independent in the backward pass.
+  /// Processes a block of numbers at a time. Their rows of V and of both gradients and the stored values then stay in
+  /// the cache while all rows of the batch are processed. Members of a team divide the units, which are independent in
+  /// the backward pass.
   void back(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Member& me,
             const std::vector<T*>& out) const override {
     const auto count = static_cast<Index>(rows.size());
@@ -148,7 +148,7 @@ class NadeNet final : public AutoregressiveNet<T> {
     std::vector<const T*> h;  ///< for each row: h of its current stretch
 
     Index n() const { return units.size(); }
-    T* of_a(Index row) { return memory + 2 * row * n(); }  ///< the adjoint of a, followed by that of h
+    T* of_a(Index row) { return memory + 2 * row * n(); }  ///< the adjoint of a, followed by the adjoint of h
     /// Target for sums that are not needed.
     T* nowhere() { return memory + 2 * static_cast<Index>(h.size()) * n(); }
   };

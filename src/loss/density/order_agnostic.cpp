@@ -86,7 +86,7 @@ class OrderlessLoss final : public RowLoss<T>,
   }
 
  private:
-  /// Weights may follow the bits; null if there are none, which means all are 1.
+  /// Returns the weights that may follow the bits; null if there are none, in which case all weights are 1.
   static const T* weights(const Targets<T>& targets, Index row, Index n) {
     return targets.values.cols == 2 * n ? targets.values.row(row) + n : nullptr;
   }

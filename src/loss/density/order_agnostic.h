@@ -52,7 +52,7 @@ void describe(Visitor& v, OrderlessNumbersOptions& o) {
   describe_background(v, o.background);
 }
 
-/// Capability of these losses: the distribution of each single number given a row of the signal.
+/// Capability of order-agnostic losses: the distribution of each single number given a row of the signal.
 template <class T>
 class MarginalDistributions : public virtual Loss<T> {
  public:
@@ -68,8 +68,8 @@ class MarginalDistributions : public virtual Loss<T> {
   virtual T draw(const T* outputs, Index d, Random& random) const = 0;
 };
 
-/// For numbers of any column kinds, each with its distribution; a signal holds the outputs of one number after another.
-/// `name`: the name of the model.
+/// Creates a loss for numbers of any column kinds, each with a separate distribution; a signal holds the outputs of one
+/// number after another. `name` is the name of the model.
 template <class T>
 std::unique_ptr<Loss<T>> orderless_numbers(std::string name, ColumnDistributions<T> laws);
 

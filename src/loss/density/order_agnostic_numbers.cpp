@@ -70,12 +70,12 @@ class OrderlessNumbersLoss final : public RowLoss<T>, public RowCurvature<T>, pu
   struct Place {
     const ComponentDistribution<T>* law;
     Index row, offset;  ///< offset: position of its outputs in the signal
-    bool first;         ///< whether it is the first of its row
+    bool first;         ///< whether this is the first number of the row
     const T *o, *x;
     T weight;  ///< 0 for a known number, and where the row has no target
   };
 
-  /// Weights may follow the numbers; otherwise all are 1.
+  /// Weights may follow the numbers; otherwise all weights are 1.
   template <class Use>
   void each_number(Matrix<const T> signal, const Targets<T>& targets, const Use& use) const {
     const VectorShape shape = shape_of(signal.cols);

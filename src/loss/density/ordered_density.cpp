@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// Number of stored values that are processed together, so that they stay in the second- or third-level cache.
+/// Number of stored values that are processed together; they stay in the second- or third-level cache.
 constexpr Index kKeptAtOnce = Index{1} << 20;
 
 template <class T>
@@ -165,8 +165,8 @@ class OrderedDensity final : public IndependentRows<T>, public LossCurvature<T>,
     return all;
   }
 
-  /// For every row: value, the result of `slopes`, times `scale`, and the backward pass, chunk by chunk from the last
-  /// row to the first.
+  /// For every row, computes the value, the result of `slopes` times `scale`, and the backward pass, chunk by chunk
+  /// from the last row to the first.
   template <class Slopes>
   void back(const Observed<T>& o, Team& team, T scale, Matrix<T> adjoint, std::span<T> own,
             const Slopes& slopes) const {

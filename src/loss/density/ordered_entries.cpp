@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kMostNadeUnits = 65536, kMostNadeComponents = 1000, kMostGroupUnits = 4096, kMostRounds = 100;
 
-/// Returns the distributions of the columns given by the option `columns`; empty: all numbers have the distribution
-/// `of_numbers`, or are bits if it is null.
+/// Returns the distributions of the columns given by the option `columns`. If this is empty, all numbers have the
+/// distribution `of_numbers`, or are bits if `of_numbers` is null.
 template <class T>
 ColumnDistributions<T> laws_of(const std::string& columns, std::unique_ptr<ComponentDistribution<T>> of_numbers,
                                const char* who) {

@@ -1,8 +1,8 @@
 #pragma once
 /// Internal: autoregressive nets over the numbers of a vector in a fixed order: o_d = f_d(signal, x_1 .. x_d-1), with
-/// one or more outputs for each of D numbers (columns.h defines their number and how a number is read). The signal of a
-/// row comes from the network: first the biases of all outputs, then further inputs of the net. All other weights
-/// belong to the net, in blocks.
+/// one or more outputs for each of D numbers (columns.h defines the number of outputs and how a number is read). The
+/// signal of a row comes from the network: first the biases of all outputs, then further inputs of the net. All other
+/// weights belong to the net, in blocks.
 ///
 /// A net has three rules, like an operation: value, tangent, and backward pass to the adjoint of the signal and the
 /// gradient of the weights. Only the gradient combines rows; its sums run from the last row to the first (invariant 2).
@@ -48,7 +48,7 @@ struct NetPass {
   const T* x;  ///< [numbers]
   T* kept;
   T* outputs;
-  T* slopes;   ///< [outputs of all numbers]; this and the following are used only by the backward pass
+  T* slopes;   ///< [outputs of all numbers]; this and the following members are used only by the backward pass
   T* adjoint;  ///< [signal]
 };
 
@@ -57,7 +57,7 @@ class AutoregressiveNet {
  public:
   virtual ~AutoregressiveNet() = default;
 
-  /// Number of signal values in addition to the output biases.
+  /// Returns the number of signal values in addition to the output biases.
   virtual Index beside_biases() const = 0;
   virtual std::vector<NetBlock> blocks(const VectorShape& shape) const = 0;
   /// Returns the number of values that `value` stores per row for the other rules.
@@ -65,7 +65,7 @@ class AutoregressiveNet {
 
   virtual void value(const NetWeights<T>& w, const T* signal, const T* x, T* kept, T* o) const = 0;
   /// Like the function above, for several rows; the result of each row is bit-identical to that of a separate call.
-  /// Overridden by nets that are faster when all rows are processed while some weights are in the cache.
+  /// Overridden by nets that are faster if all rows are processed while some weights are in the cache.
   virtual void values(const NetWeights<T>& w, std::span<const NetPass<T>> rows) const {
     for (const NetPass<T>& row : rows) value(w, row.signal, row.x, row.kept, row.outputs);
   }
@@ -78,7 +78,7 @@ class AutoregressiveNet {
   /// the work.
   virtual void back(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Member& me,
                     const std::vector<T*>& out) const = 0;
-  /// Computes the outputs of number d only, with the same bits as in `value`; reads the numbers before d.
+  /// Computes only the outputs of number d, bit-identical to `value`; reads the numbers before d.
   virtual void outputs_of(const NetWeights<T>& w, const T* signal, const T* x, Index d, T* o) const = 0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// `purpose` is named in the UsageError that is thrown if the loss does not support sampling.
+/// If the loss does not support sampling, throws a UsageError that names `purpose`.
 template <class T>
 void draw_numbers(const Loss<T>& loss, const DensityQuery<T>& question, const char* purpose, Random& random,
                   std::span<T> values) {

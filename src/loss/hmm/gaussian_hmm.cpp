@@ -26,9 +26,10 @@ constexpr Index kChainsTogether = 16;
 ///   a_t(i, j) = softmax(A_t[i])_j,   pi = softmax(start), a parameter of the loss
 ///   p(y) = sum over paths s of pi(s_1) prod_{t>1} a_t(s_{t-1}, s_t) prod_t p(y_t | state s_t at t)
 ///
-/// The nats of a row are -log p(y_t | y_1 .. y_{t-1}). Let gamma_t(j) be the posteriors of states and xi_t(i, j) those
-/// of pairs. The gradients are gamma_t(j) times those of -log p(y_t | j), a_t(i, j) gamma_{t-1}(i) - xi_t(i, j) for
-/// A_t, and softmax(start) - gamma_1. Rows without a target have no emission term; the chain continues through them.
+/// The nats of a row are -log p(y_t | y_1 .. y_{t-1}). Let gamma_t(j) be the posteriors of states and xi_t(i, j) the
+/// posteriors of pairs. The gradients are gamma_t(j) times the gradient of -log p(y_t | j) for the emissions, a_t(i, j)
+/// gamma_{t-1}(i) - xi_t(i, j) for A_t, and softmax(start) - gamma_1 for `start`. Rows without a target have no
+/// emission term; the chain continues through them.
 template <class T>
 class GaussianHmm final : public HiddenStates<T> {
  public:

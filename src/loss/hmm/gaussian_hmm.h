@@ -34,7 +34,7 @@ inline Index gaussian_hmm_signal(const GaussianHmmOptions& o, Index numbers) {
   return o.states * (o.states + gaussian_hmm_emission(o, numbers));
 }
 
-/// Loss for vectors of n numbers from a mixture of Gaussians with full covariances (gaussian_mixture.cpp).
+/// Creates the loss for vectors of n numbers from a mixture of Gaussians with full covariances (gaussian_mixture.cpp).
 template <class T>
 std::unique_ptr<Loss<T>> gaussian_mixture_loss(Index components);
 

@@ -25,14 +25,15 @@ struct StateWork {
   std::vector<double> start, steps, emissions, alpha, beta, marginals, pairs;
   Index rows = 0, states = 0;
 
-  /// Allocates for a number of positions, with separate transitions for each, and of states; leaves `start` unchanged.
+  /// Allocates memory for this number of positions, each with separate transitions, and of states; leaves `start`
+  /// unchanged.
   void make_room(Index positions, Index count);
   Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, states, states}; }
   InhomogeneousChain chain() const;
 };
 
 /// Forward recursion: alpha_t(j) = log of the sum over all prefixes that end in state j at t; the log-sum-exp over j is
-/// the log-probability of the observations up to t. Returns that of all observations.
+/// the log-probability of the observations up to t. Returns the log-probability of all observations.
 double forward(const InhomogeneousChain& chain, Matrix<double> alpha);
 /// Backward recursion: beta_t(i) = log of the sum over all suffixes that follow state i at t.
 void backward(const InhomogeneousChain& chain, Matrix<double> beta);
@@ -41,7 +42,7 @@ void state_marginals(Matrix<const double> alpha, Matrix<const double> beta, Matr
 /// pairs[i * states + j] = p(s_{t-1} = i, s_t = j | y). REQUIRES t > 0.
 void pair_marginals(const InhomogeneousChain& chain, Matrix<const double> alpha, Matrix<const double> beta, Index t,
                     double* pairs);
-/// Returns the most probable state path; ties go to the smallest final state.
+/// Returns the most probable state path; in case of ties, the path with the smallest final state.
 std::vector<Index> best_states(const InhomogeneousChain& chain);
 
 /// Returns log p(s, y) of a path.
@@ -52,7 +53,7 @@ struct StatePath {
 };
 /// Returns the `count` most probable paths, best first; fewer if fewer exist.
 std::vector<StatePath> best_paths(const InhomogeneousChain& chain, Index count);
-/// Draws a path from p(s | y). REQUIRES alpha of this chain. Throws UsageError if no path is possible.
+/// Draws a path from p(s | y). REQUIRES alpha computed for this chain. Throws UsageError if no path is possible.
 std::vector<Index> draw_states(const InhomogeneousChain& chain, Matrix<const double> alpha, Random& random);
 
 }  // namespace unfold

@@ -5,8 +5,8 @@
 ///   p(s_1 = i) = start(i),  p(s_{t+1} = j | s_t = i) = transitions(i, j),
 ///   p(y_t | s_t = j) = sum_c w_jc N(y_t; m_jc, S_jc)
 ///
-/// Fitted by expectation-maximization on several sequences (Baum, Petrie, Soules & Weiss 1970; Juang, Levinson & Sondhi
-/// 1986), from several random initializations:
+/// They are fitted by expectation-maximization on several sequences (Baum, Petrie, Soules & Weiss 1970; Juang, Levinson
+/// & Sondhi 1986), from several random initializations:
 ///
 ///   VectorHmm hmm = fit_vector_hmm({.states = 3}, runs, {.seed = 1}, team).hmm;
 ///   double nats = -log_likelihood(hmm, runs, team);
@@ -38,7 +38,7 @@ struct VectorHmmShape {
 
   Index mixtures() const { return states * components; }
   Index spread() const { return full ? numbers * numbers : numbers; }  ///< numbers of one covariance
-  /// Number of free parameters, as counted by the Bayesian information criterion.
+  /// Returns the number of free parameters, as counted by the Bayesian information criterion.
   Index parameters() const;
 };
 
@@ -73,7 +73,7 @@ struct VectorSequences {
 };
 
 double log_likelihood(const VectorHmm& hmm, const VectorSequences& runs, Team& team);
-/// For one sequence: the most probable path, and p(s_t = j | y) [positions x states].
+/// For one sequence, return the most probable path, and p(s_t = j | y) [positions x states].
 std::vector<Index> most_probable_states(const VectorHmm& hmm, Matrix<const double> run);
 std::vector<double> state_posteriors(const VectorHmm& hmm, Matrix<const double> run);
 /// A sampled sequence: its rows [length x numbers] and its states.
@@ -91,7 +91,7 @@ VectorForecast forecast(const VectorHmm& hmm, std::span<const double> belief, In
 
 struct VectorHmmFitOptions {
   Index starts = 20;   ///< initializations that run for a few iterations
-  Index restarts = 5;  ///< the best of them that run until convergence
+  Index restarts = 5;  ///< number of the best initializations that run until convergence
   Index iterations = 500;
   double tolerance = 1e-6;  ///< stops when an iteration gains fewer nats per vector, and less than the previous one
   std::uint64_t seed = 1;
@@ -105,12 +105,12 @@ struct VectorHmmFit {
   double bic = 0;
 };
 
-/// One iteration of expectation-maximization. Returns the log posterior of the model before the iteration, and stores
-/// its log likelihood in `likelihood` if not null. Threads share the sequences; results do not depend on the number of
-/// threads.
+/// Makes one iteration of expectation-maximization. Returns the log posterior of the model before the iteration, and
+/// stores its log likelihood in `likelihood` if not null. Threads share the sequences; results do not depend on the
+/// number of threads.
 double reestimate(VectorHmm& hmm, const VectorSequences& runs, Team& team, double* likelihood = nullptr);
 /// Returns the best fit over several initializations. Initial means are data vectors drawn far from each other (Arthur
-/// & Vassilvitskii 2007), as they are, or after k-means with the covariances of the clusters; states stay with
+/// & Vassilvitskii 2007), either unchanged or after k-means with the covariances of the clusters; states stay with
 /// probability 0, 0.5 or 0.9 and otherwise make random transitions. Throws UsageError if there are fewer vectors than
 /// components.
 VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& runs,

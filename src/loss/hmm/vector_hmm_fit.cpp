@@ -10,9 +10,10 @@
 namespace unfold {
 namespace {
 
-/// Sequences that are summed together, so that sums have the same order for any number of threads.
+/// Number of sequences that are summed as one block, which makes the order of sums independent of the number of
+/// threads.
 constexpr Index kRunsOfBlock = 16;
-/// A state or component that holds fewer vectors keeps its parameters.
+/// A state or component with an expected count below this number keeps its parameters.
 constexpr double kEmpty = 1e-9;
 
 /// The sums of the expectation step: moments about the current means.
@@ -75,7 +76,7 @@ void add_run(const VectorHmmTables& tables, Matrix<const double> run, VectorHmmC
     }
 }
 
-/// Log prior of one covariance: trace S^-1 equals that of D^-1 over the rows of the regressions.
+/// Returns the log prior of one covariance; the trace of S^-1 is a sum over the rows of the regressions divided by D.
 double log_prior(const GaussianFactors& of, double variance) {
   const auto n = static_cast<Index>(of.log_d.size());
   double log_det = 0, trace = 0;
@@ -162,7 +163,8 @@ Index nearest_mean(const VectorHmm& hmm, const double* y) {
   return best;
 }
 
-/// Moves the means to the centers of the vectors next to them (k-means), with the covariances of these vectors.
+/// Moves each mean to the center of the vectors nearest to it (k-means) and sets the covariance to that of these
+/// vectors.
 void cluster_vectors(VectorHmm& hmm, Matrix<const double> rows) {
   constexpr int kRounds = 10;
   for (int round = 0; round < kRounds; ++round) {
@@ -176,7 +178,7 @@ VectorHmm spread_start(const VectorHmmShape& shape, const VectorSequences& runs,
   VectorHmm hmm(shape);
   scatter_means(hmm, runs.rows, random);
   if (number % 2 == 1) cluster_vectors(hmm, runs.rows);
-  // Perturbs the uniform distributions: identical states would stay identical.
+  // Perturbs the uniform distributions, because identical states would remain identical.
   for (auto* each : {&hmm.start, &hmm.transitions, &hmm.weights})
     for (double& x : *each) x *= random.uniform(0.5, 1.5);
   HmmMoments counts(shape);
@@ -197,7 +199,7 @@ VectorHmm spread_start(const VectorHmmShape& shape, const VectorSequences& runs,
 /// A model that is being fitted.
 struct VectorAttempt {
   VectorHmmFit fit;
-  VectorHmm next;  ///< after another iteration
+  VectorHmm next;  ///< the model after a further iteration
 };
 
 /// Runs at most `iterations`. Growing gains indicate that the fit is leaving a plateau, so it stops only when gains
@@ -258,7 +260,7 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& 
   std::vector<VectorAttempt> attempts;
   const bool many = runs.rows.rows > kManyVectors;
   const Index starts = shape.mixtures() > 1 ? std::max(options.starts, options.restarts) : 1;
-  // The ranking after a few iterations is not yet that of the optima.
+  // The ranking after a few iterations may differ from the ranking of the optima.
   const Index longer = many || starts < kFewStarts ? options.restarts : std::max(options.restarts, starts / kOneOf);
   for (Index s = 0; s < starts; ++s) {
     Random random(options.seed, stream_of("vector-hmm") + static_cast<std::uint64_t>(s));

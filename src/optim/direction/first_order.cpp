@@ -145,8 +145,7 @@ class Adam final : public Direction<T> {
   Resident<T>* there_ = nullptr;  // holds the moments
   AdamOptions options_;
   double decay_;
-  bool decoupled_, with_decay_ = false;  // decoupled_: weight decay is applied to the parameters, not through the
-                                         // gradient
+  bool decoupled_, with_decay_ = false;  // decoupled_: weight decay acts on the parameters
   Buffer<T> mean_, square_, gradient_;
   double power1_ = 1, power2_ = 1;  // beta^t
 };
