@@ -1,6 +1,6 @@
 #pragma once
-/// Timing by the minimum over several repetitions, which is least affected by other load. Measures processor time
-/// unless a different clock is given.
+/// Timing by the minimum over several repetitions, which is least affected by other load. By default, processor time is
+/// measured.
 
 #include <algorithm>
 #include <ctime>

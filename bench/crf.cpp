@@ -1,16 +1,17 @@
-// Time of a conditional random field, compared with a lower bound: its matrix products and exponentials alone.
+// Time of a conditional random field, compared with a lower bound, the time of its matrix products and exponentials
+// alone.
 //
 //   bench_crf [LABELS [CHAINS [SECONDS]]]        default: 22 labels, 512 chains of 1 to 47 positions, 0.5 seconds per
 //   row bench_crf LABELS CHAINS SECONDS THREADS      one JSON object for bench/peers/pytorch_crf.py: wall-clock time of
 //   a step
 //
 // Rows:
-// - the lower bound: products and exponentials of `crf`, run separately on data in the L1 cache; with as many columns
-//   as labels, and padded to whole vectors, as `crf` runs them;
+// - the lower bound: products and exponentials of `crf`, run separately on data in the L1 cache, both with as many
+//   columns as labels and padded to whole vectors as in `crf`;
 // - value and gradient of the loss, in float and double;
 // - the same loss in log space, the textbook implementation.
 //
-// Each result is nanoseconds of processor time per position, the minimum over several repetitions, on one thread.
+// Each result is the processor time per position in nanoseconds, the minimum over several repetitions, on one thread.
 //
 // For 22 labels, a position needs 3 x 22 x 22 multiply-adds (3 x 22 x 24 with whole vectors) and 24 exponentials. Each
 // of these numbers is read and written once in the L2 cache: exp of the scores, alpha, beta and the incoming sums have
@@ -132,7 +133,7 @@ void run(Index labels, Index count, double seconds) {
   Chains<double> exact(labels, count);
   Floor floor(exact.structure, labels, labels), whole(exact.structure, labels, (labels + 7) / 8 * 8);
   const double each = 1e9 / static_cast<double>(exact.rows());
-  // Run alternately, because the speed of a shared machine varies over time.
+  // The variants run alternately because the speed of a shared machine varies over time.
   double in_float = 1e9, in_double = 1e9, least = 1e9, least_whole = 1e9;
   for (int turn = 0; turn < 5; ++turn) {
     in_float = std::min(in_float, best_seconds(seconds / 5, [&] { single.judge(team); }));

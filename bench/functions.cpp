@@ -112,7 +112,7 @@ void measure() {
 }  // namespace
 }  // namespace unfold
 
-/// functions [INSTRUCTION SET ...]; default: the best available one.
+/// functions [INSTRUCTION SET ...]; default: the best available instruction set.
 int main(int argc, char** argv) {
   std::vector<std::string> targets(argv + 1, argv + argc);
   if (targets.empty()) targets.push_back(unfold::simd_available().front());

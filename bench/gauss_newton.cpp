@@ -1,4 +1,5 @@
-// Time of a Gauss-Newton product relative to that of a gradient (forward, readout, backward), with structural damping.
+// Time of a Gauss-Newton product relative to the time of a gradient (forward, readout, backward), with structural
+// damping.
 //
 //   bench_gauss_newton [--threads N] [--seconds S]
 //

@@ -3,8 +3,8 @@
 //   bench_libraries [--threads N] [--seconds S]
 //
 // Computes x [M x K] W [K x N] in float. The result is GFLOP/s, the median over rounds; in each round, all libraries
-// are measured in turn, each in a separate process. Our product uses packed weights, as in training, where packed
-// weights serve a window of 64 steps. The other libraries use their preferred layout of W (for OpenBLAS and dnnl_sgemm,
+// are measured in turn, each in a separate process. Our product uses packed weights, as in training, where weights are
+// packed once per window of 64 steps. The other libraries use their preferred layout of W (for OpenBLAS and dnnl_sgemm,
 // the better of row-major and transposed). With several threads, our product divides the panels and ends with a
 // barrier, as the columns of a recurrent step do.
 
@@ -38,7 +38,7 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Calls per second of body(calls), measured for about `seconds`.
+/// Returns the calls per second of body(calls), measured for about `seconds`.
 double rate(double seconds, const std::function<void(Index)>& body) {
   Index calls = 1;
   for (;; calls *= 2) {
@@ -93,7 +93,7 @@ class Products {
 
 constexpr int kRounds = 5, kWays = 5;
 
-/// GFLOP/s of one library, measured in a separate process.
+/// Returns the GFLOP/s of one library, measured in a separate process.
 double measured_apart(const Shape& shape, int way, int threads, double seconds) {
   const double calls = in_a_process([&] {
     omp_set_num_threads(threads);

@@ -1,4 +1,5 @@
-// Time of a NADE step, -log p of binary rows and its gradient with respect to all weights, compared with a lower bound.
+// Time of a NADE step (-log p of binary rows and its gradient with respect to all weights), compared with a lower
+// bound.
 //
 //   bench_nade [NUMBERS [UNITS [ROWS [SECONDS]]]]        default: 784 numbers, 500 units, 100 rows, one second per row
 //   bench_nade NUMBERS UNITS ROWS SECONDS THREADS        one JSON object for bench/peers/pytorch_nade.py, wall-clock
@@ -10,9 +11,9 @@
 //
 // The lower bound consists of the sums alone, computed by the kernels that the step uses on data in the L1 cache. For
 // each number: a dot product of length UNITS (in double, in fixed order), and two sums of UNITS fused multiply-adds,
-// for the gradients of h and of V. For each 1: a sigmoid, its derivative, and one more sum for each of these. For 784 x
-// 500, this is 1.2 million multiply-adds per row. V and its gradient are 1.6 MB each; the values stored per row are 4
-// bytes per unit and 1, 0.2 MB in total.
+// for the gradients of h and of V. For each bit that is 1: a sigmoid, its derivative, and one further sum for each of
+// these. For 784 x 500, this is 1.2 million multiply-adds per row. V and its gradient are 1.6 MB each; the values
+// stored per row take 4 bytes for each unit and each bit that is 1, 0.2 MB in total.
 
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,6 @@
 /// Time of the path metric relative to a mini-batch step: forward and backward over 32 sequences of 50 symbols with 512
-/// ReLU units, and the direction with the metric updated at every step, at every fourth step, and without it. Medians;
-/// two threads.
+/// ReLU units, and the direction with the metric updated at every step, at every fourth step, and without the metric.
+/// Results are medians on two threads.
 ///
 ///   bench_path_metric [units [length [batch [threads]]]]
 

@@ -18,9 +18,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/products.cpp"
-#include "numerics/targets-inl.h"  // first: defines the Highway targets
+#include "numerics/targets-inl.h"  // must be first: defines the Highway targets
 
-#include "hwy/foreach_target.h"  // then this one, which includes this file again for each target
+#include "hwy/foreach_target.h"  // includes this file again for each target
 
 #include "numerics/fma-inl.h"
 
@@ -34,7 +34,7 @@ double fused_chains(Index steps) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const V a = hn::Set(d, T(0.5)), b = hn::Set(d, T(0.25));
-  // The chains differ: the compiler would merge equal ones.
+  // The chains differ because the compiler would merge equal chains.
   const auto start = [&](int chain) HWY_ATTR { return hn::Set(d, static_cast<T>(chain)); };
   V c0 = start(0), c1 = start(1), c2 = start(2), c3 = start(3), c4 = start(4), c5 = start(5);
   V c6 = start(6), c7 = start(7), c8 = start(8), c9 = start(9), c10 = start(10), c11 = start(11);
@@ -68,7 +68,7 @@ struct Options {
   bool use_double = false;
 };
 
-/// The best rate of body(repetitions) within `seconds`; `body` returns the number of operations.
+/// Returns the best rate of body(repetitions) within `seconds`; `body` returns the number of operations.
 template <class Body>
 double best_rate(double seconds, const Body& body) {
   using Clock = std::chrono::steady_clock;

@@ -3,10 +3,10 @@
 //   bench_reading [--once] FILE...
 //
 // Prints one JSON object per file: the format, the size in bytes, and the megabytes (10^6 bytes) per second of
-// processor time of two passes, each the best of several repetitions (of one with --once):
+// processor time of two passes, each the best of several repetitions (with --once, a single run):
 // - `inspect`: the schema of a table, inferred from the file in pieces as `unfold inspect` does;
-// - `read`: the file as training reads it. For tables this contains the pass that infers the schema. For text it is the
-//   alphabet and the corpus, for logs the templates, for FASTA the letters.
+// - `read`: the file as training reads it. For tables, this includes the pass that infers the schema; for text, it
+//   includes the alphabet and the corpus; for logs, the templates; for FASTA, the letters.
 //
 // bench/reading.py compares these with pandas and Arrow.
 
@@ -60,8 +60,8 @@ void read_once(const std::string& file, const std::string& format) {
   }
 }
 
-/// The most memory that was resident since the program began. Unlike ru_maxrss, it does not include the memory of the
-/// parent.
+/// Returns the maximum resident memory since the program started. Unlike ru_maxrss, it does not include the memory of
+/// the parent.
 double peak_megabytes() {
   std::ifstream status("/proc/self/status");
   for (std::string key; status >> key;) {

@@ -1,6 +1,6 @@
 /// Time of a Riemannian iteration: forward, backward, metric and both updates over one long sequence of the nested
 /// alphabet (63 symbols), in float and double, compared with one forward and backward pass of the same network and with
-/// a lower bound on the number of operations. Medians over iterations, measured alternately.
+/// a lower bound on the number of operations. Results are medians over iterations, measured alternately.
 ///
 ///   bench_riemannian [units [edges [length [threads]]]]      one shape: microseconds per symbol and iteration
 ///   bench_riemannian scaling [threads [folder]]              tables over lengths, units and edges; plots
@@ -92,7 +92,7 @@ struct Times {
   double plain, ruop, rbpm;  ///< seconds per iteration
 };
 
-/// A step size of 1e-6 makes every step successful, so that iterations without backtracking are measured.
+/// A step size of 1e-6 makes every step successful, so iterations without backtracking are measured.
 template <class T>
 Times measure(const Shape& shape, int threads, int rounds) {
   Problem<T> problem(shape, threads);
@@ -125,9 +125,9 @@ Times measure(const Shape& shape, int threads, int rounds) {
   return {quantile(times[0], 0.5), quantile(times[1], 0.5), quantile(times[2], 0.5)};
 }
 
-/// Number of multiplications and additions per symbol in an iteration without backtracking, counted from the equations
-/// of docs/riemannian.md: products of the readout (logits twice, gradient, two Hessian sums, seeds, variances), sparse
-/// sums of the passes, matrices of the units.
+/// Returns the number of multiplications and additions per symbol in an iteration without backtracking, counted from
+/// the equations of docs/riemannian.md: products of the readout (logits twice, gradient, two Hessian sums, seeds,
+/// variances), sparse sums of the passes, matrices of the units.
 double operations(const Shape& s, bool modulus) {
   const auto n = static_cast<double>(s.units), a = static_cast<double>(kSymbols);
   const auto d = static_cast<double>(std::min(s.edges, s.units));

@@ -94,7 +94,7 @@ class Primitives {
     adam();
   }
 
-  /// Mean loss of the last step.
+  /// Returns the mean loss of the last step.
   double nats() const {
     double sum = 0;
     for (const float x : nats_.span()) sum += static_cast<double>(x);
@@ -251,8 +251,8 @@ class Primitives {
   std::unique_ptr<Loss<float>> softmax_ = softmax_loss<float>();
 };
 
-/// Thousand symbols/s of oneDNN. Checks that the loss on repeated data decreases, which shows that the steps are
-/// complete.
+/// Returns the speed of oneDNN in thousand symbols/s. Checks that the loss on repeated data decreases, which shows that
+/// the steps are complete.
 double measure_primitives(const Shape& shape, int threads, double seconds) {
   omp_set_num_threads(threads);
   Primitives primitives(shape);

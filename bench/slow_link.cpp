@@ -1,7 +1,7 @@
-// Emulates a link with limited rate and delay between two network namespaces, for links.sh; many kernels are built
-// without netem. Creates a TAP device of the same name in both namespaces and forwards frames between them. A frame is
-// sent when the preceding frames have been sent at the given rate, and arrives after the delay. Frames of segmentation
-// offload are forwarded as a whole, so that 10 Gbit/s need only a fraction of a core.
+// Emulates a link with limited rate and delay between two network namespaces, for links.sh, because many kernels are
+// built without netem. Creates a TAP device of the same name in both namespaces and forwards frames between them. A
+// frame is sent when the preceding frames have been sent at the given rate, and arrives after the delay. Frames of
+// segmentation offload are forwarded as a whole, so 10 Gbit/s need only a fraction of a core.
 //
 //   slow_link SPACE SPACE DEVICE RATE DELAY      bits per second, seconds: slow_link left right wire 1e9 1e-4
 //

@@ -1,12 +1,12 @@
-/// Accuracy of the segments network in the protocol of long-horizon forecasting: the series are standardized by mean
-/// and deviation of the training part, and every window of the test part (stride 1) is forecast. Prints the mean
+/// Accuracy of the segments network in the protocol of long-horizon forecasting: the series are standardized with the
+/// mean and deviation of the training part, and every window of the test part (stride 1) is forecast. Prints the mean
 /// squared and absolute error over windows, horizons and series.
 ///
 ///     zcat ETTh1.csv.gz > ETTh1.csv
 ///     bench_long_horizon ETTh1.csv 8640,2880,2880 --horizon 96 --window 96 --units 128
 ///
-/// The first argument is a CSV table with a header and a first date column; the second one has the numbers of rows
-/// of the training, validation and test parts.
+/// The first argument is a CSV table with a header, whose first column contains dates; the second argument gives the
+/// numbers of rows of the training, validation and test parts.
 
 #include <chrono>
 #include <cmath>

@@ -1,6 +1,6 @@
-/// One step of an exported C file and one of RTNeural, measured alternately. bench/peers/rtneural.py builds this
-/// program for each size. `model.c` computes log-probabilities, `logits.c` is the same file without the softmax, and
-/// UNITS is the size of the LSTM.
+/// Time of one step of an exported C file and of one step of RTNeural, measured alternately. bench/peers/rtneural.py
+/// builds this program for each size. `model.c` computes log-probabilities, `logits.c` is the same file without the
+/// softmax, and UNITS is the size of the LSTM.
 
 #include <RTNeural/RTNeural.h>
 

@@ -20,7 +20,7 @@ namespace {
 /// h_t = 0.7 h_{t-1} + 0.3 tanh(x_t W + h_{t-1} U + b)
 Signal leaky(Circuit& c, Signal x, Index n) {
   const Signal h = c.link(n);
-  const Signal kept = 0.7 * h;  // before the rest, as in Python: C++ leaves the order of the operands of + open
+  const Signal kept = 0.7 * h;  // computed first, as in Python: C++ does not define the order of the operands of +
   const Signal y = kept + 0.3 * tanh(c.affine("z", n, {{"W", x}, {"U", h}}));
   c.feed(h, y);
   return y;

@@ -24,7 +24,7 @@ class Background {
   /// Cancels the running exchange and all pending tasks.
   ~Background();
 
-  /// Adds a task. After an error no further tasks run.
+  /// Adds a task. After an error, no further tasks run.
   void give(std::function<void()> work);
   /// Waits for all tasks; rethrows the first error.
   void wait();

@@ -17,7 +17,7 @@ struct Claim {
   std::string what, value;
 };
 
-/// Collective. Throws UsageError in all processes if a claim differs from that of the first process; the error names
+/// Collective. If a claim differs from the claim of the first process, throws a UsageError in all processes that names
 /// the process, the claim and both values.
 void require_same_settings(Processes& processes, const std::vector<Claim>& claims);
 
@@ -26,7 +26,7 @@ std::string fingerprint(std::span<const std::byte> bytes);
 /// Returns 64 bits of the same hash.
 std::uint64_t short_fingerprint(std::span<const std::byte> bytes);
 /// Returns the fingerprint of a file's contents, or of all files below a directory with their names; "none" if neither
-/// exists. Throws RuntimeFailure if it cannot be read.
+/// exists. Throws RuntimeFailure if a file cannot be read.
 std::string fingerprint_of_file(const std::string& path);
 /// Returns the fingerprint of a file's size and of 16 MiB of its contents, in 256 pieces spread over the file. Smaller
 /// files are hashed completely.

@@ -1,4 +1,4 @@
-/// Processes over MPI. Only one thread at a time calls it.
+/// Processes over MPI. Only one thread at a time calls MPI.
 
 #include <mpi.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 /// Maximum size of one message: MPI counts are ints.
 constexpr std::size_t kLargestMessage = std::size_t{1} << 30;
-/// How long a failed process waits for the others to fail, too.
+/// How long a failed process waits for the other processes to fail.
 constexpr std::chrono::seconds kPatience{3};
 
 void check_mpi(int code, const char* what) {
@@ -103,8 +103,8 @@ class MpiProcesses final : public Processes {
       });
   }
 
-  /// Polls and yields, so that other processes run if there are more processes than processors, which MPI may not
-  /// notice. If no caller is waiting, polls only occasionally, so that computation keeps the processor.
+  /// Polls and yields, so other processes run if there are more processes than processors, which MPI may not notice. If
+  /// no caller is waiting, polls only occasionally, so computation keeps the processor.
   void wait(const char* what, const Pace* pace) {
     constexpr int kTries = 200;
     constexpr std::chrono::microseconds kPause{50};

@@ -26,7 +26,7 @@ std::span<T> part_of(std::span<T> vector, Range r) {
   return vector.subspan(place(r.begin), place(r.size()));
 }
 
-/// Calls work(i) for every i below n, divided over a team, or in this thread if team is null.
+/// Calls work(i) for every i below n, divided among a team, or in this thread if `team` is null.
 template <class Work>
 void in_shares(Team* team, std::size_t n, const Work& work) {
   if (team == nullptr) {
@@ -74,7 +74,7 @@ void ShardSum<T>::complete(std::span<T> node, Team* team) const {
     in_shares(team, node.size(), [&](std::size_t i) { node[i] = widened<T>(narrowed(node[i])); });
 }
 
-/// The vector of the last shard is not added until its parts are exchanged.
+/// The vector of the last shard is added only when its parts are exchanged.
 template <class T>
 void ShardSum<T>::add_next(Team& team) {
   const bool last = is_last();
@@ -112,8 +112,8 @@ void ShardSum<T>::send_part() {
   background_.give([this, part] { sum_part(part, nullptr); });
 }
 
-/// Adds and exchanges a part, so that this process has its slice of the sum, stored in its first node. Without a team:
-/// in the background.
+/// Adds and exchanges a part; this process then has its slice of the sum, stored in its first node. Without a team,
+/// this runs in the background.
 template <class T>
 void ShardSum<T>::sum_part(Range part, Team* team) {
   const Timeline::Clock::time_point begin = Timeline::Clock::now();
@@ -162,8 +162,8 @@ void ShardSum<T>::sum_by_halves(Range part, std::span<T> mine, Team* team) {
   }
 }
 
-/// Sends the slices of this process's nodes to the processes that add them. `received` becomes the slices that this
-/// process adds, of the nodes of all others, in order.
+/// Sends the slices of this process's nodes to the processes that add them. `received` is set to the slices that this
+/// process adds, from the nodes of all other processes, in order.
 template <class T>
 template <class Sent>
 void ShardSum<T>::exchange_slices(Range part, std::span<const std::span<Sent>> nodes,

@@ -1,6 +1,6 @@
 #pragma once
-/// Sums of vectors over shards that are distributed over processes, in the order of the tree (shard_tree.h): the bits
-/// are the same for any number of processes.
+/// Sums of vectors over shards that are distributed over processes, in the order of the tree (shard_tree.h), so results
+/// are bit-identical for any number of processes.
 ///
 ///   ShardSum<float> sum(sharding, size);
 ///   for (Index s = sum.own().begin; s < sum.own().end; ++s) {
@@ -12,16 +12,16 @@
 /// Algorithm: each process first adds its own shards as far as possible and keeps one vector for each resulting node.
 /// This is followed by a reduce-scatter and an allgather: each process receives its slices (slices.h) of all nodes of
 /// the other processes, adds them in order, and sends its part of the result to the others. If the shards of each
-/// process form one node, a process sends and receives 2 (K - 1) / K vectors, the minimum for an allreduce. If in
-/// addition K is a power of two, recursive halving and doubling is used: pairs of processes, pairs of pairs, and so on
-/// halve the vector that they add, and assemble the result in reverse order. This sends the same number of bytes in 2
-/// log2 K messages instead of 2 (K - 1), with the same additions.
+/// process form one node, a process sends and receives 2 (K - 1) / K vectors, the minimum for an allreduce. If K is
+/// also a power of two, recursive halving and doubling is used: pairs of processes, pairs of pairs, and so on halve the
+/// vector that they add; then they assemble the result in reverse order. This method sends the same number of bytes in
+/// 2 log2 K instead of 2 (K - 1) messages, with the same additions.
 ///
-/// Parts of the vector of the last shard may be complete before the others: they are added and exchanged in the
+/// Some parts of the vector of the last shard may be complete before the others; they are added and exchanged in the
 /// background (`send_part`). The additions are the same.
 ///
-/// In bfloat16 mode every vector of the tree (those of single shards and all sums) is rounded to bfloat16 when it is
-/// complete, in any process, and is sent with two bytes per element.
+/// In bfloat16 mode, every vector of the tree (the vectors of single shards and all sums) is rounded to bfloat16 when
+/// it is complete, in any process, and is sent with two bytes per element.
 
 #include <cstdint>
 #include <span>
@@ -48,7 +48,7 @@ class ShardSum {
   const Slices& slices() const { return slices_; }
   /// Returns the vector of the next shard of this process, to be filled by the caller.
   std::span<T> next();
-  /// Returns whether the next shard is the last one of this process.
+  /// Returns whether the next shard is the last shard of this process.
   bool is_last() const { return own().begin + added_ + 1 == own().end; }
   /// Called when the vector is filled: adds it to the preceding vectors, as far as this completes nodes of the tree.
   void add_next(Team& team);
@@ -99,11 +99,11 @@ class ShardSum {
   std::size_t sent_ = 0;     // number of parts exchanged, or passed to the background thread
   std::vector<Buffer<T>> spare_, received_;
   Buffer<T> half_;                                    // received from a partner
-  std::vector<Buffer<Word>> words_, received_words_;  // bfloat16 vectors of nodes, and received ones
+  std::vector<Buffer<Word>> words_, received_words_;  // bfloat16 vectors of nodes, and received bfloat16 vectors
   Background background_;                             // the last member, because it uses the others
 };
 
-/// x += y, divided over a team.
+/// x += y, divided among a team.
 template <class T>
 void add_vector(Team& team, std::span<T> x, std::span<const T> y);
 

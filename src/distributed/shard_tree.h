@@ -1,12 +1,12 @@
 #pragma once
 /// Order of summation over shards: a binary tree that does not depend on the distribution of shards over processes. A
 /// node is a range of shards. The halves of a range with more than one shard are its children; if they differ in size,
-/// the first one is larger:
+/// the first half is larger:
 ///
 ///   x0 + ... + x5  =  ((x0 + x1) + x2) + ((x3 + x4) + x5)
 ///
 /// A process that has all shards of a node may add them and send one sum. If the shards of every process form one node,
-/// each process sends one sum; otherwise it sends those of all nodes in its range (`nodes_of`).
+/// each process sends one sum; otherwise it sends the sums of all nodes in its range (`nodes_of`).
 
 #include <span>
 #include <vector>

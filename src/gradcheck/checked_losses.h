@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: the losses of a circuit's outputs in the form that the derivative checks use: functions of plain vectors,
-/// with separate random targets for each output.
+/// Internal: the losses of a circuit's outputs in the form that the derivative checks use, as functions of plain
+/// vectors with separate random targets for each output.
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace unfold {
 
-/// A vector over all outputs, and one over all parameters in which only the parameters owned by losses are set.
+/// A vector over all outputs, and a vector over all parameters in which only the parameters owned by losses are set.
 struct AtLosses {
   std::vector<double> outputs, own;
 };

@@ -78,13 +78,14 @@ class Checker {
   }
 
  private:
-  // Several step sizes: if one of them crosses a kink or is dominated by rounding, another one is accurate.
+  // Several step sizes are used: if one of them crosses a kink or is dominated by rounding, another one is accurate.
   static constexpr double kSteps[] = {3e-2, 3e-3, 3e-4};
   static constexpr double kExact = 1e-10;  ///< bound for two exact results with different orders of summation
 
   // ---- directions
 
-  // Normal values, not signs: with signs, differences of two elements would go undetected half of the time.
+  // Returns normal values instead of signs, because with signs, differences of two elements would go undetected half of
+  // the time.
   Vector random_normals(Index n) {
     Vector v(at(n));
     for (double& x : v) x = random_.normal();
@@ -102,8 +103,8 @@ class Checker {
     return d;
   }
 
-  /// Returns one direction for each block, so that a fault in one block is not masked and the block is named; then
-  /// several over all parameters.
+  /// Returns one direction for each block, so that a fault in a block is not masked and the block can be named,
+  /// followed by several directions over all parameters.
   std::vector<Direction> directions() {
     std::vector<Direction> result;
     if (theta_.empty()) return result;
@@ -193,7 +194,7 @@ class Checker {
     result.where = why;
   }
 
-  /// Largest |a - b| relative to the element (sums of non-negative terms), for sums over paths.
+  /// Records the largest |a - b| relative to the element, for sums over paths, whose terms are non-negative.
   template <class Where>
   static void compare_elements(CheckResult& result, const Vector& got, const Vector& expected, double floor,
                                Where&& where) {
@@ -208,7 +209,7 @@ class Checker {
   // ---- checks
 
   double difference_error(const Direction& d, double exact, double* best) {
-    // A typical derivative along d, so that a value that happens to be near zero does not cause a failure.
+    // A typical derivative along d; relative to it, a value that happens to be near zero does not cause a failure.
     Vector inside = gradient_;
     for (std::size_t i = 0; i < inside.size(); ++i)
       if (d.v[i] == 0) inside[i] = 0;

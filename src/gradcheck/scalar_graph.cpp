@@ -142,7 +142,7 @@ struct ScalarGraph::Builder {
     return add_copies(from, node.size);
   }
 
-  /// The sum of the children's values, or their concatenation.
+  /// Adds the sum of the children's values, or their concatenation.
   int add_children(const Node& node, std::span<const Index> children) {
     const bool sum = node.delay.along == Delay::Along::children;
     const auto width = static_cast<int>(node.size / node.delay.width());
@@ -300,8 +300,8 @@ struct ScalarGraph::Builder {
     return share;
   }
 
-  /// Returns the rows of weights that are active: those of the gate's symbol; all rows for Reading::paths and without a
-  /// gate.
+  /// Returns the rows of weights that are active: the row of the gate's symbol; for Reading::paths and without a gate,
+  /// all rows.
   std::vector<Index> acting(const Node::AffineTerm& term, Index row) const {
     const Index rows = circuit.parameters()[at(term.parameter)].rows;
     if (term.gate >= 0 && reading == Reading::values)
@@ -459,7 +459,7 @@ struct ScalarGraph::Walker {
     int parameter;
   };
 
-  /// `factors`: those of the path from an end back to `node`.
+  /// `factors` are the factors of the path from an end back to `node`.
   void back(Index node, std::vector<Factor>& factors, PathSums& sums) const {
     bool leaf = true;
     for (const int e : entering[at(node)]) {

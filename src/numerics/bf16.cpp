@@ -44,8 +44,8 @@ inline float add_product(float sum, std::uint32_t a, std::uint32_t b) {
              : result;
 }
 
-/// Emulates the instructions on machines that do not have them. A single loop handles all tile shapes: it serves to
-/// check results, and a copy for each shape took longer to compile than all other products together.
+/// Emulates the instructions on machines that do not have them. A single loop handles all tile shapes: it is used only
+/// to check results, and a copy for each shape took longer to compile than all other products together.
 void run_emulated_tile(const Bf16Tile& t, Index rows, Index panels) {
   for (Index m = 0; m < rows; ++m) {
     for (Index q = 0; q < panels; ++q) {
@@ -74,7 +74,7 @@ inline Sums dot(Sums s, Pairs a, Pairs b) {
 }
 /// C [rows x vectors * 16] += A B. Performance bound: one dot instruction for every 32 multiply-adds; 24 accumulators
 /// stay in registers while the pairs of a panel stream from the first-level cache. The achieved fraction has not been
-/// measured: no machine with the instruction was available.
+/// measured because no machine with the instruction was available.
 template <int kRows, int kVectors>
 void run_tile(const Bf16Tile& t) {
   Sums sums[kRows][kVectors];

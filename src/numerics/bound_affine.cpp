@@ -1,4 +1,4 @@
-// Performance bound: reading the weights at the bandwidth of the cache that they fit in.
+// Performance bound: reading the weights at the bandwidth of the cache into which they fit.
 
 #include "numerics/bound_affine.h"
 

@@ -6,8 +6,8 @@
 ///   z();                            // y [n] = bias + embedding[symbols[0]] + x W + h U, with the bits of product.h
 ///
 /// The sums of a strip of columns stay in registers while its weights are read. Strips are stored one after another, so
-/// that the map reads one stream of memory. Every other call processes the strips from last to first, and so begins
-/// with weights that are still in the first-level cache. Not thread-safe; does not allocate.
+/// the map reads a single stream of memory. Every other call processes the strips from last to first, beginning with
+/// weights that are still in the first-level cache. Not thread-safe; does not allocate.
 
 #include <vector>
 
@@ -34,7 +34,7 @@ struct AffineJob {
     const T* x;
     Index k;
   };
-  const T* start;  // null: zero
+  const T* start;  // zero if null
   const std::vector<const T*>* rows;
   const std::vector<Input>* inputs;
   const T* weights;

@@ -1,7 +1,7 @@
 // Internal: fused multiply-add for every target. See targets-inl.h for the order of inclusion.
 //
 // hwy::MulAdd rounds twice on processors without a fused multiply-add. Fma always rounds once: on such processors it
-// calls the exact function of the C library lane by lane, which is slow but gives the same bits.
+// calls the exact function of the C library lane by lane, which is slow but bit-identical.
 
 #if defined(UNFOLD_NUMERICS_FMA_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNFOLD_NUMERICS_FMA_INL_H_

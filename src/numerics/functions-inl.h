@@ -2,7 +2,8 @@
 // inclusion.
 //
 // All functions consist of additions, products, fused multiply-adds, divisions, comparisons and bit operations, whose
-// rounding IEEE 754 defines uniquely: the same bits for every vector width and machine. There are no tables.
+// rounding IEEE 754 defines uniquely. Results are therefore bit-identical for every vector width and machine. There are
+// no tables.
 //
 //   exp(x) = 2^n (1 + q):  n = round(x / ln 2), r = x - n ln 2 in two parts (Cody and Waite), q = expm1(r)
 //                          = r + r^2 P(r)
@@ -32,8 +33,8 @@
 #include "numerics/fma-inl.h"
 
 #ifndef UNFOLD_FUNCTION_INLINE
-// Sanitizers multiply the code size of every operation: with them, functions are called instead of inlined into each
-// kernel.
+// Sanitizers multiply the code size of every operation; with sanitizers, functions are therefore called instead of
+// inlined into each kernel.
 #if HWY_IS_ASAN || HWY_IS_TSAN || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define UNFOLD_FUNCTION_INLINE HWY_NOINLINE
 #else
@@ -110,7 +111,8 @@ struct FunctionConstants<double> {
 template <class D>
 using ConstantsOf = FunctionConstants<hn::TFromD<D>>;
 
-/// Returns 1.5 * 2^mantissa bits: adding it rounds to an integer, which is then in the lowest bits.
+/// Returns 1.5 * 2^mantissa bits: adding it to a number rounds the number to an integer, which is then in the lowest
+/// bits.
 template <class D>
 HWY_INLINE hn::Vec<D> rounder(D d) {
   using T = hn::TFromD<D>;
@@ -128,7 +130,7 @@ HWY_INLINE V polynomial(D d, V x, V square, const hn::TFromD<D> (&c)[kSize]) {
   return sum;
 }
 
-/// Returns the larger of the two, or NaN if x is NaN.
+/// Returns the larger of x and the bound, or NaN if x is NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V at_least(D, V bound, V x) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -164,7 +166,7 @@ HWY_INLINE V scale_by_power([[maybe_unused]] D d, V p, V n) {
     return V{_mm512_scalef_pd(p.raw, n.raw)};
   }
 #else
-  // Two factors, because 2^n may not be a normal number; the first product is exact.
+  // Uses two factors because 2^n may not be a normal number; the first product is exact.
   const V shift = rounder(d);
   const V shifted_half = Fma(d, n, hn::Set(d, hn::TFromD<D>{0.5}), shift);
   const V rest = hn::Sub(n, hn::Sub(shifted_half, shift));
@@ -225,7 +227,7 @@ UNFOLD_FUNCTION_INLINE V tanh_lanes(D d, V x) {
   const V square = hn::Mul(x, x);
   const V fourth = hn::Mul(square, square);
   const V small = Fma(d, hn::Mul(square, x), polynomial(d, square, fourth, C::kTanh), x);
-  // Copy the sign last, so that minus zero keeps it.
+  // Copying the sign last preserves minus zero.
   return hn::CopySign(hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, T{0.55})), small, large), x);
 }
 

@@ -94,7 +94,7 @@ T largest_of(const T* x, Index n) {
   return result;
 }
 
-/// Sums the terms exp(x - shift); stores each in y if kStore.
+/// Sums the terms exp(x - shift); if kStore, stores each term in y.
 template <class T, bool kStore>
 struct ExpSumBody {
   const T* x;

@@ -1,6 +1,6 @@
 #pragma once
-/// Vectorized functions on contiguous arrays; y may be x. The bits of a result are the same for every vector width and
-/// machine (invariant 2), and do not depend on the position of the element in the array.
+/// Vectorized functions on contiguous arrays; y may be x. Results are bit-identical for every vector width and machine
+/// (invariant 2) and do not depend on the position of the element in the array.
 ///
 /// Largest errors over the whole domain, including denormal arguments and results, in units in the last place of the
 /// exact result. They were measured over every seventh float and ten million doubles; the bounds that

@@ -58,7 +58,7 @@ HWY_INLINE auto four_of_sixteen(const Vector* sums) {
   }
 }
 
-/// Sums of four rows at once, which share the loads of x and the additions of lanes.
+/// Computes the sums of four rows at once, which share the loads of x and the additions of lanes.
 HWY_INLINE void four_gated_sums(const float* x, Index n, const float* const* w, float* sums) {
   const hn::CappedTag<float, kMixingLanes> d;
   const hn::FixedTag<float, 4> four;
@@ -83,7 +83,7 @@ HWY_INLINE void four_gated_sums(const float* x, Index n, const float* const* w, 
   hn::StoreU(hn::Add(hn::ConcatLowerLower(four, ce, ab), hn::ConcatUpperUpper(four, ce, ab)), four, sums);
 }
 
-/// Sum of one row, in the same order.
+/// Computes the sum of one row, in the same order.
 HWY_INLINE float one_gated_sum(const float* x, Index n, const float* w) {
   const hn::CappedTag<float, kMixingLanes> d;
   constexpr size_t kWidth = hn::MaxLanes(hn::CappedTag<float, kMixingLanes>());

@@ -1,7 +1,7 @@
 #pragma once
 /// Sums and updates of gated linear mixing: one row of inputs and several rows of weights, selected by contexts. Sums
-/// use kMixingLanes virtual lanes, which are added pairwise at the end; products are rounded before they are added. The
-/// bits are the same for every vector width.
+/// use kMixingLanes virtual lanes, which are added pairwise at the end; products are rounded before they are added.
+/// Results are bit-identical for every vector width.
 
 #include "unfold/base/types.h"
 

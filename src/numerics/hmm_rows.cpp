@@ -197,7 +197,7 @@ HWY_INLINE V exp_of_moderate(D d, V x) {
   return scale_by_power(d, hn::Add(hn::Set(d, hn::TFromD<D>{1}), e.q), e.n);
 }
 
-/// Like sum_in_lanes, of f e; n is a multiple of 8.
+/// Like sum_in_lanes, for the sum of f e; n is a multiple of 8.
 HWY_INLINE double sum_of_products(const double* f, const double* e, Index n) {
   const Eight d;
   constexpr Index kSums = kVirtualLanes / kEight;
@@ -215,8 +215,8 @@ HWY_INLINE double sum_of_products(const double* f, const double* e, Index n) {
   return add_halves(d, sums[0]);
 }
 
-/// Works in short passes over all rows: operations within a row depend on each other, and in a short pass the processor
-/// overlaps several rows.
+/// Works in short passes over all rows, because operations within a row depend on each other and the processor overlaps
+/// several rows in a short pass.
 template <class T>
 void see_score_rows(Matrix<const double> f, Matrix<const T> x, double spread, Matrix<double> e, Matrix<double> g,
                     double* c, char* fits) {

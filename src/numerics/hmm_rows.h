@@ -1,7 +1,7 @@
 #pragma once
 /// Operations on the state rows of several hidden Markov chains side by side (model/hmm/hmm.h), between the products
-/// over states. Each row is independent of the others, so neither the number of chains nor the vector width changes a
-/// bit; sums of a row use the usual virtual lanes.
+/// over states. Each row is independent of the others, and sums of a row use the usual virtual lanes, so the number of
+/// chains and the vector width do not change a single bit.
 
 #include "unfold/base/views.h"
 
@@ -17,7 +17,7 @@ void look_back(Matrix<const double> beta, Matrix<const double> g, Matrix<const d
                const double* c, Matrix<double> counts, Matrix<double> w);
 
 /// Like forward_symbols, for scores x: e = exp(x - the largest of the row), and 1 beyond the components of x; c = 1 /
-/// (the sum of f e), g = f e c; both are 0 if that sum is not positive. fits = 0 for rows whose scores differ by more
+/// (the sum of f e), g = f e c; both are 0 if the sum is not positive. fits = 0 for rows whose scores differ by more
 /// than `spread` or are not finite; such a row of e is 1. Rows of f, e and g have the same length, a multiple of 8.
 template <class T>
 void forward_scores(Matrix<const double> f, Matrix<const T> x, double spread, Matrix<double> e, Matrix<double> g,

@@ -1,6 +1,6 @@
 // Performance bound: the bandwidth of the second-level cache, which holds the rows of a step; sums in double take twice
-// as many instructions as the rest. All passes over a row run while it is in the first-level cache, so shared
-// intermediate results are stored there and not kept in registers.
+// as many instructions as the other operations. All passes over a row run while it is in the first-level cache, so
+// shared intermediate results are stored there instead of in registers.
 
 #include "numerics/layer_norm.h"
 
@@ -53,8 +53,8 @@ HWY_INLINE hn::Vec<D> as_doubles(D d, hn::Vec<Beside<float, D>> v) {
   return hn::PromoteTo(d, v);
 }
 
-/// Sum in lanes, chunk by chunk as in vector.h, of body.value(d, i, place), which is of type T. The body may also store
-/// the value.
+/// Returns the sum in lanes, chunk by chunk as in vector.h, of body.value(d, i, place), which has type T. The body may
+/// also store the value.
 template <class T, class Body>
 struct NormalizeSumOf {
   const Body& body;
@@ -244,7 +244,7 @@ template <class T>
 void add_gradient_rows(Matrix<const T> x, Matrix<const T> dy, T* dg, T* z) {
   for (Index r = x.rows; r-- > 0;) {
     const T s = center(x.row(r), x.cols, z);
-    // The product of z and dy has the same bits in either order.
+    // The product of z and dy is bit-identical in either order.
     for_each_vector<T>(x.cols, AddNormalizedBody<T>{z, dy.row(r), s, dg});
   }
 }

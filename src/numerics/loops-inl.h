@@ -55,7 +55,7 @@ HWY_INLINE void store_first(hn::Vec<D> v, D d, T* to, size_t count) {
 #endif
 }
 
-/// Which lanes of a vector are in the array: all of them, or the first `count`.
+/// Select which lanes of a vector are in the array: all lanes, or the first `count`.
 struct Whole {
   template <class D, class T>
   HWY_INLINE hn::Vec<D> load(D d, const T* from) const {
@@ -148,7 +148,7 @@ HWY_INLINE hn::Vec<D> load_double_first(D d, const float* from, size_t count) {
   return hn::PromoteTo(d, load_first(hn::Rebind<float, D>(), from, count));
 }
 
-/// Sums in lanes of double. Float elements are promoted first, so that their products are exact.
+/// Sums in lanes of double. Float elements are promoted first, so their products are exact.
 template <class T>
 struct SumBody {
   const T* x;

@@ -49,7 +49,7 @@ namespace unfold {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// A vector with operators, so that the expressions of the table apply to vectors and to scalars.
+/// A vector with operators; the expressions of the table then apply to vectors and to scalars.
 template <class D>
 struct Lanes {
   hn::Vec<D> v;

@@ -105,7 +105,7 @@ void add_moments(const MomentTables& m, Matrix<const double> inputs, const Symbo
 
 // ------------------------------------------------------------------------------------- positions sorted by symbol
 
-/// lanes[c][l] += the sum of q u v[c] over the slots begin + l, begin + l + kMomentLanes, ...; u may be null: q v[c].
+/// lanes[c][l] += the sum of q u v[c] over the slots begin + l, begin + l + kMomentLanes, ...; if u is null, of q v[c].
 template <class T, int kCount>
 HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index begin, Index end, double* lanes) {
   const hn::CappedTag<double, kMomentLanes> d;

@@ -4,7 +4,7 @@
 ///
 /// A unit is one component of an affine map. Its inputs at a position form a vector u: first the inputs whose weights
 /// depend on the symbol at the position (`gated`), then those whose weights are shared by all symbols. With the adjoint
-/// b and the modulus phi of the unit,
+/// b and the modulus phi of the unit, the sums are
 ///
 ///   full:            M += phi u u^T,  G += b u
 ///   quasi-diagonal:  first += phi u,  diagonal += phi u^2,  G += b u
@@ -36,18 +36,19 @@ class UnitMoments {
   Index alphabet() const { return alphabet_; }
   bool full() const { return full_; }
 
-  /// M between the gated inputs i and j (quasi-diagonal: only its diagonal entry, i = j), between gated input i and
-  /// shared input j, and between shared inputs. Symmetric entries are stored for i >= j.
+  /// Return M between the gated inputs i and j (quasi-diagonal: only the diagonal entries, i = j), between gated input
+  /// i and shared input j, and between shared inputs. Symmetric entries are stored for i >= j.
   double gated_moment(Index x, Index i, Index j) const { return at_symbol(x, full_ ? i : 1, j); }
   double mixed_moment(Index x, Index i, Index j) const { return at_symbol(x, i, padded_gated_ + j); }
   double shared_moment(Index i, Index j) const { return at_shared(full_ ? i : 0, j); }
-  /// Quasi-diagonal: the sum of phi u over the positions with symbol x (x = alphabet(): without a symbol).
+  /// Quasi-diagonal: returns the sum of phi u over the positions with symbol x (x = alphabet(): positions without a
+  /// symbol).
   double first_gated(Index x, Index j) const { return at_symbol(x, 0, j); }
   double first_shared(Index x, Index j) const { return at_symbol(x, 0, padded_gated_ + j); }
   double gated_gradient(Index x, Index j) const { return at_symbol(x, full_ ? gated() : 2, j); }
   double shared_gradient(Index j) const { return at_shared(full_ ? shared() : 1, j); }
 
-  /// All sums, for running averages.
+  /// Return all sums, for running averages.
   std::span<double> by_symbol() { return by_symbol_.span(); }
   std::span<double> by_all() { return by_all_.span(); }
   /// Layout: the gradient part of each symbol's block, and of by_all, begins at these offsets.
@@ -82,12 +83,12 @@ struct SymbolRange {
 };
 
 /// The sums of a unit whose inputs are all gated, over positions sorted by symbol, vectorized over positions. Slot k of
-/// a range adds to lane k mod kMomentLanes, in double: M may be nearly singular, and rounding of its large entries must
-/// not swamp the damping. Determinism (invariant 2): the number of lanes is fixed for every vector width.
+/// a range adds to lane k mod kMomentLanes, in double: M may be nearly singular, and rounding errors of its large
+/// entries must not exceed the damping. Determinism (invariant 2): the number of lanes is fixed for every vector width.
 template <class T>
 class LaneMoments {
  public:
-  /// Uses the inputs of `moments`. REQUIRES: it has no shared inputs.
+  /// Uses the inputs of `moments`. REQUIRES: `moments` has no shared inputs.
   explicit LaneMoments(const UnitMoments& moments);
   /// columns [inputs x slots]: row c holds input c of all slots; b, phi [slots].
   void add(Matrix<const T> columns, std::span<const SymbolRange> runs, const T* b, const T* phi);

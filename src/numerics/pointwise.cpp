@@ -1,10 +1,10 @@
 /// Interpreter of element-wise programs. It works tile by tile: all slots of a tile stay in the first-level cache while
 /// its instructions run one after another, each as a loop over rows of vectors.
 ///
-/// Performance bound: the throughput of the functions (bench_functions) plus the bytes that the program reads and
-/// writes, at the bandwidth of the memory level that holds them. A step of gru:128,reset=after, 16 rows, AVX2, reaches
-/// 74 % of the bound in the caches (windows of 8), and 53 % at windows of 64, where operands come from the third-level
-/// cache.
+/// Performance bound: the time of the functions at their throughput (bench_functions), plus the time to read and write
+/// the operands at the bandwidth of the memory level that holds them. A step of gru:128,reset=after, 16 rows, AVX2,
+/// reaches 74 % of the bound in the caches (windows of 8), and 53 % with windows of 64, where operands come from the
+/// third-level cache.
 
 #include "unfold/numerics/pointwise.h"
 
@@ -278,7 +278,8 @@ constexpr MapInfo kMapInfo[kMapCount] = {
 
 const MapInfo& map_info(Map map) { return kMapInfo[static_cast<int>(map)]; }
 
-// The maps are compiled for the current target; without its attributes this function could not inline them.
+// The maps are compiled for the current target; without the attributes of this target, this function could not inline
+// them.
 HWY_ATTR double map_value(Map map, double x0, double x1, double k) {
   switch (map) {
 #define UNFOLD_VALUE(name, ...) \
@@ -322,7 +323,7 @@ void run_pointwise(std::span<const Instruction> program, std::span<const Operand
 
 namespace {
 
-/// Returns whether one operand begins where the other ends, or neither is read.
+/// Returns whether one operand begins where the other ends, or whether neither is read.
 template <class T>
 bool follows(const Operand<T>& next, const Operand<T>& before, Index cols) {
   return before.base == nullptr ? next.base == nullptr : next.base == before.base + cols;
@@ -339,8 +340,8 @@ bool disturbs(const Tile<T>& writer, const Tile<T>& other) {
 
 }  // namespace
 
-/// Returns whether a call can be merged into an earlier one: it applies the same operation to the elements that follow,
-/// and does not conflict with the calls in between.
+/// Returns whether a call can be merged into an earlier call, that is, whether it applies the same operation to the
+/// elements that follow and does not conflict with the calls in between.
 template <class T>
 bool BoundProgram<T>::joins(const Call& call, std::size_t earlier) const {
   const Tile<T>&before = calls_[earlier].tile, &next = call.tile;

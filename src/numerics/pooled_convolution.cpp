@@ -30,7 +30,7 @@ namespace HWY_NAMESPACE {
 
 using ConvolutionTag = hn::CappedTag<float, kConvolutionLanes>;
 
-/// The output of one vector of lanes at center t.
+/// Computes the output of one vector of lanes at center t.
 template <class D>
 HWY_INLINE hn::Vec<D> output_at(D d, Matrix<const float> x, const DilatedKernels& kernels, Index t, Index lane) {
   auto sum = hn::Zero(d);

@@ -1,16 +1,16 @@
 #pragma once
 /// Convolutions of a series with many kernels, each pooled over time to four statistics per threshold. These are the
-/// features of MultiRocket (Tan, Dempster, Bergmeir & Webb 2022): for the outputs c_t of a kernel at n centers and a
-/// threshold b, with P = {t : c_t > b} and positions t counted from 0 at the first center,
+/// features of MultiRocket (Tan, Dempster, Bergmeir & Webb 2022): For the outputs c_t of a kernel at n centers and a
+/// threshold b, let P = {t : c_t > b}, with positions t counted from 0 at the first center:
 ///
 ///   share          |P| / n
 ///   mean excess    mean over P of c_t - b; 0 if P is empty
 ///   mean position  mean over P of (t + 1) / n; 0 if P is empty
 ///   longest run    length of the longest run of consecutive positions in P, divided by n
 ///
-/// Kernels are stored side by side in lanes. Determinism (invariant 2): a lane is independent of all others, an output
-/// is one chain of fused multiply-adds over taps, then channels, and sums over positions run in ascending order, so
-/// that the vector width does not change a bit.
+/// Kernels are stored side by side in lanes. Determinism (invariant 2): lanes are independent of each other, an output
+/// is one chain of fused multiply-adds over taps, then channels, and sums over positions run in ascending order. The
+/// vector width therefore does not change a single bit.
 ///
 /// Performance bound: about seven instructions per output and threshold, for as many lanes as a vector has.
 
@@ -18,7 +18,7 @@
 
 namespace unfold {
 
-/// The number of lanes is a multiple of this one.
+/// The number of lanes is a multiple of this number.
 inline constexpr Index kConvolutionLanes = 16;
 inline constexpr Index kPooledStatistics = 4;
 

@@ -1,7 +1,7 @@
 // Internal: matrix product kernels, compiled once for each target. See targets-inl.h for the order of inclusion.
 //
 // A tile is kRows rows by kVectors vectors of the output, which stay in registers during the loop over k. Its sums are
-// loaded from memory and stored back, so a product may be split along k at any point without changing a bit.
+// loaded from memory and stored back, so a product may be split along k at any point without changing a single bit.
 
 #include "unfold/numerics/product.h"
 
@@ -61,7 +61,7 @@ inline constexpr Index kLanes = hn::MaxLanes(Lane<T>());
 template <class T>
 inline constexpr Index kPanelVectors = PackedMatrix<T>::kPanel / kLanes<T>;
 
-// The remainder of a row after whole vectors uses a half-size vector on targets where that takes half the time.
+// The remainder of a row after whole vectors uses a half-size vector on targets where this takes half the time.
 template <class T>
 inline constexpr bool kHalves = HWY_TARGET == HWY_AVX3 && sizeof(T) == sizeof(double);
 
@@ -193,8 +193,8 @@ void run_tile(const TileJob<T>& job) {
 template <class T>
 using TileFunction = void (*)(const TileJob<T>&);
 
-/// Tiles indexed by rows - 1 and by the exponent of their width; null if too wide. The last ones are those of half a
-/// vector.
+/// Tiles indexed by rows - 1 and by the exponent of their width; null if too wide. The last tiles are half a vector
+/// wide.
 template <class T, template <class, int> class Elements>
 class TileTable {
  public:
@@ -321,8 +321,8 @@ bool worth_copying(Matrix<const T> a, Index columns) {
   return a.rows > 2 && bytes >= 2048 && bytes % 1024 == 0 && columns >= 128;
 }
 
-// If several tiles read a panel, k is split into parts of this length, so that a part of the panel stays in the cache
-// from tile to tile.
+// If several tiles read a panel, k is split into parts of this length, so a part of the panel stays in the cache from
+// tile to tile.
 inline constexpr Index kDepth = 512;
 
 /// Multiplies a block of rows that is small enough for A to stay in the second-level cache.
@@ -372,8 +372,8 @@ void multiply_block(const MultiplyJob<T>& job) {
   }
 }
 
-/// Splits A into blocks that fit in the second-level cache, along k first: B is then read only once, and only C is
-/// stored between two parts of k.
+/// Splits A into blocks that fit in the second-level cache, along k first: B is then read only once, and C is the only
+/// matrix that is stored between two parts of k.
 template <class T>
 void multiply_all(const MultiplyJob<T>& job) {
   constexpr Index kBlockElements = (384 << 10) / static_cast<Index>(sizeof(T));
@@ -394,8 +394,8 @@ void multiply_all(const MultiplyJob<T>& job) {
   }
 }
 
-/// Copies `count` elements without accessing any beyond them: whole vectors, the last of which may overlap the one
-/// before.
+/// Copies `count` elements without accessing elements beyond them, using whole vectors; the last vector may overlap the
+/// one before.
 template <class T>
 HWY_INLINE void copy_vectors(const T* from, Index count, T* to) {
   const Lane<T> d;
@@ -408,8 +408,8 @@ HWY_INLINE void copy_vectors(const T* from, Index count, T* to) {
   hn::StoreU(hn::LoadU(d, from + last), d, to + last);
 }
 
-/// Rows `r` and columns `k` of `a`, the last row first, interleaved tile by tile: step i of row m of a tile with s rows
-/// is at i * s + m. The distance between tiles is tile_offset.
+/// Copies rows `r` and columns `k` of `a`, the last row first, interleaved tile by tile: step i of row m of a tile with
+/// s rows is at i * s + m. The distance between tiles is tile_offset.
 template <class T>
 class InterleavedColumns {
  public:

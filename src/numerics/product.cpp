@@ -69,7 +69,7 @@ void PackedMatrix<T>::pack_pairs(const Weight& weight, Range panels) {
   }
 }
 
-// Packing reads one or two cache lines of each row, and rows are pages apart. Hardware prefetchers do not follow that
+// Packing reads one or two cache lines of each row, and rows are pages apart. Hardware prefetchers do not follow this
 // pattern, so both functions prefetch lines well ahead of their use.
 
 template <class T>

@@ -1,5 +1,6 @@
 // Performance bound: the fused multiply-adds. row_products promotes floats to double, whose vectors have half as many
-// lanes. add_scaled_rows loads one element per multiply-add; row_products also loads one, and one of h for several.
+// lanes. add_scaled_rows loads one element per multiply-add; row_products does the same, but loads one element of h for
+// several multiply-adds.
 
 #include "numerics/row_sums.h"
 
@@ -62,7 +63,7 @@ HWY_INLINE void products_of_rows(const T* rows, const T* h, Index n, T* out) {
 
 template <class T>
 void row_products(const T* rows, Index count, const T* h, Index n, T* out) {
-  // Number of concurrent sums: enough to hide the latency of one, and few enough for the registers.
+  // Number of concurrent sums: enough to hide the latency of an addition, and few enough for the registers.
   constexpr int kAtOnce = static_cast<int>(hn::MaxLanes(hn::CappedTag<double, kVirtualLanes>())) / 2;
   Index j = 0;
   if constexpr (kAtOnce > 1)

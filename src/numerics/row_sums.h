@@ -1,9 +1,10 @@
 #pragma once
-/// Sums of scaled rows, and products of one vector with many rows, for networks over the elements of a vector, which
-/// combine a vector with only a few rows of weights (loss/density/nade_net.cpp). Several rows are processed together,
-/// so that shared operands stay in registers.
+/// Sums of scaled rows, and products of one vector with many rows. They are used by networks over the elements of a
+/// vector, which combine a vector with only a few rows of weights (loss/density/nade_net.cpp). Several rows are
+/// processed together, so shared operands stay in registers.
 ///
-/// Determinism (invariant 2): each product has the bits of `dot` (vector.h), each sum those of `axpy` row after row.
+/// Determinism (invariant 2): each product is bit-identical to `dot` (vector.h), and each sum is bit-identical to
+/// `axpy` row after row.
 
 #include "unfold/base/views.h"
 

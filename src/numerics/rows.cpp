@@ -1,5 +1,5 @@
 // Sums of whole rows: symbol lookups, their gradients, and gradients of biases. Performance bound: bytes read and
-// written. Each operation adds one element to another, so only the order of the rows determines the bits.
+// written. Each operation adds one element to another, so only the order of the rows affects the rounding.
 
 #include <algorithm>
 #include <cassert>

@@ -16,7 +16,7 @@ struct Level {
   std::int64_t targets;     // Highway targets; some releases have two for one level
 };
 
-// In descending order of preference.
+// Instruction sets in descending order of preference.
 constexpr Level kLevels[] = {
 #if HWY_ARCH_X86
     {"avx512", "AVX-512", HWY_AVX3},
@@ -29,7 +29,7 @@ constexpr Level kLevels[] = {
 #endif
 };
 
-/// Returns the targets that the kernels are compiled for and the processor supports, regardless of UNFOLD_SIMD.
+/// Returns the targets for which the kernels are compiled and which the processor supports, regardless of UNFOLD_SIMD.
 std::int64_t usable_targets(const Level& level) {
   static const std::int64_t usable = HWY_TARGETS & (hwy::SupportedTargets() | HWY_STATIC_TARGET);
   return level.targets & usable;

@@ -1,6 +1,7 @@
 #pragma once
 /// Selection of the instruction set of the kernels. It is chosen once at startup by the features of the processor;
-/// UNFOLD_SIMD=avx2 (or sse2, avx512, neon) in the environment lowers it. The choice affects only speed, never results.
+/// UNFOLD_SIMD=avx2 (or sse2, avx512, neon) in the environment lowers it. The choice affects only the speed, never the
+/// results.
 
 #include <string>
 #include <string_view>

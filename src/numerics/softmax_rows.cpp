@@ -119,7 +119,7 @@ void hessians(Matrix<const T> errors, Matrix<T> h) {
   for (Index r = 0; r < errors.rows; ++r) for_each_vector<T>(errors.cols, HessianBody<T>{errors.row(r), h.row(r)});
 }
 
-/// Number of rows summed in parallel: each sum is a chain of dependent additions.
+/// Number of rows that are summed in parallel, because each sum is a chain of dependent additions.
 constexpr Index kSideBySide = 8;
 
 template <class T, Index kRows>

@@ -2,7 +2,7 @@
 /// Softmax predictions of many rows at once, for passes over all predictions of a sequence
 /// (optim/riemannian/head_metric.h).
 ///
-/// Determinism (invariant 2): the bits of a row do not depend on the number of rows. Sums over the alphabet use 16
+/// Determinism (invariant 2): the results of a row do not depend on the number of rows. Sums over the alphabet use 16
 /// virtual lanes (`softmax_errors`) or run over the symbols in order (`column_variances`).
 
 #include "unfold/base/views.h"
@@ -14,7 +14,7 @@ namespace unfold {
 template <class T>
 void softmax_errors(Matrix<T> logits, const Symbol* targets, T* nats);
 
-/// Computes h = pi (1 - pi) from the errors of `softmax_errors`, accurately near pi = 0 and near pi = 1 at the target.
+/// Computes h = pi (1 - pi) from the errors of `softmax_errors`; accurate near pi = 0 and, at the target, near pi = 1.
 template <class T>
 void hessian_diagonals(Matrix<const T> errors, const Symbol* targets, Matrix<T> h);
 

@@ -136,7 +136,8 @@ HWY_INLINE void multiply_row(const SparseTerm<T>& term, Index r, const T* x, T* 
   for (Index k = rows.begin; k < rows.end; ++k) add_edges(edges, term.weights.row(k), s, y);
 }
 
-/// sums_j = sum of w dy_i over the edges that leave j; if squared, of w^2 dy_i, without the self-loops of a leaky term.
+/// sums_j = sum of w dy_i over the edges that leave j; if `squared`, sum of w^2 dy_i without the self-loops of a leaky
+/// term.
 template <class T, bool squared>
 HWY_INLINE void sum_leaving(const SparseTerm<T>& term, Range rows, const T* dy, T* sums) {
   const Edges& edges = *term.edges;

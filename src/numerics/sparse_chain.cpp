@@ -1,6 +1,7 @@
-/// Recurrences of one sparse term over all rows of one sequence. Each step depends on the one before it. Everything
-/// else (in the backward pass, activations and derivatives) is computed in advance for blocks of rows. The rest of a
-/// step uses only scalar loads and stores, because loading a vector that was just written by scalar stores stalls.
+/// Recurrences of one sparse term over all rows of one sequence. Each step depends on the previous step. Everything
+/// that does not (in the backward pass, activations and derivatives) is computed in advance for blocks of rows. The
+/// remaining part of a step uses only scalar loads and stores, because loading a vector that was just written by scalar
+/// stores stalls.
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +35,8 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-/// Returns sum + w_e s_j over the edges [e, last) in order, without a loop if there are only a few, as in most units.
+/// Adds w_e s_j to `sum` over the edges [e, last) in order, without a loop if there are only a few edges, as in most
+/// units.
 template <class T>
 HWY_INLINE T add_entering(const T* w, const T* s, const std::int32_t* from, std::int32_t e, std::int32_t last, T sum) {
   for (; e + 4 < last; ++e) sum = std::fma(w[e], s[from[e]], sum);

@@ -124,8 +124,8 @@ HWY_INLINE typename S::Lanes first_lanes(std::uint32_t count) {
   return static_cast<typename S::Lanes>((std::uint32_t{1} << count) - 1);
 }
 
-/// Calls use(pairs) for the symbols of row r. Most symbols are rare and their pairs are not in the cache: prefetches
-/// the weights of row `next` and the table entries of row `later`.
+/// Calls use(pairs) for the symbols of row r. Because most symbols are rare and their pairs are not in the cache,
+/// prefetches the weights of row `next` and the table entries of row `later`.
 template <class T, class Use>
 HWY_INLINE void each_symbol(const SparsePairs& pairs, const ListedSymbols& read, Index r, Index next, Index later,
                             Index rows, const T* numbers, bool components, const Use& use) {
@@ -164,8 +164,8 @@ void add_spread(const SparsePairs& pairs, const ListedSymbols& read, const T* w,
   }
 }
 
-/// Gathers into the pairs of the symbols. Whole vectors are stored if they end within `mine`: this adds zeros to the
-/// pairs that follow, and avoids store-forwarding stalls, which partial stores would cause.
+/// Gathers into the pairs of the symbols. Whole vectors are stored if they end within `mine`; this adds zeros to the
+/// pairs that follow but avoids the store-forwarding stalls that partial stores would cause.
 template <class T, int kVectors>
 void pick_pairs(const SparsePairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
   using S = Spread<T>;

@@ -1,6 +1,6 @@
 #pragma once
 /// Sparse weights of symbols: each symbol has weights for only some components of a row
-/// (graph/circuit/sparse_lookup.h), and several symbols may act on a row. With AVX-512 the pairs of a symbol are
+/// (graph/circuit/sparse_lookup.h), and several symbols may contribute to a row. With AVX-512 the pairs of a symbol are
 /// expanded over the components in registers; other targets process them one pair at a time.
 ///
 /// Determinism (invariant 2): a component of a row adds its pairs signal by signal, and a pair adds its rows from the
@@ -26,8 +26,8 @@ struct ExpandedPairs {
 struct SparsePairs {
   const std::int32_t* begin = nullptr;       ///< the pairs of symbol x are [begin[x], begin[x + 1])
   const std::int32_t* components = nullptr;  ///< component of each pair
-  /// One entry per symbol; null if there are more than kMaxExpanded components, or if those of a symbol are not
-  /// ascending.
+  /// One entry per symbol; null if there are more than kMaxExpanded components, or if the components of a symbol are
+  /// not ascending.
   const ExpandedPairs* spread = nullptr;
 };
 

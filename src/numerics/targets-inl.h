@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: selects the Highway targets that the kernels are compiled for. Include it before any header of Highway,
+/// Internal: selects the Highway targets for which the kernels are compiled. Include it before any header of Highway,
 /// only in .cpp files:
 ///
 ///   #undef HWY_TARGET_INCLUDE
@@ -10,8 +10,9 @@
 ///
 ///   #include "src/numerics/fma-inl.h"  // brings hwy/highway.h
 ///
-/// The enabled targets are the baseline (SSE2 on x86-64), AVX2 with FMA, AVX-512 and NEON. The others either have no
-/// fused multiply-add, and would not be faster than the baseline, or add only instructions that the kernels do not use.
+/// The enabled targets are the baseline (SSE2 on x86-64), AVX2 with FMA, AVX-512 and NEON. The other targets either
+/// have no fused multiply-add and would not be faster than the baseline, or add only instructions that the kernels do
+/// not use.
 
 #define HWY_DISABLED_TARGETS                                                              \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | \
@@ -20,7 +21,7 @@
 #include "hwy/detect_targets.h"
 
 // Targets that exist only in newer releases of Highway. A macro that expands to its own name is not expanded again, so
-// these are tested here, after its header and before their first use.
+// these targets are tested here, after the header of Highway and before their first use.
 #ifdef HWY_AVX3_ZEN4
 #define UNFOLD_DISABLED_IF_KNOWN_ZEN4 HWY_AVX3_ZEN4
 #else
@@ -37,8 +38,8 @@ namespace unfold {
 /// Applies UNFOLD_SIMD; an invalid value is reported later, by simd_name().
 bool apply_simd_environment();
 
-/// Every file with kernels refers to this variable, so that the environment is read before main in every program that
-/// links kernels.
+/// Every file with kernels refers to this variable, so the environment is read before main in every program that links
+/// kernels.
 inline const bool kSimdEnvironmentApplied = apply_simd_environment();
 
 }  // namespace unfold

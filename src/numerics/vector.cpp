@@ -39,7 +39,7 @@ struct VectorOperations {
   double (*sum)(const T*, Index);            // at most kSumChunk elements
   double (*dot)(const T*, const T*, Index);  // at most kSumChunk elements
   T (*largest_magnitude)(const T*, Index);   // ignores NaN
-  bool (*all_below)(const T*, Index, T);     // all magnitudes; false if any is NaN
+  bool (*all_below)(const T*, Index, T);     // whether all magnitudes are below the limit; false if any element is NaN
   void (*axpy)(T, const T*, T*, Index);
   void (*scale)(T, T*, Index);
   void (*interpolate)(T, T, const T*, T*, Index);
@@ -173,7 +173,7 @@ void adam_array(T* p, const T* g, T* m, T* v, Index n, const AdamFactors<T>& f) 
   for_each_vector<T>(n, AdamBody<T>{p, g, m, v, f});
 }
 
-/// Like AdamBody where g is not zero; vectors that are all zero cost only one read.
+/// Like AdamBody where g is not zero; vectors that are all zero take only one read.
 template <class T>
 struct LazyAdamBody {
   T* p;

@@ -27,7 +27,7 @@ void small_lstm(Circuit& c) {
 
 namespace {
 
-/// Draws are separate statements, because compilers evaluate arguments in different orders.
+/// Draws are in separate statements because compilers evaluate arguments in different orders.
 class Generator {
  public:
   Generator(Circuit& c, Structure::Kind kind, std::uint64_t seed)
@@ -79,7 +79,7 @@ class Generator {
     const Index steps = 3 + below(6);
     for (Index i = 0; i < steps; ++i) add_signal();
     for (std::size_t i = 0; i < links.size(); ++i) feed(links, i);
-    // A link to another position of a complete signal: it is not part of a loop.
+    // A link to another position of a complete signal is not part of a loop.
     if (below(2)) {
       const Signal source = c_.map(Map::copy, any());
       const Delay reach = delay();
@@ -115,7 +115,7 @@ class Generator {
     return c_.affine("z" + std::to_string(c_.nodes().size()), size, terms, Init::uniform(0.5), below(4) != 0);
   }
 
-  /// A sparse term, possibly gated or leaky.
+  /// Returns a sparse term, possibly gated or leaky.
   Term sparse(std::string_view name, Index size) {
     Term term{name, any(), Init::uniform(0.5)};
     const Index inputs = term.source.size();
@@ -200,7 +200,7 @@ void random_circuit(Circuit& c, Structure::Kind kind, std::uint64_t seed) { Gene
 Tree random_tree(Index nodes, std::uint64_t seed) {
   Random random(seed, "random tree");
   Tree tree{std::vector<std::vector<Index>>(static_cast<std::size_t>(nodes))};
-  // Node numbers are shuffled, so that no code can rely on parents before children.
+  // Node numbers are shuffled, so no code can rely on a particular order of parents and children.
   std::vector<Index> name(static_cast<std::size_t>(nodes));
   for (std::size_t v = 0; v < name.size(); ++v) name[v] = static_cast<Index>(v);
   for (std::size_t v = name.size(); v > 1; --v) std::swap(name[v - 1], name[random.below(v)]);

@@ -16,10 +16,10 @@ void small_relu_net(Circuit& c);
 void small_lstm(Circuit& c);
 
 /// A random circuit: one to three layers, each with or without a loop with delays of one to three steps in one
-/// direction, where each reads all previous ones; affine maps with several terms, every map, slices, shared sources,
-/// skip links, trained initial states, trees and grids.
+/// direction. Each layer reads all previous layers. The circuits cover affine maps with several terms, every map,
+/// slices, shared sources, skip links, trained initial states, trees and grids.
 void random_circuit(Circuit& c, Structure::Kind kind, std::uint64_t seed);
-/// A ragged batch of one to five chains, grids or trees.
+/// Returns a ragged batch of one to five chains, grids or trees.
 Structure random_structure(Structure::Kind kind, std::uint64_t seed);
 Tree random_tree(Index nodes, std::uint64_t seed);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Helpers of the reader tests: reading small files that a test writes.
+/// Helpers for reader tests, which read small files that a test writes.
 
 #include <gtest/gtest.h>
 

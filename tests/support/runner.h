@@ -1,7 +1,7 @@
 #pragma once
-/// All passes of a circuit over a structure as plain vectors, with every choice that must not affect the results as a
-/// parameter. Inputs, seeds and parameters are functions of (sequence name, position), so the same sequence gets the
-/// same numbers alone, in a batch, and in windows.
+/// Runs all passes of a circuit over a structure and returns plain vectors; every choice that must not affect the
+/// results is a parameter. Inputs, seeds and parameters are functions of (sequence name, position), so the same
+/// sequence gets the same numbers alone, in a batch, and in windows.
 
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ struct Results {
   std::vector<T> outputs, tangents, gradient, squared;
 };
 
-/// Numbers for position `position` of the sequence named `sequence`.
+/// Returns the random numbers for position `position` of the sequence named `sequence`.
 inline Random numbers(std::string_view what, const std::string& node, Index sequence, Index position) {
   return {static_cast<std::uint64_t>(sequence), std::string(what) + "/" + node + "/" + std::to_string(position)};
 }
@@ -68,7 +68,7 @@ class Runner {
     for_each_node([&](int i, const Node& node) { fill(i, node, window_); });
   }
 
-  /// Position `t` of some sequences, over a source that keeps the rows of all sequences.
+  /// Sets up position `t` of some sequences, over a source that keeps the rows of all sequences.
   void lay_kept(const Structure& step, const std::vector<Index>& sequences, Index t) {
     if (t == 0)
       lay(step);
@@ -105,7 +105,7 @@ class Runner {
 
   std::vector<T> gradient(Algebra algebra = Algebra::linear, const State<T>* end = nullptr, State<T>* start = nullptr) {
     seed(algebra == Algebra::squared);
-    // Prefilled, so that values that a pass leaves unset are detected.
+    // Prefilled in order to detect values that a pass leaves unset.
     std::vector<T> gradient(static_cast<std::size_t>(circuit_.parameter_count()), T{1234.5});
     unfolding_.backward(gradient, {.algebra = algebra}, end, start);
     return gradient;

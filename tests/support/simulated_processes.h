@@ -48,7 +48,7 @@ class SimulatedNetwork {
   }
   std::size_t sent(int from) const { return sent_[static_cast<std::size_t>(from)]; }  ///< bytes
   std::size_t messages(int from) const { return messages_[static_cast<std::size_t>(from)]; }
-  /// Calls of gather_bytes, and of exchange_in_background.
+  /// Return the number of calls of gather_bytes and of exchange_in_background.
   std::size_t gatherings(int process) const { return gatherings_[static_cast<std::size_t>(process)]; }
   std::size_t exchanges_beside(int process) const { return beside_[static_cast<std::size_t>(process)]; }
   void count_gathering(int process) { ++gatherings_[static_cast<std::size_t>(process)]; }

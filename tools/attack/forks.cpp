@@ -1,5 +1,5 @@
 /// Runs the command in a fork of this process for every line of standard input. This tests three times as many damaged
-/// files per hour as starting the program for each. Used by tools/attack.sh --forks.
+/// files per hour as starting the program for each file. Used by tools/attack.sh --forks.
 ///
 /// An input line is {"arguments": [...], "out": FILE, "err": FILE, "memory": BYTES, "processor": SECONDS, "clock":
 /// SECONDS}. The answer is "CODE PEAK_KILOBYTES". CODE is negative if a signal ended the fork; SIGXCPU and SIGALRM mean

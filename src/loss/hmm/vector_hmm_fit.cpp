@@ -76,7 +76,7 @@ void add_run(const VectorHmmTables& tables, Matrix<const double> run, VectorHmmC
     }
 }
 
-/// Returns the log prior of one covariance; the trace of S^-1 is a sum over the rows of the regressions divided by D.
+/// Returns the log prior of one covariance; the trace of S^-1 is the sum of |row i of the regressions|^2 / D_i.
 double log_prior(const GaussianFactors& of, double variance) {
   const auto n = static_cast<Index>(of.log_d.size());
   double log_det = 0, trace = 0;
