@@ -1,6 +1,6 @@
 #pragma once
 /// Convolutions of a series with many kernels, each pooled over time to four statistics per threshold. These are the
-/// features of MultiRocket (Tan, Dempster, Bergmeir & Webb 2022): For the outputs c_t of a kernel at n centers and a
+/// features of MultiRocket (Tan, Dempster, Bergmeir & Webb 2022). For the outputs c_t of a kernel at n centers and a
 /// threshold b, let P = {t : c_t > b}, with positions t counted from 0 at the first center:
 ///
 ///   share          |P| / n

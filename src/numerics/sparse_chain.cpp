@@ -35,8 +35,8 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-/// Adds w_e s_j to `sum` over the edges [e, last) in order, without a loop if there are only a few edges, as in most
-/// units.
+/// Adds w_e s_j to `sum` over the edges [e, last) in order and returns the result; uses no loop if there are only a few
+/// edges, as in most units.
 template <class T>
 HWY_INLINE T add_entering(const T* w, const T* s, const std::int32_t* from, std::int32_t e, std::int32_t last, T sum) {
   for (; e + 4 < last; ++e) sum = std::fma(w[e], s[from[e]], sum);

@@ -41,7 +41,7 @@ template <class T> DEVICE T shuffle_xor(T x, int mask) { return __shfl_xor_sync(
 extern __shared__ __align__(128) char unfold_shared[];
 DEVICE char* shared_memory() { return unfold_shared; }
 
-// Bypasses the first-level cache, which does not receive writes by other multiprocessors.
+// Bypasses the first-level cache, which does not see writes by other multiprocessors.
 DEVICE float load_far(const float* p) {
   float x;
   asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(x) : "l"(__cvta_generic_to_global(p)) : "memory");

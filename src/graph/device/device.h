@@ -70,9 +70,9 @@ struct DeviceProduct {
 class Device {
  public:
   virtual ~Device() = default;
-  virtual std::string name() const = 0;  ///< "NVIDIA H100 80GB HBM3"
-  virtual Index processors() const = 0;  ///< number of blocks that are guaranteed to run at the same time, one per
-                                         ///< multiprocessor
+  virtual std::string name() const = 0;    ///< "NVIDIA H100 80GB HBM3"
+  virtual Index processors() const = 0;    ///< number of blocks that are guaranteed to run at the same time, one per
+                                           ///< multiprocessor
   virtual Index shared_bytes() const = 0;  ///< maximum shared memory per block
 
   /// Allocates zeroed memory. Throws a RuntimeFailure that states the requested and the free size if there is not

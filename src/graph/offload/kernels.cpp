@@ -214,7 +214,7 @@ KERNEL(adam_step) {
   }
 }
 
-// Each thread computes one number, and one block adds all numbers, so the sum is reproducible.
+// Each thread computes one number, and one block adds them all: the sum is reproducible.
 KERNEL(square_parts) {
   double* partial = (double*)a.pointer(0);
   const T* x = (const T*)a.pointer(1);

@@ -6,7 +6,7 @@
 ///     const auto forecasts = forecast_automatically(series, {.horizon = 12, .coverage = {0.8, 0.95}}, team);
 ///     forecasts[0].mean, forecasts[0].lower[0], forecasts[0].upper[0]
 ///
-/// Special cases: A series without observed values has missing forecasts. If all observed values are equal, the
+/// Special cases. A series without observed values has missing forecasts. If all observed values are equal, the
 /// forecast is this value with width 0, or without an interval if there is only one value. A series with fewer than
 /// four values up to the last observed value has a naive forecast, with widths derived from its differences. Outliers
 /// (outliers.h) are replaced with their predicted values, unless there are known covariates that may explain them. If

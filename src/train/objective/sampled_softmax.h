@@ -5,9 +5,9 @@
 /// Of the V symbols, only C candidates get a logit z in a batch: the T target symbols of the batch and C - T other
 /// symbols, drawn uniformly without replacement. Each drawn symbol represents (V - T) / (C - T) symbols:
 ///   Z' = sum_predicted exp(z) + (V - T) / (C - T) sum_drawn exp(z),   loss = log Z' - z_target
-/// Therefore E Z' = Z (Horvitz & Thompson 1952). The gradient is exactly the gradient of the estimated loss. Because
-/// the logarithm is concave, the estimated loss is too low on average, by about half the relative variance of Z'. With
-/// C = V it is the full softmax. For sampling the normalizer, see Bengio & Senecal 2003.
+/// The expectation of Z' is Z (Horvitz & Thompson 1952). The gradient is exactly the gradient of the estimated loss.
+/// Because the logarithm is concave, the estimated loss is too low on average, by about half the relative variance of
+/// Z'. With C = V it is the full softmax. For sampling the normalizer, see Bengio & Senecal 2003.
 ///
 /// The circuit with C outputs is an ordinary circuit: its output weights are columns of the full weights, log((V - T) /
 /// (C - T)) is added to the biases of the drawn symbols, and its gradient is scattered back to the original columns.
