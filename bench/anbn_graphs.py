@@ -3,12 +3,12 @@
 
   bench/anbn_graphs.py --unfold build/release/bin/unfold --folder graphs --seeds 1,2,3,4 --graphs 30 --steps 300
 
-For every seed S, generates a text of 10 blocks for training, 10 for validation and 200 held-out ones (seeds S, 1000 + S
-and 3000 + S). For every graph G, trains `glnn:10,edges=3,graph=G`. Prints for each seed: held-out bits per symbol of
-the runs selected by validation and by training loss, and the best and median of all runs; and the rank correlation of
-both criteria with the held-out bits. Also prints the rank correlation of the same graphs for each pair of seeds, and
-the medians of the graphs in which the only edge into some unit is its self-loop, and of the other graphs. Finished runs
-are not repeated.
+For every seed S, generates a text of 10 blocks for training, 10 blocks for validation and 200 held-out blocks (seeds S,
+1000 + S and 3000 + S). For every graph G, trains `glnn:10,edges=3,graph=G`. Prints for each seed: held-out bits per
+symbol of the runs selected by validation and by training loss, and the best and median of all runs; and the rank
+correlation of both criteria with the held-out bits. Also prints the rank correlation of the same graphs for each pair
+of seeds, and the medians of the graphs in which the only edge into some unit is its self-loop, and of the other graphs.
+Finished runs are not repeated.
 """
 import argparse
 import itertools

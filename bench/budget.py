@@ -3,10 +3,10 @@
 
   bench/budget.py TEXT [--unfold build/release/bin/unfold] [--minutes 0.3] [--only NAME]
 
-TEXT is repeated or truncated to texts of 10 kB to 100 MB. Every optimizer has a run, with one and two threads
-alternately. A run keeps its budget if the command takes between 95 and 105 % of it, or differs by at most one step (the
-mean of the run). Prints Markdown; the exit code is 1 if a run does not keep its budget. Other load on the machine makes
-steps unequal; the table shows the load.
+TEXT is repeated or truncated to texts of 10 kB to 100 MB. There is one run per optimizer, with one and two threads
+alternately. A run keeps its budget if the command takes between 95 and 105 % of the budget, or if the difference is at
+most one (mean) step of the run. Prints Markdown; the exit code is 1 if a run does not keep its budget. Other load on
+the machine makes steps unequal, so the table shows the load.
 """
 
 import argparse

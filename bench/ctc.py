@@ -5,12 +5,12 @@
   bench/ctc.py --unfold ... --cmudict ../shared/data/sequences/cmudict/cmudict.gz
 
 Prints the label error rate (insertions, deletions and substitutions, in %) and the sequence error rate on the test
-data, for each seed: of the most probable path, collapsed, and of prefix search with 16 prefixes.
+data, for each seed, for the most probable path (collapsed) and for prefix search with 16 prefixes.
 
 Generated task: 3 to 8 labels out of 6, drawn uniformly; equal neighbors are allowed. Each label produces 2 to 5 frames
 of two numbers around its point on the unit circle (standard deviation 0.2), preceded and followed by 1 to 3 frames
-around the center. 2,000 sequences for training, 200 for validation, 1,000 for testing. The data does not contain the
-positions of the labels.
+around the center. 2,000 sequences for training, 200 for validation, 1,000 for testing. The positions of the labels are
+not part of the data.
 
 Dictionary: the input is the letters of a word, each repeated twice so that the input is longer than the output; the
 output is the phonemes without stress. Uses the first pronunciation of every word that consists of at least three

@@ -3,8 +3,8 @@
   python3 bench/follow_memory.py --unfold build/release/bin/unfold --symbols 10000000 --gradient rtrl
 
 Feeds bytes of a small language through a pipe and reads the resident memory from /proc (Linux). Prints a line after 1
-%, 2 %, 5 %, 10 %, ... of the symbols. The exit code is 1 if the memory at the end is more than 5 % above that after 10
-% of the symbols.
+%, 2 %, 5 %, 10 %, ... of the symbols. The exit code is 1 if the memory at the end is more than 5 % above the memory
+after 10 % of the symbols.
 """
 
 import argparse

@@ -4,9 +4,9 @@
   bench/free_running.py SERIES.csv --learn 2000 [--ahead 100] [--origins 20] [--seeds 5] [--folder free] [--unfold PATH]
 
 The first --learn values of the series are for training (a tenth of them for validation). Forecasts of --ahead values
-start at --origins positions of the rest, each after reading all preceding values. A forecast is the mean of 200 sampled
-paths. Prints Markdown: the root mean squared error divided by the standard deviation of the series, by ranges of the
-horizon, median and range over seeds. Trained models are kept in --folder and not trained again.
+start at --origins positions of the remaining values, each after reading all preceding values. A forecast is the mean of
+200 sampled paths. Prints Markdown: the root mean squared error divided by the standard deviation of the series, by
+ranges of the horizon, median and range over seeds. Trained models are kept in --folder and not trained again.
 """
 
 import argparse

@@ -8,15 +8,15 @@ Prints the percentage of misclassified sequences for:
 - a Gaussian hidden Markov model for each label (the highest likelihood wins);
 - the two-step hybrid (a network trained separately on a uniform alignment, then scaled likelihoods);
 - the jointly trained hybrid;
-- the joint hybrid initialized with the weights of the two-step one (half of the epochs each);
+- the joint hybrid initialized with the weights of the two-step hybrid (half of the epochs each);
 - softmax over the same network;
 - "From Gaussians": the joint hybrid initialized with Gaussian left-to-right hidden Markov models of each label
   (--gaussians, with a separate learning rate and number of epochs); "in a row" is the result of these models alone.
 
 With --folds N, the test data is not read: the result is the mean over N folds of the training data, for model
 selection. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, uniform angle,
-standard deviation 0.5), in the orders 1 2 3, 3 2 1 and 2 3 1, with geometric durations. The optimum is that of the true
-distribution, computed exactly except for the numerical integral over the angle.
+standard deviation 0.5), in the orders 1 2 3, 3 2 1 and 2 3 1, with geometric durations. The optimum is the error rate
+under the true distribution, computed exactly except for the numerical integral over the angle.
 """
 import argparse
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a line "label TAB words" for every node of labeled trees, so that a sequence model can be trained on phrases.
+"""Writes a line "label TAB words" for every node of labeled trees, for training a sequence model on phrases.
 
   bench/phrases.py train.txt.gz > phrases.txt             # every node
   bench/phrases.py --roots test.txt > sentences.txt       # whole sentences

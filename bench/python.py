@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Overhead of the Python package: seconds to import it, microseconds per step of a stream compared with the command,
-and the time of a score compared with the command. The best of several alternating rounds.
+and the time of a score compared with the command. Each value is the best of several alternating rounds.
 
     PYTHONPATH=build/release/python/package bench/python.py --unfold build/release/bin/unfold
 """

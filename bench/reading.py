@@ -4,7 +4,7 @@
 
 BUILD is the build folder with bin/bench_reading (-DUNFOLD_BENCH=ON). Files are generated with a fixed seed. All programs
 run alternately on one processor; each figure is the best of the repeats, in megabytes (10^6 bytes) per second of
-processor time. pandas is measured with its C reader, Arrow with pyarrow.csv without threads. `inspect` infers the
+processor time. pandas is measured with its C reader, and Arrow with pyarrow.csv without threads. `inspect` infers the
 schema of a table; `read` infers it and reads the table as training does. Neither pandas nor Arrow recognizes dates in
 formats other than ISO 8601, missing values beyond a list, units, or roles of columns.
 """
@@ -85,7 +85,7 @@ def processor_seconds(function):
 
 
 def readers():
-    """The functions that read a table, by name; those that are not installed are left out."""
+    """The functions that read a table, by name; libraries that are not installed are omitted."""
     found = {}
     try:
         import pandas

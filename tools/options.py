@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes what follows from the descriptions of the options: the reference tables of docs/cli.md and the keywords of
-`unfold.train` in python/unfold/training.pyi. The descriptions come from the program itself (`unfold --options-json`).
+"""Writes the files that are generated from the descriptions of the options: the reference tables of docs/cli.md and the
+keywords of `unfold.train` in python/unfold/training.pyi. The descriptions come from the program itself
+(`unfold --options-json`).
 
     tools/options.py build/release/bin/unfold            writes the files
     tools/options.py build/release/bin/unfold --check    prints what differs; exit status 1 if there is anything

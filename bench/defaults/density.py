@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the default density model of a table with Gaussian mixtures of scikit-learn that are chosen by BIC.
+"""Compares the default density model of a table with scikit-learn Gaussian mixtures that are chosen by BIC.
 
   python3 bench/defaults/density.py --unfold build/release/bin/unfold [--splits 5]
 

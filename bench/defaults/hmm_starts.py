@@ -4,9 +4,9 @@
   python3 bench/defaults/hmm_starts.py --unfold build/release/bin/unfold [--files 20] [--seeds 10] [--only hmm]
 
 Generates files of several kinds: hidden chains of 2 to 6 states, Gaussian mixtures with overlapping and with separated
-components, mixtures of bits, chains of Gaussian states, and samples of text. Prints for each file the worst difference
-in nats per position between a seed and the best fit, which is that of 100 complete fits (hmm, gaussian-hmm) or of the
-best of 40 other seeds (mixtures), and the seconds of a fit. A line with FAILED is above 0.01 nats.
+components, mixtures of bits, chains of Gaussian states, and samples of text. Prints for each file the largest
+difference in nats per position between a seed and the best fit, and the seconds of a fit. The best fit is the best of
+100 complete fits (hmm, gaussian-hmm) or of 40 other seeds (mixtures). FAILED marks a difference above 0.01 nats.
 """
 
 import argparse

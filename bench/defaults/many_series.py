@@ -3,7 +3,7 @@
 
     bench/defaults/many_series.py --unfold build/release/bin/unfold --series 100000 --length 500
 
-Generates series of two classes (a sine wave with a random phase, and the same with a chirp, both with noise), trains
+Generates series of two classes (a sine wave with a random phase, and a sine wave with a chirp, both with noise), trains
 `kernels` on them and prints the processor time, the largest memory and the accuracy on 1,000 further series.
 """
 

@@ -86,8 +86,8 @@ class Case:
 
 
 class Late(BaseException):
-    """Raised when a case exceeds its time limit. Not an Exception, so that no compiler handles it as an internal
-    failure."""
+    """Raised when a case exceeds its time limit. Not an Exception, because compilers handle those as internal
+    failures."""
 
 
 # ---- cells that cuDNN lacks: `step` maps one position, a state (whose first part is the output) and weights to a state
@@ -249,7 +249,7 @@ def distances(steps):
 
 
 class DecayScan(torch.autograd.Function):
-    """h[t] = a[t] h[t-1] + b[t]. The gradient is the same scan in reverse, so that no intermediate pass need be
+    """h[t] = a[t] h[t-1] + b[t]. The gradient is the same scan in reverse, so no intermediate pass needs to be
     stored."""
 
     @staticmethod
@@ -273,7 +273,7 @@ class DecayScan(torch.autograd.Function):
 
 
 class TurnScan(torch.autograd.Function):
-    """h[t] = a h[t-1] + b[t], complex, with the same a at all positions. Real and imaginary parts are separate, because
+    """h[t] = a h[t-1] + b[t], complex, with the same a at all positions. Real and imaginary parts are separate because
     torch.compile does not generate kernels for complex numbers."""
 
     @staticmethod

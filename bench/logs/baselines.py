@@ -69,7 +69,7 @@ def drain_templates(train, test):
 
 
 def rare_tokens(train, test):
-    """The rarest token of the line, digits masked."""
+    """The rarest token of the line, with digits masked."""
     def parts(line):
         return set(re.findall(r"[A-Za-z_$.]+|[^\sA-Za-z_$.\d]+", NUMBER.sub("0", IDENTIFIER.sub("", line)))) | set()
     counts = Counter(t for line in train for t in parts(line))
@@ -78,7 +78,7 @@ def rare_tokens(train, test):
 
 
 def template_bigrams(train, test):
-    """The probability of the Drain template after that of the previous line of the same group, or of the log."""
+    """The probability of the Drain template given the template of the previous line in the same group or in the log."""
     tree = Drain()
     for line in train:
         tree.template(line)

@@ -3,9 +3,9 @@
 
   bench/logs/sessions.py --unfold build/release/bin/unfold [--data ../shared/data] [--seeds 3]
 
-Rows: sessions of HDFS blocks (the first 2,800 normal blocks to learn, the rest against abnormal blocks), if the data is
-there; sessions of generated logs (generate_logs.py), given as raw lines, whose last events are cut off, repeated, or in
-the wrong order. Every number is the area under the ROC curve, the median over the seeds.
+Rows: sessions of HDFS blocks (the first 2,800 normal blocks to learn, the remaining normal blocks against abnormal
+blocks) if the data is present; sessions of generated logs (generate_logs.py), given as raw lines, whose last events are
+cut off, repeated, or in the wrong order. Every number is the area under the ROC curve, the median over the seeds.
 """
 import argparse
 import csv

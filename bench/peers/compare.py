@@ -6,7 +6,7 @@ ratio.
     build/peers/bin/python bench/peers/compare.py --unfold build/release/bin/unfold lstm:512x32 lstm:128x1
 
 The ratio is the median over the rounds of (Unfold / PyTorch) in the same round. Measure on an idle machine: the last
-column is the share of the processors used by other programs, and above a few percent the results are meaningless.
+column is the share of the processors used by other programs; if it exceeds a few percent, the results are meaningless.
 """
 
 import argparse

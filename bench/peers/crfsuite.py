@@ -4,7 +4,7 @@
   pip install python-crfsuite
   bench/peers/crfsuite.py train.txt.gz test.txt --template bench/chunking.template --l2 1
 
-Columns are separated by spaces; the last one is the label. Prints the loss of CRFsuite after every tenth iteration,
+Columns are separated by spaces; the last column is the label. Prints the loss of CRFsuite after every tenth iteration,
 processor seconds of training, and accuracy and chunk F1 (B-, I-, O) on the test file.
 """
 import argparse

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Plots the total size over the time of all files in a table of compression.sh: frontier.py TABLE.md OUT.svg
+"""Plots the total size versus the total time of all files in a table of compression.sh: frontier.py TABLE.md OUT.svg
 
-The table has one row per file and program, or, as in docs/compression.md, one row per program with the sums. A program is on the Pareto frontier if no other is both smaller and faster. Programs without results for all files are
+The table has one row per file and program, or, as in docs/compression.md, one row per program with the sums. A program
+is on the Pareto frontier if no other program is both smaller and faster. Programs without results for all files are
 omitted.
 """
 import html

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """One training step of a character language model in PyTorch: thousand symbols per second, one JSON object per shape.
 
-The model is the one that `unfold bench` measures: symbols as one-hot vectors, one recurrent layer, a linear readout,
+The model is the same as in `unfold bench`: symbols as one-hot vectors, one recurrent layer, a linear readout,
 softmax cross-entropy; forward, backward and Adam, in float. PyTorch uses its best settings on a CPU: the built-in
 recurrent layers (not a loop in Python), the fused Adam, and gradients freed by `set_to_none`.
 
     pytorch_char_lm.py lstm:512x32 gru:128x1          # CELL:UNITSxBATCH
 
-PyTorch's threads spin while they wait, so that other load on the machine can slow it down several times. Measure on an
+PyTorch's threads spin while they wait, so other load on the machine can slow PyTorch down several times. Measure on an
 idle machine; a median far below `best` indicates other load.
 """
 

@@ -7,8 +7,8 @@ to all scores.
 
 Both are measured alternately in one run, with the same lengths (reported by `bench_crf`), in float, on one thread and
 on two. Prints microseconds per step of wall-clock time, the minimum and the median over rounds, and the ratio of the
-minima. pytorch-crf pads the chains to the longest and masks the rest; it gets its preferred layout (positions first),
-and gradients are freed before each step.
+minima. pytorch-crf pads the chains to the longest chain and masks the padding; it gets its preferred layout (positions
+first), and gradients are freed before each step.
 """
 
 import argparse

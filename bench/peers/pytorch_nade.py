@@ -8,7 +8,7 @@ by the running sum.
 Both are measured alternately in one run, in float, on one thread and on two. Prints microseconds per step of wall-clock
 time, the minimum and the median over rounds, and the ratio of the minima. PyTorch computes the running sum for the
 whole batch at once, in two ways: `loop`, one step per number, differentiated by autograd; `blocks`, the sums of a block
-of numbers by one cumsum, so that few calls do much work (with the best block size). The faster one counts.
+of numbers by one cumsum, so few calls do much work (with the best block size). The faster way is reported.
 """
 
 import argparse

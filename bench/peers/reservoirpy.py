@@ -6,11 +6,11 @@
 
 The problem is NARMA of order 10 in sequences of 4,000 steps. The reservoir is sparse (10 edges per unit) with tanh
 units and spectral radius 0.9, and the readout is a ridge regression; one thread each. Both programs generate their own
-sequences. Times are processor seconds. For Unfold: of a process that reads and fits all sequences, minus one that fits
-a single sequence (startup and the evaluation on 1,000 sequences are in both), each the minimum of three. For
-reservoirpy: of `fit` alone, with sequences generated before. The error is the mean square divided by the variance, on
-held-out sequences. Peak memory is that of the whole process; a second row with a tenth of the steps shows what grows
-with them.
+sequences. Times are processor seconds. The time of Unfold is the difference between a process that reads and fits all
+sequences and a process that fits a single sequence (both include startup and the evaluation on 1,000 sequences), each
+the minimum of three. The time of reservoirpy is that of `fit` alone, with sequences generated beforehand. The error is
+the mean square divided by the variance, on held-out sequences. Peak memory refers to the whole process; a second row
+with a tenth of the steps shows which memory grows with them.
 """
 import argparse
 import json

@@ -5,10 +5,10 @@ time).
     bench/peers/rtneural.py CHECKOUT [--unfold build/release/bin/unfold] [--units 16,32,64,128,256] [--cxx g++] [--cc gcc]
 
 CHECKOUT is a clone of https://github.com/jatinchowdhury18/RTNeural, including its copy of Eigen. The model is an LSTM
-with a dense layer of 64 outputs: Unfold's reads one of 64 symbols, RTNeural's a single number. Both are compiled with
--O3 -march=native and run alternately on one core; the best of 400 rounds counts, because other load can only make a
-round longer. Prints Markdown: microseconds per step without the softmax in both (its line is removed from the C file),
-then with it in both.
+with a dense layer of 64 outputs: Unfold's model reads one of 64 symbols, and RTNeural's model reads a single number.
+Both are compiled with -O3 -march=native and run alternately on one core; the best of 400 rounds counts, because other
+load can only make a round longer. Prints Markdown: microseconds per step without the softmax in both (its line is
+removed from the C file), then with the softmax in both.
 """
 
 import argparse

@@ -2,8 +2,9 @@
 
 The C++ side is the target `bench_own_cell` of the build. Both sides train the same model, and the script checks that
 the model files are equal. The table shows the CPU seconds of training, the minimum and the median of each side. In
-Python, training runs in a separate thread, while the calling thread checks for signals 20 times a second. Its CPU
-seconds depend on the time that passes and not on the work, so the last column shows their median separately.
+Python, training runs in a separate thread, while the calling thread checks for signals 20 times a second. The CPU
+seconds of the calling thread depend on the elapsed time and not on the work, so the last column shows their median
+separately.
 
     PYTHONPATH=build/release/python/package python bench/python/own_cell.py build/release/bin/bench_own_cell TEXT
 """

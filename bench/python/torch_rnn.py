@@ -1,6 +1,6 @@
 """Time unfold.torch and torch.nn on a CPU: forward and backward with autograd.
 
-Both sides run alternately in one process, so that a busy machine slows both. The table shows the median time of each
+Both sides run alternately in one process, so other load slows both. The table shows the median time of each
 side, the median of the ratios of neighboring runs (torch / unfold: above 1, unfold is faster), the ratio of the
 shortest times, which other programs disturb least, and the largest difference of the outputs.
 

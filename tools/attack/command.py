@@ -18,7 +18,7 @@ HANG_CLOCK_SECONDS = 120
 @dataclass
 class Outcome:
     arguments: list
-    code: int  # of the process; negative: minus the number of the signal that ended it
+    code: int  # exit code of the process; negative: minus the number of the signal that ended it
     out: bytes
     err: str
     seconds: float
@@ -46,7 +46,7 @@ class Unfold:
 
         def restrict():
             os.setpgid(0, 0)
-            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # nohup ignores SIGHUP; children inherit that
+            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # nohup ignores SIGHUP; children inherit this
                 signal.signal(name, signal.SIG_DFL)
             for name, value in (limits or {}).items():
                 resource.setrlimit(name, value)

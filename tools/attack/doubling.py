@@ -1,8 +1,8 @@
-"""Measures how time and memory of the command grow with its data: every subcommand, every dimension of the data.
+"""Measures how the time and memory of every subcommand grow with every dimension of its data.
 
 A world has data of one dimension (lines, columns, classes, ...) in a given size and the command lines that read them.
 Each command line runs at a size and at GROWTH times that size; its processor time and its memory may grow by the same
-factor, but not by its square. Times are compared only with each other, so that the speed of the machine does not matter.
+factor, but not by its square. Times are compared only with each other, so the speed of the machine does not matter.
 A time that grew too much is measured again, because other programs may have affected it.
 
 Used by tests/doubling/doubling_test.py and by the stage "doubling" of the campaign.
@@ -226,7 +226,7 @@ SHORT = {"many lines": ["train frequency"], "columns": ["train"], "vocabulary": 
 
 
 def grew_too_much(what, small, large):
-    """The resources that grew faster than the data; empty: none."""
+    """The resources that grew faster than the data; empty if there are none."""
     found = []
     if "within 256 MB" in what and large.kilobytes > 400_000:  # with the program, the model and the data
         found.append(f"{large.kilobytes // 1024} MB")

@@ -146,7 +146,7 @@ def archive_of(random, data, others=()):
         else:
             block[key] = bytes_of(random, block[key], others)
     elif kind == 7 and not header["flags"] & 2:
-        # Reordered independent blocks may go undetected: checksums only protect against accidental damage.
+        # Reordered independent blocks may go undetected because checksums protect only against accidental damage.
         random.shuffle(records)
     elif kind == 8:
         at = random.randrange(len(records))

@@ -23,7 +23,7 @@ from command import finish, processor_seconds
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WORDS = "the cat sat on a mat and ate".split()
 FAILURES = {1, 2, 3, 4, 5, 6}
-MEMORY_LIMIT = {resource.RLIMIT_AS: (3 << 30, 3 << 30)}  # so that a file that asks for all memory does not get it
+MEMORY_LIMIT = {resource.RLIMIT_AS: (3 << 30, 3 << 30)}  # limits a file that requests all memory
 TINY = ["--symbols", "bytes", "--batch", 4, "--window", 16, "--quiet"]
 
 
@@ -69,7 +69,7 @@ def data_files(random):
 
 
 class Bases:
-    """Small models of every kind with the data they belong to; made once for a campaign."""
+    """Small models of every kind with their training data; created once per campaign."""
 
     def __init__(self, campaign):
         c, self.folder = campaign, os.path.join(campaign.folder, "bases")
@@ -120,8 +120,8 @@ def bases(c):
 # Damaged files --------------------------------------------------------------------------------------------------------
 
 def models(c):
-    """Any bytes as a model file: a result of finite numbers, or an error of the model (4), of data that does not match it
-    (3), of excessive resources (1), or of divergence during online learning (5)."""
+    """Any bytes as a model file give a result of finite numbers, or an error for the model (4), for data that does not
+    match it (3), for excessive resources (1), or for divergence during online learning (5)."""
     b = bases(c)
     everything = [data for data, _ in b.models.values()]
     for i in range(c.count(30, 20000)):
@@ -173,7 +173,7 @@ def archives(c):
 
 
 def checkpoints(c):
-    """A modified checkpoint is resumed and gives a model that loads, or is rejected (2: its settings differ)."""
+    """A modified checkpoint is resumed and gives a model that loads, or it is rejected (2 if its settings differ)."""
     b = bases(c)
     for spec, optimizer in [("rnn:5,activation=relu", "path+adam"), ("lstm:4", "adam:rate=0.01"), ("rnn:5", "hf:windows=2,iterations=3")]:
         train = ["train", b.text, *TINY, "--model", spec, "--optimizer", optimizer, "--checkpoint-every", 2, "--out", c.at("run")]
@@ -195,7 +195,7 @@ def checkpoints(c):
 
 
 def data(c):
-    """Any bytes as data: a result or a data error (3)."""
+    """Any bytes as data give a result or a data error (3)."""
     files = data_files(c.random)
     originals = [d for d, _ in files.values()]
     for i in range(c.count(40, 20000)):
@@ -292,7 +292,7 @@ def odd_files(c):
     server = socket.socket(socket.AF_UNIX)
     try:
         server.bind(c.at("socket"))
-    except OSError:  # the path is too long for one
+    except OSError:  # the path is too long
         pass
     c.write("unreadable", b"abc")
     os.chmod(c.at("unreadable"), 0)
@@ -414,7 +414,8 @@ def leftovers(folder):
 
 
 def full_disks(c):
-    """Files that cannot grow: an error, existing files and no temporary files remain, and the run can be resumed."""
+    """If files cannot grow, an error is reported, existing files remain, no temporary files remain, and the run can be
+    resumed."""
     b = bases(c)
     train = ["train", b.text, *TINY, "--model", "rnn:6", "--steps", 30, "--checkpoint-every", 5, "--validate-every", 10]
     c.need([*train, "--out", c.at("whole")])
@@ -530,7 +531,7 @@ def limits(c):
 
 
 def races(c):
-    """Several processes on one folder or file: the result is that of one of them."""
+    """If several processes use one folder or file, the result equals the result of one of them."""
     b = bases(c)
     train = ["train", b.text, *TINY, "--model", "rnn:6", "--steps", 60, "--checkpoint-every", 3, "--out"]
     c.need([*train, c.at("whole")])
@@ -569,7 +570,7 @@ def clocks(c):
 
 
 def bits(c):
-    """The same bytes and digits for any number of threads, vector width and division of the work."""
+    """Bytes and digits are the same for any number of threads, vector width and division of the work."""
     b = bases(c)
     levels = [level for level in ("avx512", "avx2", "sse2") if c.unfold.run(["info", b.at("rnn")], env={"UNFOLD_SIMD": level}).code == 0]
     settings = [(t, s) for t in (1, 2, 3, 5) for s in levels or [""]]
@@ -617,7 +618,8 @@ def nats_of(c, run, *files):
 
 
 def order(c):
-    """A model that does not learn gives every line and every file the same score, whatever it has read before."""
+    """A model that does not learn gives every line and every file the same score, regardless of what it has read
+    before."""
     for spec, run in line_models(c, c.count(4, len(SEQUENCE_MODELS))):
         # The letters of the training text in contexts that do not occur in it.
         letters = sorted(set(c.read("lines").decode()) - {"\n"})
@@ -640,8 +642,8 @@ def order(c):
 
 
 def ends(c):
-    """After the end of a sequence, samples and completions continue as at the beginning of one; an ARPA file preserves the
-    score."""
+    """After the end of a sequence, samples and completions continue as at the beginning of a sequence; an ARPA file
+    preserves the score."""
     for spec, run in line_models(c, c.count(3, len(SEQUENCE_MODELS))):
         line = c.read("lines").split(b"\n")[0].decode() + "\n"
         for verb, more in (("sample", ["--length", 60, "--seed", c.random.randrange(1000)]), ("complete", ["--length", 6])):
@@ -693,7 +695,8 @@ def own_configurations(c):
 
 
 def divergence(c):
-    """A learning rate that is far too large: exit code 5, or a result that is not far worse than a constant prediction."""
+    """A learning rate that is far too large leads to exit code 5 or to a result that is not far worse than a constant
+    prediction."""
     text = c.write("book.txt", text_of(c.random, 2000))
     wave = c.write("wave.csv", ("value\n" + "".join(f"{math.sin(i / 3)}\n" for i in range(300))).encode())
     tagged = c.write("chunks.conll", columns_of(c.random, 40))
@@ -730,7 +733,7 @@ CONTROLS = [b"\x1b[2J", b"\x1b]0;title\a", b"\x1b]52;c;aGk=\x1b\\", b"\x9b31m", 
 
 
 def executed(text):
-    """Whether these bytes contain something other than line feeds and tabs that a terminal would execute."""
+    """Whether these bytes contain control characters, other than line feeds and tabs, that a terminal would execute."""
     try:
         return re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text.decode()) is not None
     except UnicodeDecodeError:  # a terminal may read such a byte as a control character

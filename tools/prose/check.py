@@ -51,7 +51,7 @@ def comments_of_script(text):
 
 
 def strings_of_script(text):
-    """(line, text) of every string literal on one line that looks like a sentence: no code, no list of words."""
+    """(line, text) of every string literal on one line that looks like a sentence, not like code or a list of words."""
     for match in re.finditer(r'"""|"((?:[^"\\\n]|\\.)*)"(?!\.split)', text):
         found = re.sub(r"{[^}]*}", " ", match.group(1) or "")
         if found.count(" ") >= 3 and " = " not in found:

@@ -92,7 +92,7 @@ def declarations(lines):
 
 
 def name_of(code):
-    """Return the name that a declaration declares, or None for one that only repeats a name (`class Early;`)."""
+    """Return the name that a declaration declares, or None if it only repeats a name (`class Early;`)."""
     joined = re.sub(r"template\s*<(?:[^<>]|<[^<>]*>)*>|\[\[\w+\]\]", "", " ".join(code))
     joined = re.sub(r"^\s*(?:requires\s+\w+(?:<[^<>]*>)?\s*)?", "", joined)
     if re.match(r"(class|struct|enum class)\s+\w+\s*;", joined) or "= delete" in joined.split("{")[0]:

@@ -1,11 +1,12 @@
-"""Pictures in both color schemes. An SVG follows the setting of the system (`@media (prefers-color-scheme:dark)`), but the
-scheme of the site can be chosen by its button. So each picture gets a copy for each scheme, and the theme shows one of them."""
+"""Pictures in both color schemes. An SVG follows the system setting (`@media (prefers-color-scheme:dark)`), but the
+scheme of the site can be chosen with a button. Each picture therefore has a copy for each scheme, and the theme shows
+one of them."""
 
 import re
 
 MEDIA = re.compile(r"@media\s*\(prefers-color-scheme:\s*dark\)\s*\{")
 IMAGE = re.compile(r"!\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)\.svg\)")
-PAPER = "#0d1117"  # the dark background of pictures; the site has its own
+PAPER = "#0d1117"  # the dark background of pictures; the background of the site differs
 
 
 def fixed(svg, dark):

@@ -58,7 +58,7 @@ def _closing(source, at):
 
 
 def _with_docstrings(tree, found):
-    """Insert the docstrings of the compiled part into its stubs, which have none; overloads get one."""
+    """Insert the docstrings of the compiled part into its stubs, which have no docstrings; overloads share one."""
     for owner, body in [("", tree.body)] + [(node.name, node.body) for node in tree.body if isinstance(node, ast.ClassDef)]:
         for node, following in zip(body, [*body[1:], None]):
             last = getattr(following, "name", None) != getattr(node, "name", "")

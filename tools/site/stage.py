@@ -31,7 +31,7 @@ from symbols import find_symbol
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = ["SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-REFERENCES = {"include/unfold": "reference/cpp.md", "python/unfold": "reference/python.md"}  # folders, and what is made of them
+REFERENCES = {"include/unfold": "reference/cpp.md", "python/unfold": "reference/python.md"}  # folders, and pages made from them
 LONGEST = 50  # maximum number of lines of an excerpt
 KATEX = pathlib.Path("/usr/share/javascript/katex")
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()([^)\s]+)(\))")
