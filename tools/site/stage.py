@@ -38,7 +38,7 @@ LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()([^)\s]+)(\))")
 
 
 class SiteError(Exception):
-    """A page cannot be processed; the message says which page, where, and what to do."""
+    """Raised when a page cannot be processed; the message says which page, where, and what to do."""
 
 
 def place_of(path):
@@ -133,7 +133,7 @@ class Site:
 def by_parts(text, change, change_block):
     """Apply `change_block` to the fenced blocks of a page and `change` to the text between them.
 
-    An empty line follows every block: Python-Markdown would put the next line into the same paragraph.
+    An empty line follows every block because Python-Markdown would put the next line into the same paragraph.
     """
     parts = re.split(r"(^```.*?^```[ \t]*$)", text, flags=re.M | re.S)
     parts[2::2] = [re.sub(r"^\n(?=[^\n])", "\n\n", part) for part in parts[2::2]]

@@ -88,12 +88,12 @@ struct Operand {
   Index stride = 0;
 };
 
-/// Runs instructions in order over all elements (r, c), r in [0, rows), c in `cols`, tile by tile, so that slots stay
-/// in the first-level cache. Element (r, c) of every instruction depends only on elements (r, c), so tiling has no
-/// effect on results; an operand with stride 0 may be read but not written. An output may use the same memory as an
-/// input of the same or an earlier instruction (in-place gates). REQUIRES: operands.size() >= 1 + the largest slot
-/// used. Thread-safe on disjoint rows or columns. Does not allocate once `scratch` is large enough; the caller owns one
-/// scratch object per thread.
+/// Runs instructions in order over all elements (r, c), r in [0, rows), c in `cols`, tile by tile, so slots stay in the
+/// first-level cache. Element (r, c) of every instruction depends only on elements (r, c), so tiling has no effect on
+/// results; an operand with stride 0 may be read but not written. An output may use the same memory as an input of the
+/// same or an earlier instruction (in-place gates). REQUIRES: operands.size() >= 1 + the largest slot used. Thread-safe
+/// on disjoint rows or columns. Does not allocate once `scratch` is large enough; the caller owns one scratch object
+/// per thread.
 template <class T>
 class PointwiseScratch {
  public:

@@ -125,7 +125,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   std::optional<Compiled>& compiled(Kind kind, std::size_t g, std::size_t index) {
     return programs_[static_cast<std::size_t>(kind)][g][index];
   }
-  /// `reused`: operands are used in several products, or are large, so that bfloat16 copies are worthwhile.
+  /// `reused`: operands are used in several products, or are large; bfloat16 copies are then worthwhile.
   void multiply(DeviceProduct product, bool reused = false);
   bool supports_bf16_copy(const DeviceProduct& product) const;
   /// Returns a packed bfloat16 copy of a float matrix; it is made on the first use after `invalidate_bf16_copies`.

@@ -11,7 +11,7 @@
 ///   kappa1 = dg / dp~                                      one forward and one backward pass on one sequence
 ///   kappa2 = 2 p~ d^2 g / dp~^2                            nonzero only for recurrent matrices
 /// (Equation 10 of the paper has half of this kappa2 because it counts each ordered pair of edges once. This module
-/// follows the definition, so that kappa1 + kappa2 is half the second derivative.)
+/// follows the definition, so kappa1 + kappa2 is half the second derivative.)
 ///
 /// Long chains: sums over paths grow or shrink geometrically with the length. Sums that leave the range of T are
 /// computed in double. Sums that leave the range of double are computed in pieces, each with a separate power of two; a

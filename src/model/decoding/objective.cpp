@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// Chains whose counts are summed in order as one block, so that results do not depend on the team.
+/// Number of chains whose counts are summed in order as one block; results therefore do not depend on the team.
 constexpr Index kChainsTogether = 16;
 
 constexpr Index kBeamOfSequences = 8;

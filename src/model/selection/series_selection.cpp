@@ -36,7 +36,7 @@ double kernel_operations(const ExampleSet& training, Index features) {
   return operations_of(training, 2 * count, count);
 }
 
-/// Returns whether some series is not standardized, so that standardizing each series makes a difference.
+/// Returns whether some series is not standardized; standardizing each series then makes a difference.
 bool differ_in_scale(const ExampleSet& training, const NetworkLayout& layout) {
   constexpr double kSame = 0.01;
   for (const std::string& read : layout.reads) {

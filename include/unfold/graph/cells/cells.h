@@ -157,7 +157,7 @@ struct UrnnOptions {
 };
 Signal urnn(Circuit& c, Signal x, Index n, const UrnnOptions& options = {});
 
-/// Cells whose gates read only the input, so that no product remains in the loop: h_t = a_t * h_{t-1} + b_t.
+/// Cells whose gates read only the input, so no product remains in the loop: h_t = a_t * h_{t-1} + b_t.
 ///   mingru   a = 1 - z, b = z * g                                    Feng et al. 2024
 ///   minlstm  a = f / (f + i), b = i / (f + i) * g                    Feng et al. 2024
 ///   sru      a = f, b = (1 - f) * u, output r * c + (1 - r) * s      Lei et al. 2018

@@ -137,8 +137,7 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   virtual Index reads_symbols() const { return 0; }
   /// Returns whether threads may each compute some columns of the gradient; if not, one thread computes all of them.
   virtual bool gradient_by_columns() const { return false; }
-  /// Returns whether the parameters are weights on edges between units, so that Jacobians may be squared (modulus
-  /// pass).
+  /// Returns whether the parameters are weights on edges between units; Jacobians may then be squared (modulus pass).
   virtual bool has_squared() const { return false; }
   /// Returns the operator with `rows` rows of parameters in its path-SGD form: linear, without a gate, all rows acting
   /// together. Throws a UsageError that names the parameter if there is no such form.

@@ -28,7 +28,7 @@ class BatchChooser {
  public:
   virtual ~BatchChooser() = default;
   virtual std::string_view name() const = 0;  ///< the option that selects the objective, for messages
-  /// Returns whether all rows of a selected sequence have the same weight, so that losses over whole sequences are
+  /// Returns whether all rows of a selected sequence have the same weight; losses over whole sequences are then
   /// supported.
   virtual bool weighs_whole_sequences() const { return false; }
   /// The selection is a function of the batch, the parameters and `draw`, independent of the team. The selection for a
