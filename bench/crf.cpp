@@ -106,7 +106,7 @@ class Floor {
   PackedMatrix<double> matrix_;
 };
 
-/// Forward, backward and marginals of each chain in log space.
+/// Computes forward and backward recursions and marginals of each chain in log space.
 void by_logarithms(const Chains<double>& c) {
   ChainScores scores{.labels = c.labels,
                      .transitions = std::vector<double>(at(c.labels * c.labels), 0.25),

@@ -25,7 +25,7 @@ using Dense = RTNeural::DenseT<float, kUnits, kOutputs>;
 using Net = RTNeural::ModelT<float, 1, kOutputs, Lstm, Dense>;
 using NetWithSoftmax = RTNeural::ModelT<float, 1, kOutputs, Lstm, Dense, RTNeural::SoftmaxActivationT<float, kOutputs>>;
 
-/// Small positive and negative numbers, the same in each call.
+/// Returns small positive and negative numbers, the same in each call.
 std::vector<std::vector<float>> weights(int rows, int columns) {
   std::vector<std::vector<float>> w(rows, std::vector<float>(columns));
   unsigned state = 1;

@@ -15,7 +15,7 @@ namespace unfold {
 /// display and for whole lines whose values have already been escaped.
 std::string escape_controls(std::string_view text);
 
-/// Escapes control characters and backslashes, so that different values remain different. For labels, symbols and
+/// Escapes control characters and backslashes, so that different values remain different; for labels, symbols and
 /// names.
 std::string escape_value(std::string_view text);
 

@@ -28,7 +28,7 @@ class Background {
   void give(std::function<void()> work);
   /// Waits for all tasks; rethrows the first error.
   void wait();
-  /// Passed to exchanges that run in the background.
+  /// Returns the pace that is passed to exchanges that run in the background.
   const Pace& pace() const { return pace_; }
 
  private:

@@ -28,9 +28,9 @@ void require_finite(std::span<const float> log_probabilities, Index position);
 /// weight (or the first that is not finite) and the remedy.
 [[noreturn]] void fail_not_finite(const SymbolModel& model, const std::string& name, Index position, bool learning);
 
-/// Checks surprisals that arrive in any order: call `see` for each, then `require`, which throws as above for the first
-/// invalid one. Values above kMostNats are also invalid: a model that diverges while learning can produce 10^30 nats,
-/// but no working model does.
+/// Checks surprisals that arrive in any order: call `see` for each, then `require`, which throws like fail_not_finite
+/// for the first invalid surprisal. Values above kMostNats are also invalid: a model that diverges while learning can
+/// produce 10^30 nats, but no working model does.
 class SurprisalCheck {
  public:
   void see(Index position, float nats) {

@@ -7,8 +7,8 @@
 
 namespace unfold {
 
-/// Returns whether a process needs all lanes of a batch rather than only those of its shards: Riemannian optimizers
-/// compare batches and count their targets.
+/// Returns whether a process needs all lanes of a batch rather than only the lanes of its shards, because Riemannian
+/// optimizers compare batches and count their targets.
 bool reads_whole_batches(std::string_view optimizer);
 
 /// Throws UsageError if the validation part has no targets. Keeps references to the data, which must outlive the

@@ -50,8 +50,8 @@ class MergeScores {
 };
 
 /// Weighted -log p of the merges of a tree, in the order of its nodes: each term is multiplied by the field's value at
-/// the new node, or omitted if this value is missing. For structures of trees whose nodes are numbered as above. Throws
-/// UsageError for other structures and for a signal of odd size.
+/// the new node, or omitted if this value is missing. The structure must consist of trees whose nodes are numbered as
+/// above. Throws UsageError for other structures and for a signal of odd size.
 template <class T>
 std::unique_ptr<Loss<T>> merge_loss();
 

@@ -1,12 +1,12 @@
 #pragma once
 /// Mixed-precision products: bfloat16 operands with float accumulation. Used only if the caller selects this precision.
 ///
-/// The arithmetic is that of product.h with both operands rounded to bfloat16 (8 bits of significand, to nearest, ties
-/// to even, numbers below 2^-126 to zero):
+/// The arithmetic is the same as in product.h, with both operands rounded to bfloat16 (8 bits of significand, to
+/// nearest, ties to even, numbers below 2^-126 to zero):
 ///   c = start;  for k: c = fma(bf16(a[m][k]), bf16(b[k][n]), c).
 /// The product of two bfloat16 numbers is exact in float, so each step rounds once. The order of evaluation is the same
 /// as in product.h: the tile, the number of threads and the number of rows do not change a single bit. A sum below
-/// 2^-126 counts as zero, and processors may differ in the last bit of sums near it.
+/// 2^-126 counts as zero, and processors may differ in the last bit of sums near this limit.
 ///
 /// Weights are packed in bfloat16 and activations are rounded on input; everything except products stays in float.
 
@@ -22,7 +22,7 @@ namespace unfold {
 enum class Bf16Unit { none, emulated, avx512 };
 bool processor_has_bf16();
 Bf16Unit bf16_unit();
-/// Display name: "AVX-512-BF16", "emulated bfloat16" or "none".
+/// Returns the display name: "AVX-512-BF16", "emulated bfloat16" or "none".
 const char* bf16_unit_name();
 /// Returns `wanted` if bf16 products are supported, otherwise exact.
 inline Precision available(Precision wanted) { return bf16_unit() == Bf16Unit::none ? Precision::exact : wanted; }

@@ -53,7 +53,7 @@ struct MapInfo {
 };
 const MapInfo& map_info(Map map);
 
-/// Double-precision scalar reference of each map and partial derivative, which the vector code approximates. For tests
+/// Double-precision scalar reference of each map and partial derivative, which the vector code approximates; for tests
 /// and messages.
 double map_value(Map map, double x0, double x1, double k);
 double map_partial(Map map, int input, double x0, double x1, double y, double k);

@@ -12,9 +12,9 @@
 /// bytes as an uninterrupted run. A budget in minutes depends on the clock, and so does the learning rate schedule.
 ///
 /// Shards and processes. A step adds the gradients of its shards in a fixed order, regardless of which process owns
-/// them: the bytes are the same for any number of processes (docs/processes.md). All processes run the same trainer on
-/// the same data. They use the clock of the first process and react to signals sent to any process; only the first
-/// process writes the checkpoint. Pass a log only to the first process.
+/// them, so results are bit-identical for any number of processes (docs/processes.md). All processes run the same
+/// trainer on the same data. They use the clock of the first process and react to signals sent to any process; only the
+/// first process writes the checkpoint. Pass a log only to the first process.
 ///
 /// Divergence. If a loss or gradient is not finite (or if the loss exceeds 100 ln(alphabet), which no useful model
 /// does), the run returns to the last snapshot, lowers the learning rate and tries again. After too many attempts it
@@ -133,8 +133,8 @@ struct TrainingSources {
   Index step_symbols = 0;        ///< rows of a training batch
   Index validation_symbols = 0;  ///< rows of a validation
   std::unique_ptr<Judge<T>> judge = {};
-  /// For streams: waits until the next batch is available; returns false if the stream has ended or the flag is set. If
-  /// empty, batches are always available.
+  /// Only for streams: waits until the next batch is available; returns false if the stream has ended or the flag is
+  /// set. If empty, batches are always available.
   std::function<bool(const std::atomic<bool>*)> wait = {};
   /// The network whose outputs are read during training, with the parameters of the trained network
   /// (objective/output_feedback.h); null if no outputs are read.

@@ -31,7 +31,7 @@ constexpr std::size_t kFileBlock = std::size_t{1} << 20;
 constexpr std::size_t kMappedFrom = std::size_t{16}
                                     << 20;  ///< smaller files are read: copying them costs less than mapping
 
-constexpr std::size_t kCheckedFrom = std::size_t{256} << 20;  ///< for an input of unknown size
+constexpr std::size_t kCheckedFrom = std::size_t{256} << 20;  ///< size from which an input of unknown size is checked
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
@@ -342,7 +342,7 @@ void AtomicFile::fail(int error) {
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
-  // Check the path as given: /dev/stdout links to a file that does not exist if it is a pipe.
+  // Check the path as given, because /dev/stdout links to a file that does not exist if it is a pipe.
   const bool exists = ::stat(path_.c_str(), &status) == 0;
   if (exists && !S_ISREG(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) fail(EISDIR);

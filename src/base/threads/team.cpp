@@ -153,8 +153,8 @@ struct Team::State {
   alignas(64) std::atomic<int> generation{0};  // counts parallel regions; an int, so that a futex can wait on it
   alignas(64) std::atomic<int> finished{0};    // workers that have left the current region
   alignas(64) std::atomic<bool> failed{false};
-  /// Number of barriers that each member has reached. Each member writes its own cache line and reads those of the
-  /// others: two members need one transfer of a line, whereas a common counter needs two.
+  /// Number of barriers that each member has reached. Each member writes its own cache line and reads the cache lines
+  /// of the others: two members need one transfer of a line, whereas a common counter needs two.
   struct alignas(64) Arrivals {
     std::atomic<int> count{0};  // wraps around
   };
@@ -198,7 +198,7 @@ void Team::State::execute(int id) {
 }
 
 void Team::State::work(int id) {
-  for (unsigned seen = 0;; ++seen) {  // the generation wraps around, too
+  for (unsigned seen = 0;; ++seen) {  // the generation wraps around as well
     wait_for(generation, kIdleBeforeSleep, [&](int now) { return now != static_cast<int>(seen); });
     if (!body) return;
     execute(id);
@@ -233,7 +233,7 @@ void Team::run(const std::function<void(Member&)>& body) {
   if (s.size == 1) return alone();
   if (s.busy.exchange(true, std::memory_order_acquire))
     throw std::logic_error("Team::run: the team is already running");
-  struct Free {  // also if the region ends with an exception
+  struct Free {  // runs even if the region ends with an exception
     ~Free() { busy.store(false, std::memory_order_release); }
     std::atomic<bool>& busy;
   } free{s.busy};

@@ -68,7 +68,8 @@ std::vector<Dilated> spread_dilations(Index each, Index length) {
   return result;
 }
 
-/// The channels that a kernel reads at one dilation: the only one, or a random number of randomly chosen ones.
+/// Returns the channels that a kernel reads at one dilation: the only channel, or a random number of randomly chosen
+/// channels.
 std::vector<Index> draw_channels(Index channels, Random& random) {
   std::vector<Index> all(at(channels));
   std::iota(all.begin(), all.end(), Index{0});

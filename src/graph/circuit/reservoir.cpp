@@ -18,7 +18,7 @@ using Vector = std::vector<double>;
 
 constexpr Index kKrylov = 250;
 constexpr int kSquarings = 24;
-constexpr double kNothing = 1e-3;  // only rounding errors: the matrix is nilpotent
+constexpr double kNothing = 1e-3;  // below this value, only rounding errors remain, and the matrix is nilpotent
 
 Vector times(const Edges& edges, const Vector& weights, const Vector& x) {
   Vector y(at(edges.outputs()), 0.0);

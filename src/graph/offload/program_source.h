@@ -44,7 +44,7 @@ class ElementCode {
   /// `suffix` is appended to the name of every variable, for example "[e]" for arrays.
   explicit ElementCode(const Plan& plan, std::string suffix = {}) : plan_(&plan), suffix_(std::move(suffix)) {}
 
-  /// Starts a new program: its local variables are distinct from earlier ones.
+  /// Starts a new program: its local variables are distinct from the variables of earlier programs.
   void begin_program() { ++program_; }
   /// Appends a program, with every slot shifted by `block` columns.
   void append(const Program& program, Index block);

@@ -246,7 +246,7 @@ void PlanBuilder::choose_stages() {
     if (plan_.live_[at(i)]) stage_of(component_[at(i)]);
 }
 
-/// Batched components have even stages, loops odd ones; work hoisted out of a loop runs one stage before it.
+/// Batched components have even stages and loops have odd stages; work hoisted out of a loop runs one stage before it.
 int PlanBuilder::stage_of(int component) {
   if (stage_[at(component)] >= 0) return stage_[at(component)];
   int stage = loop_[at(component)] ? 1 : 0;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMixtureMemory = 14;  // `user` of row_scratch
 
-/// A mixture of Gaussians whose full covariances are factored into regressions of each number on the preceding ones;
+/// A mixture of Gaussians whose full covariances are factored into regressions of each number on the preceding numbers;
 /// diagonal covariances have no regressions, l = 0:
 ///
 ///   e = y - m,   u_i = e_i + sum_{j<i} l_ij e_j,   z_i = u_i / d_i,   log d_i = 10 tanh(s_i / 10) (deviation.h)

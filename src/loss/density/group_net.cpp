@@ -8,7 +8,7 @@ namespace unfold {
 namespace {
 
 /// The net of Bengio & Bengio 2000: each number is followed by a group of H hidden units that reads this number and all
-/// earlier ones; the outputs of a number read all earlier groups:
+/// earlier numbers; the outputs of a number read all earlier groups:
 ///
 ///   h_g = tanh(c_g + sum_{j<=g} x_j W_gj),   o_d = b_d + sum_{g<d} V_dg h_g
 ///

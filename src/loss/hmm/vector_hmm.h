@@ -50,7 +50,7 @@ struct VectorHmm {
   explicit VectorHmm(const VectorHmmShape& of);  ///< uniform distributions, means 0, covariances 1
 };
 
-/// A Gaussian expressed as regressions of each number on the preceding ones: u_i = e_i + sum_{j<i} l_ij e_j ~ N(0,
+/// A Gaussian expressed as regressions of each number on the preceding numbers: u_i = e_i + sum_{j<i} l_ij e_j ~ N(0,
 /// d_i^2), e = y - m (see the loss gaussian-mixture).
 struct GaussianFactors {
   std::vector<double> l;      ///< [n (n - 1) / 2], row by row; empty for a diagonal covariance

@@ -1,6 +1,6 @@
 #pragma once
 /// Base class of predictors that decompose a symbol into bits, the most significant first, and predict each bit given
-/// the preceding ones. The coder, the evaluator and mixtures request only the bits of one symbol (8 for bytes); all
+/// the preceding bits. The coder, the evaluator and mixtures request only the bits of one symbol (8 for bytes); all
 /// nodes of the tree are evaluated only if the whole distribution is requested.
 ///
 /// A node of the tree is identified by its path: a 1, followed by the bits so far. The root is 1; the path of a symbol

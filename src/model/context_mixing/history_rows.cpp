@@ -144,7 +144,7 @@ void HistoryRows::foresee(BitPath prefix) const {
   }
 }
 
-/// Makes the rows writable: counts their use and creates the missing ones.
+/// Makes the rows writable: counts their use and creates missing rows.
 void HistoryRows::own_rows() {
   taught_ = true;
   if (node_ == 0)

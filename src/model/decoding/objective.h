@@ -1,7 +1,7 @@
 #pragma once
 /// Training objectives that involve a search; they replace the negative log likelihood of the true output y*. For
 /// labels that are predicted jointly, s is the score of a whole chain (loss/crf/chain.h) and C(y, y*) the number of
-/// positions that differ; for sequences whose next symbol depends on all previous ones, s = log p and C is the edit
+/// positions that differ; for sequences whose next symbol depends on all previous symbols, s = log p and C is the edit
 /// distance.
 ///
 ///   perceptron          max_y s(y) - s(y*), for labels                                        Collins 2002

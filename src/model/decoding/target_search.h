@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: search-based training for one sequence whose next symbol depends on all previous ones (objective.h).
+/// Internal: search-based training for one sequence whose next symbol depends on all previous symbols (objective.h).
 ///
 /// The search is given log p of the next symbols and selects the prefixes to keep. When it is done, it returns the
 /// selected sequences and, for each of their positions, the weight of -log p in the loss. The gradient is thus the
@@ -30,7 +30,7 @@ struct SequenceObjective {
 
 struct ChosenSequence {
   std::vector<Symbol> symbols;
-  std::vector<double> weights;  ///< weight of -log p of each symbol, given the previous ones
+  std::vector<double> weights;  ///< weight of -log p of each symbol, given the previous symbols
 };
 
 class TargetSearch {

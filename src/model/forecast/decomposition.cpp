@@ -51,7 +51,7 @@ Decomposition decompose(std::span<const double> y, Index period, bool multiplica
 }
 
 double seasonal_strength(std::span<const double> y, Index period) {
-  constexpr Index kYears = 2;  // on either side
+  constexpr Index kYears = 2;  // number of years on either side
   if (period < 2 || static_cast<Index>(y.size()) < 2 * period + 1) return 0;
   std::vector<double> detrended;
   const std::vector<double> trend = moving_mean(y, period);

@@ -20,8 +20,8 @@ constexpr Index kHistoryBytes = Index{64} << 20;  // size of the history per gro
 constexpr Index kWindow = 32;                     // steps whose transitions are counted by one matrix product
 
 /// For each cut, the results of the lanes on both sides: the states before the first symbol after the cut, and the
-/// backward message of that symbol and the following ones (w in the equations of hmm_inference), which is known only up
-/// to a factor.
+/// backward message of this symbol and the following symbols (w in the equations of hmm_inference), which is known only
+/// up to a factor.
 struct Cuts {
   Cuts(Index count, Index width) : rows(count), columns(width) {
     for (Buffer<double>* x : {&guessed, &reached, &expected, &found}) x->resize(count * width);

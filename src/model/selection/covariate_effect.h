@@ -3,8 +3,8 @@
 /// values minus the effect, and the effect of the future covariates is added to its forecast.
 ///
 /// The coefficients come from a regression of the differenced values on covariates that are differenced in the same
-/// way, so trends and seasons of both are not mistaken for an effect. The numbers of differences are those of `arima`
-/// (decomposition.h).
+/// way, so trends and seasons of both are not mistaken for an effect. The numbers of differences are chosen as in
+/// `arima` (decomposition.h).
 
 #include <vector>
 

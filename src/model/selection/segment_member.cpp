@@ -164,7 +164,7 @@ struct SegmentMember::Data {
   Index horizon;
   std::vector<std::vector<double>> values = {};
   std::vector<Index> known = {}, ends = {};  // number of values before the first origin, and number of all values
-  std::vector<Index> embeddings = {};        // empty: those of the pool
+  std::vector<Index> embeddings = {};        // empty: the embeddings of the pool
 
   Data(std::span<const UnivariateSeries> series_given, std::span<const std::vector<Index>> origins_given,
        Index horizon_given, Team& team_given)

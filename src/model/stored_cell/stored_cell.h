@@ -28,8 +28,8 @@ class StoredCell {
   StoredCell(const StoredCell&) = delete;  // the entry refers to it
   StoredCell& operator=(const StoredCell&) = delete;
 
-  /// Records the circuits that `build` adds with the entry that it receives. That entry is also the entry of the
-  /// result. Throws UsageError for a function that returns a signal of another circuit, and any exception of `build`.
+  /// Records the circuits that `build` adds with the entry that it receives. The result has the same entry. Throws
+  /// UsageError for a function that returns a signal of another circuit, and any exception of `build`.
   static std::shared_ptr<const StoredCell> record(
       const CellEntry& entry, const std::function<void(const std::shared_ptr<const StoredCell>&)>& build);
 

@@ -22,7 +22,7 @@ class Key {
   /// Reads the key from a file: 16 to 1,048,576 raw bytes. A pipe is read to its end. Throws UsageError if the key is
   /// too short or too long, DataError if the file cannot be read.
   static Key of_file(const std::string& path);
-  /// `name` is used in messages.
+  /// Creates a key from its bytes. `name` is used in messages.
   static Key of_bytes(std::string_view secret, const std::string& name = "the key");
   Key(const Key&) = default;
   Key& operator=(const Key&) = default;

@@ -84,8 +84,8 @@ std::size_t read_some(int descriptor, const std::string& name, char* out, std::s
 enum class EmptyInput { error, allowed };
 
 /// An input file named by the user; "-" is standard input. A name that ends in .gz, .xz or .zst is decompressed into
-/// memory (all concatenated members), after a check that the first bytes match the suffix. Large plain files are
-/// mapped, small ones are read, and a pipe is read to its end. Copies share the bytes.
+/// memory (all concatenated members), after a check that the first bytes match the suffix. Large uncompressed files are
+/// mapped, small files are read, and a pipe is read to its end. Copies share the bytes.
 class Input {
  public:
   /// Throws DataError if the file is missing, a directory, not readable, empty (unless allowed), in a format that does

@@ -64,7 +64,7 @@ struct Option {
   std::string name;
   OptionTarget target;
   std::string help;
-  std::optional<Limits> limits = {};         ///< for numbers; without limits any number is allowed
+  std::optional<Limits> limits = {};         ///< limits of a number; without limits, any number is allowed
   std::vector<std::string> choices = {};     ///< if not empty, the only strings allowed
   std::optional<OptionValue> fallback = {};  ///< default value; allowed even if it is outside the limits
 };
@@ -84,7 +84,7 @@ std::optional<OptionValue> parse_value(const Option& option, std::string_view te
 OptionFault set_value(const Option& option, const OptionValue& value);
 /// Returns the current value of the target, or std::nullopt if the target is an empty std::optional.
 std::optional<OptionValue> value_of(const Option& option);
-/// Resets the target to the empty or zero value of its type; for choices, to the first one.
+/// Resets the target to the empty or zero value of its type; for choices, to the first choice.
 void clear_value(const Option& option);
 std::string wanted(const Option& option);          ///< "a whole number", "true or false"
 std::string allowed_values(const Option& option);  ///< all allowed values: "whole number, 1 to 9", "red|green"

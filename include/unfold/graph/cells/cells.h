@@ -46,7 +46,7 @@ Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options 
 /// bag, without a recurrence: h_t = x_t W, or x_t itself if it is a vector [n]. With the mean over positions (pool.h)
 /// this is a bag-of-words or bag-of-n-grams model. Iyyer et al. 2015; Joulin et al. 2016.
 struct BagOptions {
-  bool counts = false;  ///< if one label per sequence is predicted: initialize as naive Bayes
+  bool counts = false;  ///< if one label per sequence is predicted, initialize like naive Bayes
                         ///< (model/network/initialization/naive_bayes_init.h)
 };
 Signal bag(Circuit& c, Signal x, Index n, const BagOptions& options = {});
@@ -61,7 +61,8 @@ struct LstmOptions {
   bool hard_gates = false;               ///< piecewise linear gates, which can close completely (gates.h)
   Map activation = Map::tanh;            ///< of the candidate and of the cell state before the output gate
   double input_scale = 0;                ///< input weights are initialized in [-scale, scale]; 0: Glorot
-  bool biases = true;                    ///< of gates and candidate; without them the forget gate is initially 1/2
+  bool biases = true;                    ///< gates and candidate have biases; without biases, the forget gate is
+                                         ///< initially 1/2
   bool trained_initial = false;
 };
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});

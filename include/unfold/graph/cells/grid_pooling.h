@@ -12,7 +12,7 @@ namespace unfold {
 /// Options common to all cells over grids.
 struct GridStackOptions {
   Index directions = 4;     ///< 1: from the top left corner; 2: from both upper corners; 4: from all four
-  std::string patch = "1";  ///< such as "2+2": side of the block of positions that forms one position, per layer
+  std::string patch = "1";  ///< per layer, side of the block of positions that forms one position, such as "2+2"
 };
 
 template <class Visitor>
@@ -34,8 +34,8 @@ std::string grid_fault(const StackOptions& stack, const GridStackOptions& option
 GridStack grid_stack(const GridStackOptions& options);
 
 /// One vector for a whole grid, read at its last position, like pool (pool.h) for a sequence. `layer` is the output of
-/// a layer, one signal for each corner that it was scanned from: top left, top right, bottom left, bottom right. `last`
-/// is the value of each signal at the corner where its scan ended.
+/// a layer, one signal for each corner from which it was scanned: top left, top right, bottom left, bottom right.
+/// `last` is the value of each signal at the corner where its scan ended.
 std::vector<Signal> grid_pool(Circuit& c, std::span<const Signal> layer, Pool how);
 
 }  // namespace unfold

@@ -107,7 +107,7 @@ struct Delay {
   bool reads_children() const {
     return along == Along::child || along == Along::children || along == Along::each_child;
   }
-  /// Width of the link in multiples of the width of its source.
+  /// Returns the width of the link in multiples of the width of its source.
   Index width() const { return along == Along::each_child ? steps : along == Along::block ? steps * steps : 1; }
   bool operator==(const Delay&) const = default;
 };
@@ -121,7 +121,7 @@ struct ParameterInfo {
   std::string name;
   Index rows = 0, cols = 0;
   Init init;
-  Index offset = 0;  ///< in the vector, where parameters are sorted by name
+  Index offset = 0;  ///< offset in the vector, where parameters are sorted by name
   Index size() const { return rows * cols; }
 };
 
@@ -166,7 +166,7 @@ struct Node {
   };
   Kind kind = Kind::input;
   std::string name;  ///< full path, for messages and the printed plan
-  Index size = 0;    ///< for symbols: the size of the alphabet
+  Index size = 0;    ///< number of components; for symbols, the size of the alphabet
   int part = 0;      ///< part of the circuit
 
   std::vector<AffineTerm> terms = {};      // affine
@@ -191,9 +191,9 @@ class Circuit {
 
   Signal input(std::string_view name, Index size);        ///< a real vector at every position
   Signal symbols(std::string_view name, Index alphabet);  ///< one symbol at every position; read by affine terms
-  /// Returns a signal whose value is that of another signal at a predecessor position; the other signal is set later
-  /// with `feed`. Beyond the boundary the value is zero, the carried state, or, if `trained_initial`, a trained vector
-  /// (not allowed along `first` and `last`, which have no boundary, and along `each_child`).
+  /// Returns a signal whose value is the value of another signal at a predecessor position; the other signal is set
+  /// later with `feed`. Beyond the boundary the value is zero, the carried state, or, if `trained_initial`, a trained
+  /// vector (not allowed along `first` and `last`, which have no boundary, and along `each_child`).
   Signal link(Index size, Delay delay = {}, bool trained_initial = false);
   /// While the returned object exists, links are reversed: previous becomes next, left becomes right, up becomes down.
   /// A cell added while it exists reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }
@@ -230,7 +230,8 @@ class Circuit {
   Signal join(std::vector<Signal> parts);
   /// Returns the signals that were joined to x, or x itself.
   std::vector<Signal> parts(Signal x) const;
-  /// Dropout with the given rate: in training, sets components to zero with probability `rate` and scales the others.
+  /// Applies dropout with the given rate: in training, sets components to zero with probability `rate` and scales the
+  /// others.
   Signal dropout(Signal x, double rate, Lasts lasts = Lasts::position);
   /// Adds a copy of a dropout mask of another circuit. It has the same name and therefore the same random draws.
   Signal mask_like(const Node& mask);
@@ -264,7 +265,8 @@ class Circuit {
   bool is_symbols(Signal x) const;
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<int>& outputs() const { return outputs_; }
-  /// Parameters in order of creation. `offset` follows the order of names and is final once every affine map exists.
+  /// Returns the parameters in order of creation. `offset` follows the order of names and is final once every affine
+  /// map exists.
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
   Index parameter_count() const;  ///< number of elements of all parameters
   /// Throws a UsageError that names the node if the circuit is incomplete: a link that is not fed, or no output.

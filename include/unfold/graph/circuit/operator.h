@@ -11,9 +11,9 @@
 /// through OperatorRows::memory, and `transposed` adds their adjoints.
 ///
 /// A term without an operator is a matrix, or a row lookup by symbols (circuit.h). Available operators: sparse, gated
-/// and leaky ones (sparse_operator.h), lookups of listed pairs of symbols and outputs (sparse_lookup.h), and maps of
-/// whole vectors (vector_map.h). An operator declares which rules it does not support; a caller that needs one of them
-/// raises an error that names the operator.
+/// and leaky operators (sparse_operator.h), lookups of listed pairs of symbols and outputs (sparse_lookup.h), and maps
+/// of whole vectors (vector_map.h). An operator declares which rules it does not support; a caller that needs one of
+/// them raises an error that names the operator.
 ///
 /// Determinism (invariant 2): rows are independent, except in a gradient and in the adjoints of a memory, where the sum
 /// over rows runs from the last to the first.
@@ -53,7 +53,7 @@ struct OperatorRows {
   const Symbol* gates = nullptr;            ///< one per row, if the operator reads a gate
   std::vector<const Symbol*> symbols = {};  ///< reads_symbols() arrays with one symbol per row; x is then empty
   T* scratch = nullptr;       ///< scratch() elements, plus scratch_per_seen() for each row of the longest chain read
-  MemoryRows<T> memory = {};  ///< if the operator has one
+  MemoryRows<T> memory = {};  ///< memory, if the operator has one
 };
 
 template <class T>
@@ -117,7 +117,7 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   virtual std::string_view name() const = 0;  ///< for messages: "the unitary term U"
   virtual Index inputs() const = 0;           ///< components of x
   virtual Index outputs() const = 0;          ///< components of y
-  /// Shape of the parameter. `alphabet` is the alphabet size of the gate; 0 if the operator reads no gate.
+  /// Returns the shape of the parameter. `alphabet` is the alphabet size of the gate; 0 if the operator reads no gate.
   virtual ParameterShape parameter_shape(Index alphabet) const = 0;
   virtual Index scratch() const { return 0; }  ///< number of elements that a rule may overwrite
   virtual Index scratch_per_seen() const { return 0; }

@@ -18,7 +18,7 @@
 
 namespace unfold {
 
-/// Pairs grouped by symbol: the symbols of the first signal, then those of the second, and so on.
+/// Pairs grouped by symbol: the symbols of the first signal, then the symbols of the second signal, and so on.
 struct Listing {
   std::vector<Index> alphabets;          ///< alphabet size of each signal
   Index outputs = 0;                     ///< number of components

@@ -10,7 +10,7 @@ namespace unfold {
 class UnitWeights {
  public:
   virtual ~UnitWeights() = default;
-  /// Edges from inputs u to outputs; edge e corresponds to column e of the parameter.
+  /// Returns the edges from inputs u to outputs; edge e corresponds to column e of the parameter.
   virtual const Edges& unit_edges() const = 0;
   /// Computes u [rows x inputs of the edges]; 0 in rows where the gate of the operator has no symbol.
   virtual void unit_inputs(const OperatorRows<float>& in, Matrix<float> u) const = 0;

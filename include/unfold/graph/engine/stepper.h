@@ -1,5 +1,5 @@
 #pragma once
-/// A stepper runs a circuit one position at a time, with constant memory and no allocation: for sampling, streaming and
+/// A stepper runs a circuit one position at a time, with constant memory and no allocation, for sampling, streaming and
 /// coding. The results are bit-identical to those of the unfolding: the stepper runs the same plan on one row, compiled
 /// at the first step.
 

@@ -49,7 +49,8 @@ class State {
   bool fresh(Index slot) const { return fresh_[checked(slot)] != 0; }
   void copy_slot(const State& from, Index from_slot, Index to_slot);
 
-  /// Raw contents, for checkpoints: the values, then one byte per slot that indicates whether the slot is fresh.
+  /// Return the raw contents, for checkpoints: the values, and one byte per slot that indicates whether the slot is
+  /// fresh.
   std::span<T> values() { return values_.span(); }
   std::span<const T> values() const { return values_.span(); }
   std::span<char> fresh_flags() { return fresh_; }

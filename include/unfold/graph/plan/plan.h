@@ -83,7 +83,7 @@ struct AdjointBuffer {
 
 class Plan {
  public:
-  /// `watched`: signals of the circuit that also become outputs, as if declared with `output`.
+  /// The signals in `watched` become additional outputs, as if declared with `output`.
   explicit Plan(const Circuit& circuit, const PlanOptions& options = {}, const std::vector<Signal>& watched = {});
   /// Plans the computation of `outputs` instead of the declared outputs. Nodes that these outputs do not depend on are
   /// omitted.

@@ -3,9 +3,9 @@
 ///
 ///   s_t = F(theta, s_{t-1}, x_t),   o_t = O(theta, s_{t-1}, x_t)
 ///
-/// The values read by links along `previous` become parameters of the opened circuit, appended to those of the original
-/// circuit in the order of State (graph/engine/unfolding.h): one vector [theta | s_{t-1}]. A backward pass over one
-/// position then gives both parts of a row of the Jacobian, dF/dtheta and dF/ds, and a tangent pass can take a
+/// The values read by links along `previous` become parameters of the opened circuit, appended to the parameters of the
+/// original circuit in the order of State (graph/engine/unfolding.h): one vector [theta | s_{t-1}]. A backward pass
+/// over one position then gives both parts of a row of the Jacobian, dF/dtheta and dF/ds, and a tangent pass can take a
 /// direction in either. Operations need no additional rules, and the opened circuit contains no loop.
 
 #include <memory>

@@ -7,8 +7,8 @@
 ///   finder.set_parameters(parameters);
 ///   finder.find_best(batch);                    // replaces the trees of the batch
 ///
-/// The gradient is that of the expected loss over all trees, E[L(tree)]. With K trees sampled for a sentence, it is the
-/// mean of
+/// The gradient is the gradient of the expected loss over all trees, E[L(tree)]. With K trees sampled for a sentence,
+/// it is estimated by the mean of
 ///
 ///   dL(tree_k) + (L(tree_k) - mean of the others' L) d log p(tree_k)
 ///
