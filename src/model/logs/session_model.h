@@ -16,8 +16,7 @@
 ///     including the count 0 of a missing event
 ///   - `pairs`: the rarest relation of two counts, n(e) < n(f), n(e) = n(f) or n(e) > n(f)
 ///   - `step`: the rarest event after the two events before it, - log2 of the probability of an event that is at most
-///   as
-///     common (interpolated as by Witten and Bell), including the end of the session
+///     as common (interpolated by the method of Witten and Bell), including the end of the session
 ///   - `mean`, `sum`: mean and sum of the surprisal of the events in the same 3-gram model.
 ///
 /// All tables are bounded. Time is linear in the number of events, plus a constant for each session.
