@@ -1,11 +1,11 @@
 #pragma once
 /// Prediction intervals of forecasts, calibrated on the held-out values of a backtest.
 ///
-/// Split conformal prediction: the score of a held-out value is its distance from the combined forecast
-/// divided by the combined half-width of that horizon, and the interval of probability c has the half-width times the
-/// ceil((n + 1) c)-th smallest of the n scores. The forecast at an origin uses weights from the other origins. With few
-/// origins the quantile of the scores is averaged geometrically with a reference: that of a normal distribution, or,
-/// if there are several series, that of all their scores at the same horizon.
+/// Split conformal prediction: the score of a held-out value is its distance from the combined forecast divided by the
+/// combined half-width of that horizon, and the interval of probability c has the half-width times the ceil((n + 1)
+/// c)-th smallest of the n scores. The forecast at an origin uses weights from the other origins. With few origins the
+/// quantile of the scores is averaged geometrically with a reference: the quantile of a normal distribution or, if
+/// there are several series, the quantile of all their scores at the same horizon.
 
 #include <vector>
 
