@@ -10,8 +10,8 @@ namespace unfold::forecasting {
 namespace {
 
 constexpr Index kLeastPool = 20;         // minimum number of series whose scores are pooled
-constexpr double kReferenceOrigins = 2;  // number of origins that the normal distribution is equivalent to
-constexpr double kPooledOrigins = 6;     // number of origins that the scores of the other series are equivalent to
+constexpr double kReferenceOrigins = 2;  // number of origins to which the normal distribution is equivalent
+constexpr double kPooledOrigins = 6;     // number of origins to which the scores of the other series are equivalent
 constexpr double kUncertainty = 1.15;    // factor on the widths of fitted models if nothing was held out
 
 /// Returns the ceil((n + 1) c)-th smallest of sorted scores, at most the largest.
