@@ -69,7 +69,7 @@ Bench::Bench()
   options_.add({.name = "batch",
                 .target = &batch_,
                 .placeholder = "N",
-                .help = "sequences per batch of the measured training",
+                .help = "sequences per batch in the measured training steps",
                 .least = 1,
                 .most = 65536,
                 .group = OptionGroup::training,
@@ -83,13 +83,13 @@ Bench::Bench()
                 .group = OptionGroup::training,
                 .common = true});
   options_.add(alphabet_size_row(symbols_, 20000));
-  options_.add(
-      {.name = "profile",
-       .target = &profile_,
-       .help = "the time of each stage of a step or symbol, compared with the attainable time on this machine; without "
-               "--model the whole step of LSTM, GRU and RNN at 128 to 1024 units and batch 1 to 64",
-       .group = OptionGroup::execution,
-       .common = true});
+  options_.add({.name = "profile",
+                .target = &profile_,
+                .help = "print the time of each stage of a training step (or of one symbol) and the attainable time on "
+                        "this machine; without --model, the time of whole steps of LSTM, GRU and RNN with 128 to 1024 "
+                        "units and batches of 1 to 64",
+                .group = OptionGroup::execution,
+                .common = true});
   options_.add({.name = "text",
                 .target = &text_,
                 .placeholder = "FILE",
@@ -99,29 +99,30 @@ Bench::Bench()
                 .common = true});
   options_.add({.name = "memory",
                 .target = &memory_,
-                .help = "with --model: bytes of a training step as planned, allocated and resident",
+                .help = "with --model: print the planned, allocated and resident memory of a training step in bytes",
                 .group = OptionGroup::execution});
   options_.add({.name = "stepper",
                 .target = &stepper_,
-                .help = "measure only prediction one symbol at a time, 64 to 1024 units",
+                .help = "measure only prediction one symbol at a time, with 64 to 1024 units",
                 .group = OptionGroup::execution});
   options_.add({.name = "distributed",
                 .target = &distributed_,
-                .help = "the estimated time of a step of --model (lstm:512) in up to 1024 processes, from measurements "
-                        "of communication between the mpirun processes and of a step",
+                .help = "estimate the time of a step of --model (lstm:512) in up to 1024 processes from the measured "
+                        "time of a step and of communication between the mpirun processes",
                 .common = true});
   options_.add({.name = "latency",
                 .target = &latency_,
                 .placeholder = "SECONDS",
-                .help = "with --distributed: seconds per message, instead of measuring them",
+                .help = "with --distributed: use this number of seconds per message instead of measuring it",
                 .least = 0,
                 .group = OptionGroup::execution});
-  options_.add({.name = "bandwidth",
-                .target = &bandwidth_,
-                .placeholder = "BYTES",
-                .help = "with --distributed: bytes per second between two processes, instead of measuring them",
-                .least = 1,
-                .group = OptionGroup::execution});
+  options_.add(
+      {.name = "bandwidth",
+       .target = &bandwidth_,
+       .placeholder = "BYTES",
+       .help = "with --distributed: use this number of bytes per second between two processes instead of measuring it",
+       .least = 1,
+       .group = OptionGroup::execution});
   options_.add({.name = "plot",
                 .target = &plot_,
                 .placeholder = "FILE",
@@ -167,8 +168,9 @@ Json Bench::peak_rates_json(Team& team) {
       threads_of(team), simd_name(), floor_.flops / 1e9, floor_.bytes_from_l2 / 1e9, floor_.bytes_from_memory / 1e9));
   constexpr double kQuiet = 0.9;
   if (floor_.processors < kQuiet)
-    say(fmt::format("Other programs used the processors for {:.0f} % of that time; an idle machine is faster.",
-                    100 * (1 - floor_.processors)));
+    say(fmt::format(
+        "Other programs used the processors for {:.0f} % of that time; the results would be better on an idle machine.",
+        100 * (1 - floor_.processors)));
   return {{"threads", team.size()},
           {"simd", simd_name()},
           {"processors", floor_.processors},

@@ -44,7 +44,7 @@ Compare::Compare()
   options_.add({.name = "unknown",
                 .target = &request_.unknown,
                 .placeholder = "error|skip",
-                .help = "for symbols not in an alphabet: stop, or skip them",
+                .help = "for symbols that are not in an alphabet: stop, or skip them",
                 .choices = {"error", "skip"}});
   options_.add({.name = "level",
                 .target = &request_.level,

@@ -262,17 +262,17 @@ void Compress::check_learning(const std::string& spec, Knowledge knows) const {
   const bool trained = knows == Knowledge::trained;
   if (online_ && !trained)
     throw UsageError(fmt::format(
-        "--online applies only to trained models (--model RUN); {} is untrained and always learns; leave it out",
+        "--online applies only to trained models (--model RUN); {} is untrained and always learns; omit --online",
         spec));
   if (online_ && is_fitted_only(spec))
     throw UsageError(fmt::format(
-        "--online applies only to models that learn incrementally; {} is fitted in one pass; leave it out", spec));
+        "--online applies only to models that learn incrementally; {} is fitted in one pass; omit --online", spec));
   if (!optimizer_ && !window_) return;
   const bool network = trained ? !is_fitted_model(spec) : has_network(spec);
   if (!network)
     throw UsageError(
-        fmt::format("--optimizer and --window apply only to recurrent networks that learn while compressing; {} has "
-                    "none; leave them out",
+        fmt::format("--optimizer and --window apply only to recurrent networks that learn while compressing; {} does "
+                    "not use them; leave them out",
                     spec));
   if (trained && !online_) throw UsageError("--optimizer and --window require --online for a trained network");
 }
@@ -483,8 +483,9 @@ std::string Decompress::external_model(const std::string& archive, const std::st
 void Decompress::check_model() const {
   if (!used_model_.empty()) check_output_differs_from_input("--output", output_, used_model_);
   if (model_ && used_model_.empty())
-    throw UsageError(fmt::format(
-        "--model applies only to archives with an external model file; {} needs none; leave it out", inputs_.front()));
+    throw UsageError(
+        fmt::format("--model applies only to archives with an external model file; {} does not need one; omit --model",
+                    inputs_.front()));
 }
 
 ExitCode Decompress::run(Console& console) {

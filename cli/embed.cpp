@@ -35,8 +35,8 @@ Embed::Embed()
   options_.add({.name = "by",
                 .target = &by_,
                 .placeholder = "UNIT",
-                .help = "example (the last state of each sequence), position (every state); for models of text also "
-                        "line (the last state of each line, read from the initial state)",
+                .help = "example (the last state of each sequence), position (every state); for text models also line "
+                        "(the last state of each line, read from the initial state)",
                 .choices = {"example", "line", "position"},
                 .group = OptionGroup::output,
                 .common = true});

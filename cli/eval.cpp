@@ -56,7 +56,7 @@ Eval::Eval()
       {.name = "inputs",
        .target = &inputs_,
        .placeholder = "MODEL DATA...",
-       .help = "a run folder or model file, then text files (of a task model: the folder of its files, if any)",
+       .help = "a run folder or model file, then text files (for a task model: the folder of its files, if any)",
        .least = 1,
        .most = std::string::npos,
        .file = FileUse::model});
@@ -120,14 +120,14 @@ Eval::Eval()
   options_.add({.name = "optimizer",
                 .target = &optimizer_,
                 .placeholder = "SPEC",
-                .help = "with --dynamic, optimizer of a recurrent network",
+                .help = "with --dynamic: the optimizer of a recurrent network",
                 .default_text = OnlineOptions().optimizer,
                 .group = OptionGroup::training,
                 .kinds = Kind::text});
   options_.add({.name = "window",
                 .target = &window_,
                 .placeholder = "N",
-                .help = "with --dynamic, symbols per step of a recurrent network",
+                .help = "with --dynamic: symbols per step of a recurrent network",
                 .least = 0,
                 .most = 4096,
                 .default_text = std::to_string(OnlineOptions().window),
@@ -136,7 +136,7 @@ Eval::Eval()
   options_.add({.name = "task",
                 .target = &task_,
                 .placeholder = "SPEC",
-                .help = "tasks: another task with the same inputs and outputs, for example longer",
+                .help = "tasks: another task with the same inputs and outputs, for example a longer one",
                 .default_text = "the task of the model",
                 .kinds = Kind::task});
   options_.add({.name = "count",
@@ -170,8 +170,8 @@ void Eval::check_options() const {
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both use standard output; name a file");
 }
 
-/// Throws UsageError for options that do not apply to models of text.
-void Eval::check_text_options() const { options_.require_kind(Kind::text, "this is a model of text"); }
+/// Throws UsageError for options that do not apply to text models.
+void Eval::check_text_options() const { options_.require_kind(Kind::text, "this is a text model"); }
 
 /// Throws UsageError if --dynamic has no effect on the model.
 void Eval::check_learning() const {
@@ -181,19 +181,19 @@ void Eval::check_learning() const {
   if (!is_learner(kind))
     throw UsageError(fmt::format(
         "--dynamic applies only to models that learn incrementally: networks, ppm, cm, dna, ctw and mix; {} is "
-        "fitted in one pass; leave it out",
+        "fitted in one pass; omit --dynamic",
         kind));
   if (options_.is_given(optimizer_) || options_.is_given(window_))
     throw UsageError(fmt::format(
         "--optimizer and --window apply only to recurrent networks; {} does not use them; leave them out", kind));
 }
 
-/// Evaluates a model of a task on generated examples.
+/// Evaluates a task model on generated examples.
 ExitCode Eval::run_on_task() const {
-  options_.require_kind(Kind::task, "this is a model of a task");
+  options_.require_kind(Kind::task, "this is a task model");
   if (inputs_.size() > 2)
     throw UsageError(
-        "a model of a task is evaluated on examples of the task; the only input may be the folder of its files");
+        "a task model is evaluated on examples of its task; the only input may be the folder of its files");
   const std::string part = part_.value_or("test");
   const TaskMetrics figures = evaluate_on_task({.model = inputs_.front(),
                                                 .task = task_.value_or(""),

@@ -268,7 +268,7 @@ ExitCode Explain::run_on_fields(ExplainRequest request) {
   const FieldExplanation why = explain_fields(request);
   if (at_ && *at_ != why.at)  // one label per example: --at was not used
     throw UsageError(fmt::format(
-        "--at applies only to labels at every position, but {} is one label per example; leave it out", why.field));
+        "--at applies only to labels at every position, but {} is one label per example; omit --at", why.field));
   if (json_) {
     print_result(one_line(labels_json(why)));
     return ExitCode::success;
@@ -293,9 +293,9 @@ ExitCode Explain::run(Console& console) {
                          .threads = threads_,
                          .reporter = &reporter};
   if (holds_task_model(request.model))
-    throw UsageError("explain is for models of text and of data with fields, not of tasks");
+    throw UsageError("explain supports text models and models of data with fields, not task models");
   if (holds_field_model(request.model)) return run_on_fields(std::move(request));
-  options_.require_kind(Kind::text, "this is a model of text");
+  options_.require_kind(Kind::text, "this is a text model");
   if (file_ && inputs_.size() > 1) throw UsageError("TEXT and --file cannot be combined");
   if (!file_ && inputs_.size() < 2) throw options_.missing_inputs();
   const bool from_file = file_ || inputs_[1] == "-";
@@ -304,7 +304,7 @@ ExitCode Explain::run(Console& console) {
   const bool followed = why.no_lags.empty() || why.at == 1;  // nothing precedes the first position
   if (options_.is_given(reach_) && !followed)
     throw UsageError(
-        fmt::format("--reach limits the number of earlier symbols, which {} does not support: {}; leave it out",
+        fmt::format("--reach limits the number of earlier symbols, which {} does not support: {}; omit --reach",
                     why.model, why.no_lags));
   if (json_)
     print_result(one_line(explained_json(why)));

@@ -38,8 +38,8 @@ class Export final : public Verb {
          .placeholder = "FORMAT",
          .help = "arpa: n-grams for SRILM and KenLM; c: a network as a C99 file with bit-identical results; "
                  "safetensors: rnn, lstm, gru with PyTorch's names; rtneural: lstm, gru as RTNeural's JSON; onnx: a "
-                 "network as an ONNX graph; crfsuite: a crf as `crfsuite dump` prints one; crfpp: a crf as a text "
-                 "model of CRF++; network: an hmm as a linear-gnn, a model file of Unfold; hmm: a linear-gnn as an hmm",
+                 "network as an ONNX graph; crfsuite: a crf in the format of `crfsuite dump`; crfpp: a crf as a CRF++ "
+                 "text model; network: an hmm as a linear-gnn, in an Unfold model file; hmm: a linear-gnn as an hmm",
          .choices = {"arpa", "c", "safetensors", "rtneural", "onnx", "crfsuite", "crfpp", "network", "hmm"},
          .common = true});
     options_.add({.name = "columns",
@@ -101,14 +101,14 @@ class Import final : public Verb {
  public:
   Import()
       : Verb(CommandOptions(
-            "import", "imports a model of another program: n-grams, CRFs, layers of PyTorch or Keras",
+            "import", "imports a model from another program: n-grams, CRFs, PyTorch or Keras layers",
             {"unfold import model.arpa --out model.safetensors", "unfold import model.txt --out model.safetensors",
              "unfold import weights.safetensors --alphabet symbols.json --out model.safetensors"})) {
     options_.add_inputs({.name = "file",
                          .target = &file_,
                          .placeholder = "FILE",
                          .help = "an ARPA file (also .gz, .xz, .zst), safetensors from PyTorch, .npz from Keras, the "
-                                 "output of `crfsuite dump`, or a text model of CRF++",
+                                 "output of `crfsuite dump`, or a CRF++ text model",
                          .file = FileUse::data});
     options_.add({.name = "symbols",
                   .target = &symbols_,
@@ -170,7 +170,7 @@ class Import final : public Verb {
     const bool crf = is_crf_file(file_.front());
     if (!crf && (!crf_.label.empty() || !crf_.templates.empty() || !columns_.empty()))
       throw UsageError("--label, --template and --columns apply only to CRFsuite and CRF++, but " + file_.front() +
-                       " is not a model of these programs");
+                       " is not a model from these programs");
     if (!crf && is_weight_file(file_.front())) return import_layers();
     for (const std::string* option : {&network_.alphabet, &network_.like, &network_.begin})
       if (!option->empty() || activation_)

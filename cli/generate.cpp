@@ -92,7 +92,7 @@ std::string text_of(const GenerateOutcome& made) {
                        made.steps, made.entropy_of_predicted);
   return fmt::format(
       "symbols          {} in {} {}s, {} to be predicted\n"
-      "entropy          {:.5f} bits/symbol of the source, {:.5f} of this text under it\n"
+      "entropy          {:.5f} bits/symbol of the source; the source needs {:.5f} for this text\n"
       "perfect score    {:.5f} bits per predicted symbol\n",
       made.symbols, made.units, made.unit, made.predicted, made.entropy, made.source_bits_per_symbol,
       made.entropy_of_predicted);

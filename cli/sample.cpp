@@ -51,8 +51,8 @@ Sample::Sample()
   options_.add({.name = "length",
                 .target = &request_.sampling.length,
                 .placeholder = "N",
-                .help = "number of symbols to sample; for piano rolls, steps; without it, a model of lines (train "
-                        "--lines) samples whole lines, 10 without --count",
+                .help = "number of symbols (for piano rolls, steps) to sample; without it, a model trained with "
+                        "--lines samples whole lines (10 unless --count is given)",
                 .least = 0,
                 .most = 1e12,
                 .group = OptionGroup::search,
@@ -124,7 +124,7 @@ Sample::Sample()
   options_.add({.name = "voices",
                 .target = &voices_,
                 .placeholder = "FILE",
-                .help = "for models of piano rolls: keep the notes of the first piece of FILE (format rolls) and add a "
+                .help = "for piano-roll models: keep the notes of the first piece of FILE (format rolls) and add a "
                         "voice with at most one note per step",
                 .file = FileUse::data,
                 .group = OptionGroup::search,
@@ -132,7 +132,7 @@ Sample::Sample()
   options_.add({.name = "midi",
                 .target = &midi_,
                 .placeholder = "FILE.mid",
-                .help = "for models of piano rolls: also write the piece as a MIDI file",
+                .help = "for piano-roll models: also write the piece as a MIDI file",
                 .file = FileUse::written,
                 .group = OptionGroup::output,
                 .common = true,
@@ -140,7 +140,7 @@ Sample::Sample()
   options_.add({.name = "picture",
                 .target = &picture_,
                 .placeholder = "FILE.svg",
-                .help = "for models of piano rolls: draw the piece",
+                .help = "for piano-roll models: draw the piece",
                 .file = FileUse::written,
                 .group = OptionGroup::output,
                 .common = true,
@@ -175,7 +175,7 @@ ExitCode Sample::run(Console&) {
   return ExitCode::success;
 }
 
-/// Without --length and --stop, a model of lines generates lines.
+/// Without --length and --stop, a model trained with --lines generates lines.
 void Sample::choose_lines() {
   constexpr Index kLines = 10, kLongest = 100'000;
   if (options_.any_given(request_.sampling.length, request_.sampling.stop) || !samples_lines(request_.model)) return;
@@ -186,9 +186,11 @@ void Sample::choose_lines() {
 
 /// Prints pieces, one per line.
 ExitCode Sample::sample_rolls() const {
-  options_.require_kind(Kind::rolls, "this is a model of piano rolls");
+  options_.require_kind(Kind::rolls, "this is a piano-roll model");
   if ((midi_ || picture_) && request_.count > 1)
-    throw UsageError("--midi and --picture support only one piece: leave out --count, and change --seed for others");
+    throw UsageError(
+        "--midi and --picture support only one piece: leave out --count, and change --seed to sample a different "
+        "piece");
   if (options_.is_given(milliseconds_) && !midi_) throw UsageError("--step requires --midi FILE.mid");
   constexpr Index kSteps = 100;
   RollRequest request{.model = request_.model,

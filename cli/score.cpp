@@ -85,15 +85,16 @@ Score::Score()
                 .choices = {"symbol", "line", "file", "state", "value", "session"},
                 .group = OptionGroup::output,
                 .common = true});
-  options_.add({.name = "out",
-                .target = &files_.out,
-                .placeholder = "DIR",
-                .help = "by file: store finished results there, so that several processes can share the work and the "
-                        "same command resumes after an interruption",
-                .file = FileUse::filled,
-                .group = OptionGroup::output,
-                .common = true,
-                .kinds = Kind::text});
+  options_.add(
+      {.name = "out",
+       .target = &files_.out,
+       .placeholder = "DIR",
+       .help = "by file: store finished results in this folder, so that several processes can share the work and the "
+               "same command resumes after an interruption",
+       .file = FileUse::filled,
+       .group = OptionGroup::output,
+       .common = true,
+       .kinds = Kind::text});
   options_.add(
       {.name = "jobs",
        .target = &files_.jobs,
@@ -149,7 +150,7 @@ Score::Score()
                 .common = true});
   options_.add({.name = "follow",
                 .target = &follow_,
-                .help = "data with fields: streaming; score each example as soon as it arrives",
+                .help = "data with fields: score each example as soon as it arrives (streaming)",
                 .group = OptionGroup::data,
                 .common = true,
                 .kinds = Kind::fields});
@@ -172,20 +173,20 @@ Score::Score()
                 .help = "logs: use the previous line with the same host, pid or other masked value as context",
                 .group = OptionGroup::data,
                 .kinds = Kind::log});
-  options_.add(
-      {.name = "false-alarms",
-       .target = &false_alarms_,
-       .placeholder = "SHARE",
-       .help = "logs: print only lines that raise an alarm, on at most this fraction of normal lines, such as 0.001",
-       .least = 1e-9,
-       .most = 0.5,
-       .group = OptionGroup::output,
-       .common = true,
-       .kinds = Kind::log});
+  options_.add({.name = "false-alarms",
+                .target = &false_alarms_,
+                .placeholder = "SHARE",
+                .help = "logs: print only lines that raise an alarm; at most this fraction of normal lines raises one, "
+                        "for example 0.001",
+                .least = 1e-9,
+                .most = 0.5,
+                .group = OptionGroup::output,
+                .common = true,
+                .kinds = Kind::log});
   options_.add({.name = "alarms-per-day",
                 .target = &alarms_per_day_,
                 .placeholder = "N",
-                .help = "logs: like --false-alarms, as a number of alarms per day",
+                .help = "logs: like --false-alarms, but set as a number of alarms per day",
                 .least = 1e-3,
                 .most = 1e6,
                 .group = OptionGroup::output,
@@ -202,8 +203,8 @@ Score::Score()
   options_.add({.name = "metrics",
                 .target = &metrics_,
                 .placeholder = "FILE",
-                .help = "logs: write counters of lines and alarms there, in the text format of Prometheus, every ten "
-                        "seconds and at the end",
+                .help = "logs: write counters of lines and alarms to this file, in the Prometheus text format, every "
+                        "ten seconds and at the end",
                 .file = FileUse::written,
                 .group = OptionGroup::output,
                 .kinds = Kind::log});
@@ -302,7 +303,7 @@ void Score::by_line(Console& console, const ScoredText& text) const {
   if (labels.empty() && (summary_ || roc_))
     throw UsageError("--summary and --roc need labels: --labels FILE, or a model trained with --label-column");
   if (labels.empty() && options_.is_given(normal_))
-    throw UsageError("--normal requires labels; add --labels FILE, or leave it out");
+    throw UsageError("--normal requires labels; add --labels FILE, or omit --normal");
   Json scores = Json::array();
   if (!json_ && !summary_)
     print_result(labels.empty() ? "line\tsymbols\tbits\tbits_per_symbol\n"
@@ -323,7 +324,7 @@ void Score::by_line(Console& console, const ScoredText& text) const {
     for (const auto& [key, value] : result["roc"].items()) print_result(fmt::format("{}\t{}\n", key, value.dump()));
 }
 
-/// Throws UsageError for options that only apply to models of logs.
+/// Throws UsageError for options that apply only to log models.
 void Score::check_log_options() const {
   if (by_ == "value" || by_ == "session")
     throw UsageError(fmt::format("--by {} requires a model trained with --format log", by_));
@@ -332,10 +333,10 @@ void Score::check_log_options() const {
                   alarms_per_day_, state_, metrics_);
 }
 
-/// Throws UsageError for line options without `--by line`, and for options that do not apply to models of text.
+/// Throws UsageError for line options without `--by line`, and for options that do not apply to text models.
 void Score::check_text_options() const {
   if (by_ != "line") options_.refuse("requires --by line", labels_, normal_, roc_, summary_, top_, text_, plot_);
-  options_.require_kind(Kind::text, "this is a model of text");
+  options_.require_kind(Kind::text, "this is a text model");
   if (by_ != "line" && unknown_ == "surprise") throw UsageError("--unknown surprise requires --by line");
   if (mask_ || !reading_.exact())
     options_.refuse("applies only to streaming by line, without --mask and --segments", top_, text_, plot_);
@@ -355,7 +356,7 @@ ScoreRowOptions Score::row_options() const {
 }
 
 ScoreLogOptions Score::log_options(bool by_session) const {
-  options_.require_kind(Kind::log, "this is a model of logs, which are scored as they arrive");
+  options_.require_kind(Kind::log, "this is a log model, and logs are always scored as they arrive");
   if (by_ == "value")
     options_.refuse("cannot be combined with --by value", masked_, context_, false_alarms_, alarms_per_day_, state_,
                     metrics_);
@@ -413,7 +414,7 @@ void Score::by_file(Console& console) {
   if (unknown_ == "surprise")
     throw UsageError("--unknown surprise requires --by line; --by file supports error and skip");
   if (holds_field_model(inputs_[0]))
-    throw UsageError("--by file applies only to models of text; score files of data with fields one at a time");
+    throw UsageError("--by file applies only to text models; score files of data with fields one at a time");
   files_.model = inputs_[0];
   files_.data.assign(inputs_.begin() + 1, inputs_.end());
   files_.unknown = unknown_;
@@ -437,7 +438,7 @@ ExitCode Score::run(Console& console) {
   const bool fields = holds_field_model(inputs_[0]);
   if (inputs_.size() > 2)
     throw UsageError(fields ? "score files of data with fields one at a time" : "several files require --by file");
-  options_.refuse(fields ? "applies only to models of text with --by file" : "requires --by file", files_.out,
+  options_.refuse(fields ? "applies only to text models with --by file" : "requires --by file", files_.out,
                   files_.jobs);
   if (fields) {
     run_on_fields(console);

@@ -24,7 +24,7 @@ void ScoreRows::begin(bool labeled, const std::string& heading) {
         "--summary and --roc need labels: --labels FILE, or lines that begin with them as in training "
         "(--label-column)");
   if (!labeled && options_.normal != ScoreRowOptions().normal)
-    throw UsageError("--normal requires labels, and these lines have none; add --labels FILE, or leave it out");
+    throw UsageError("--normal requires labels, and these lines have none; add --labels FILE, or omit --normal");
   if (options_.json || options_.summary) return;
   print_result(heading);
   flush_results();  // makes the row visible immediately to the reader of a pipe

@@ -16,7 +16,7 @@ class Train final : public Verb {
  public:
   Train()
       : Verb(CommandOptions(
-            "train", "trains a model on text or on data with fields and keeps the one with the best validation",
+            "train", "trains a model on text or on data with fields and keeps the one with the best validation loss",
             {"unfold train book.txt --symbols chars --split 90/5/5 --minutes 3 --out run",
              "unfold train a.txt b.txt.gz --valid c.txt --model gru:256,layers=2 --epochs 5 --out run",
              "unfold train chunks.txt --format columns --read 1,2 --predict 3 --out chunker",
@@ -77,7 +77,7 @@ std::string next_of_sequences(const TrainOutcome& outcome) {
   return fmt::format("\nNext:  unfold sample {0}{1} --count 5\n       unfold eval {0} OTHER\n", outcome.run, given);
 }
 
-/// Returns the suggested next command for a model of text.
+/// Returns the suggested next command for a text model.
 std::string suggested_next_command(const TrainOutcome& outcome) {
   if (outcome.task_valid) return {};
   if (outcome.settings.ends) return next_of_sequences(outcome);

@@ -260,7 +260,7 @@ void CommandOptions::check_inputs() const {
 }
 
 void CommandOptions::refuse_row(const OptionRow& row, std::string_view why) const {
-  if (is_set(row)) throw UsageError(fmt::format("--{} {}; leave it out", row.name, why));
+  if (is_set(row)) throw UsageError(fmt::format("--{0} {1}; omit --{0}", row.name, why));
 }
 
 void CommandOptions::require_kind(Kind kind, std::string_view here) const {

@@ -64,7 +64,7 @@ class CommandOptions {
   bool any_given(const T&... targets) const {
     return (is_given(targets) || ...);
   }
-  /// Throws UsageError if an option that sets one of these targets was given: "--NAME WHY; leave it out".
+  /// Throws UsageError if an option that sets one of these targets was given: "--NAME WHY; omit --NAME".
   template <class... T>
   void refuse(std::string_view why, const T&... targets) const {
     for (const void* target : {static_cast<const void*>(&targets)...}) refuse_row(row_at(target), why);

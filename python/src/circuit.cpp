@@ -268,7 +268,7 @@ void add_init(nb::module_& module) {
 }
 
 void add_operators(nb::module_& module) {
-  nb::class_<PythonOperator>(module, "Operator", "An operator of a term, instead of a matrix.")
+  nb::class_<PythonOperator>(module, "Operator", "An operator that a term applies instead of a matrix.")
       .def_prop_ro("name", [](const PythonOperator& self) { return std::string(self.op->name()); })
       .def_prop_ro("inputs", [](const PythonOperator& self) { return self.op->inputs(); })
       .def_prop_ro("outputs", [](const PythonOperator& self) { return self.op->outputs(); })
@@ -377,10 +377,10 @@ void add_circuits(nb::module_& module) {
           nb::arg("operator").none() = nb::none(), nb::arg("gate").none() = nb::none(),
           nb::arg("keys").none() = nb::none(), nb::arg("values").none() = nb::none(),
           nb::arg("symbols") = std::vector<PythonSignal>());
-  nb::class_<Context>(module, "_Context", "A block of a with statement that adds to a circuit.")
+  nb::class_<Context>(module, "_Context", "A context manager that changes how nodes are added to a circuit.")
       .def("__enter__", &Context::enter)
       .def("__exit__", [](Context& self, const nb::args&) { self.leave(); });
-  nb::class_<PythonCircuit>(module, "Circuit", "One step of a recurrent computation; unfold.circuits.")
+  nb::class_<PythonCircuit>(module, "Circuit", "One step of a recurrent computation; see unfold.circuits.")
       .def("__init__", [](PythonCircuit* self) { new (self) PythonCircuit; })
       .def(
           "input",
@@ -490,7 +490,7 @@ void add_circuits(nb::module_& module) {
             return Context(c.handle,
                            [signal](Circuit& of) { return std::make_shared<Circuit::Beginning>(of, signal.get()); });
           },
-          nb::arg("signal"), "Start links from a map of a signal of a deeper part in a with block.")
+          nb::arg("signal"), "In a with block, links start from a map of a signal of a deeper part.")
       .def_prop_ro("parameter_count", [](const PythonCircuit& c) { return c.get().parameter_count(); })
       .def("_parameters", &parameters_of)
       .def("plan", &plan_of, "Return the execution plan as text.")

@@ -70,8 +70,8 @@ void add_coding(nb::module_& module) {
   module.def("compress", &compress_bytes, nb::arg("data"), nb::kw_only(), nb::arg("model") = "cm:memory=64",
              nb::arg("block").none() = nb::none(), nb::arg("independent") = false, nb::arg("verify") = true,
              nb::arg("threads") = 1,
-             "Compress bytes losslessly into the container format of `unfold compress`. `model`: the SPEC of a model "
-             "that learns from nothing.");
+             "Compress bytes losslessly into the container format of `unfold compress`. `model`: the SPEC of an "
+             "untrained model that learns while compressing.");
   module.def("decompress", &decompress_bytes, nb::arg("data"), nb::kw_only(), nb::arg("max_memory") = 0,
              nb::arg("max_output") = 0, nb::arg("threads") = 1,
              "Restore bytes compressed by `compress` or `unfold compress`. Limits are in bytes; 0: the defaults of the "

@@ -145,7 +145,7 @@ nb::object eval(const PythonModel& self, nb::handle data, nb::handle text, const
   const DataArgument source = data_of(data, "eval: data");
   const auto* symbols = self.model().as<SymbolModel>();
   if (symbols != nullptr && !source.memory.empty())
-    throw UsageError("eval: models of texts are evaluated on files or text=");
+    throw UsageError("eval: text models are evaluated on files or text=");
   PythonReporter reporter{std::move(progress)};
   nlohmann::ordered_json result;
   const auto evaluate_data = [&] {

@@ -20,8 +20,8 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Target = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// An objective whose loss and gradient a function of Python computes: function(parameters) -> (loss, gradient). The
-/// product of the curvature with a vector is a second function, of (parameters, vector).
+/// An objective whose loss and gradient are computed by a Python function: function(parameters) -> (loss, gradient).
+/// The product of the curvature with a vector is a second function, of (parameters, vector).
 template <class T>
 class PythonObjective final : public Objective<T> {
  public:
@@ -124,7 +124,7 @@ class StepwiseOptimizer {
 template <class T>
 void add_of_type(nb::module_& module, const char* name) {
   using Stepwise = StepwiseOptimizer<T>;
-  nb::class_<Stepwise>(module, name, "An optimizer of a function of Python; unfold.circuits.Optimizer.")
+  nb::class_<Stepwise>(module, name, "An optimizer of a Python function; see unfold.circuits.Optimizer.")
       .def(nb::init<const std::string&, Index>(), nb::arg("spec"), nb::arg("size"))
       .def_prop_ro("spec", &Stepwise::spec)
       .def_prop_ro("steps", &Stepwise::steps)

@@ -402,7 +402,7 @@ nb::tuple checked_derivatives(const PythonCircuit& circuit, const std::string& l
 template <class T>
 void add_of_type(nb::module_& module, const char* passes, const char* loss) {
   using Passes = ArrayPasses<T>;
-  nb::class_<Passes>(module, passes, "The passes over a circuit, on arrays; unfold.circuits.Function.")
+  nb::class_<Passes>(module, passes, "The passes over a circuit, on arrays; see unfold.circuits.Function.")
       .def(nb::init<const PythonCircuit&, int>(), nb::arg("circuit"), nb::arg("threads"))
       .def("inputs", &Passes::inputs)
       .def("outputs", &Passes::outputs)
@@ -424,7 +424,7 @@ void add_of_type(nb::module_& module, const char* passes, const char* loss) {
       .def("plan", &Passes::plan)
       .def("first_non_finite", &Passes::first_non_finite);
   using Losses = ArrayLoss<T>;
-  nb::class_<Losses>(module, loss, "A loss on arrays; unfold.circuits.Function.")
+  nb::class_<Losses>(module, loss, "A loss on arrays; see unfold.circuits.Function.")
       .def(nb::init<const std::string&>(), nb::arg("spec"))
       .def("of_symbols", &Losses::of_symbols)
       .def("target_size", &Losses::target_size, nb::arg("signal_size"))

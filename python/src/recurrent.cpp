@@ -359,7 +359,8 @@ void Recurrent<T>::Body::bind_values(const RecurrentTensors<T>& tensors, std::sp
   for (Index d = 0; d < directions(); ++d)
     bound &= u.bind_value(layers[layers.size() - at(directions() - d)].states[0],
                           {tensors.y + d * hidden, rows, hidden, directions() * hidden});
-  if (!bound) throw std::logic_error("recurrent layer: an input or output shares its memory");
+  if (!bound)
+    throw std::logic_error("recurrent layer: an input or output cannot be bound, because it shares its memory");
   if (!block.empty()) u.bind_outside(block);
 }
 
@@ -530,7 +531,7 @@ void Recurrent<T>::backward(const RecurrentBatch& batch, const RecurrentTensors<
   if (gradients.x != nullptr &&
       !b.unfolding->bind_adjoint(b.input(),
                                  {gradients.x, b.unfolding->structure().positions(), b.stack.input, b.stack.input}))
-    throw std::logic_error("recurrent layer: the gradient of the input shares its memory");
+    throw std::logic_error("recurrent layer: the gradient of the input cannot be bound, because it shares its memory");
   const State<T> end = b.state_of(gradients.h_n, gradients.c_n, true);
   b.gradient.resize(at(b.parameters.size()));
   b.unfolding->backward(b.gradient, {}, &end, &start);

@@ -43,8 +43,8 @@ void add_streams(nb::module_& module) {
             return stream.array();
           },
           nb::arg("symbol").none(),
-          "Read a symbol, given by its index or its text. Returns `log_probabilities` of the following symbol. After "
-          "the line end of a model of lines, the next line begins.")
+          "Read a symbol, given by its index or its text. Returns `log_probabilities` of the following symbol. If the "
+          "model reads lines, the next line begins after a line end.")
       .def_prop_ro(
           "log_probabilities", [](const Stream& stream) { return stream.array(); },
           "Log-probabilities (natural) of the next symbol, as a read-only view of the stream's memory that the next "

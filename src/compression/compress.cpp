@@ -253,7 +253,7 @@ ContainerHeader header_of(const CompressOptions& options) {
     throw UsageError(fmt::format("block size {} must be from 1 to {} bytes", options.block, kMostBlock));
   if (options.threads < 1) throw UsageError(fmt::format("compress: {} threads; at least 1 is needed", options.threads));
   if (options.window < 0)
-    throw UsageError(fmt::format("compress: a window of {} symbols; 0 selects the default", options.window));
+    throw UsageError(fmt::format("compress: a window cannot have {} symbols; 0 selects the default", options.window));
   ContainerHeader header{.learns = options.learns,
                          .optimizer = options.optimizer,
                          .window = options.window,

@@ -27,14 +27,14 @@ struct NewtonOptions {
 template <class Visitor>
 void describe(Visitor& v, NewtonOptions& o) {
   v("windows", o.windows, "windows per step", at_least(1));
-  v("curvature", o.curvature, "share of the windows for products with the curvature", range(0, 1));
+  v("curvature", o.curvature, "share of the windows that is used for curvature-vector products", range(0, 1));
   v("lambda", o.lambda, "damping (hf: its initial and maximum value)", above(0));
   v("structural", o.structural, "structural damping, times lambda; 0: none", at_least(0));
   v("distance", o.distance, "distance between activations for structural damping",
     {{Distance::matching, "matching"}, {Distance::squared, "squared"}});
   v("iterations", o.iterations, "maximum number of conjugate gradient iterations", at_least(1));
   v("tolerance", o.tolerance, "progress per iteration at which conjugate gradients stop", at_least(0));
-  v("warm", o.warm, "share of the last solution to start from", range(0, 1));
+  v("warm", o.warm, "fraction of the last solution from which the next one starts", range(0, 1));
   v("probes", o.probes, "random vectors for the preconditioner; 0: none", at_least(0));
 }
 

@@ -85,7 +85,8 @@ struct AdamWKind {
 struct PathKind {
   using Options = PathMetricOptions;
   static constexpr const char* kName = "path";
-  static constexpr const char* kHelp = "gradient divided by the path metric, for ReLU networks; clip: in that metric";
+  static constexpr const char* kHelp =
+      "gradient divided by the path metric, for ReLU networks; clip is measured in that metric";
   static constexpr bool kOwnClip = true;
   static CommonOptions common() { return {.rate = 0.1, .clip = 0.1}; }
   template <class T>

@@ -30,7 +30,7 @@ std::string lower_rates_failed(int attempts, double factor) {
   return fmt::format(
       "{} attempts with lower learning rates failed, the last with {:.0e} of the original{}; start again with {}a "
       "smaller learning rate or a smaller clip",
-      attempts, factor, grows ? ": with the weights reached, the states grow" : "",
+      attempts, factor, grows ? ": with these weights, the states grow" : "",
       !grows                     ? ""
       : std::is_same_v<T, float> ? "bounded units (tanh), double precision (larger range), "
                                  : "bounded units (tanh), ");

@@ -163,7 +163,7 @@ TEST_F(Options, options_are_found_by_their_targets_and_refused_by_kind) {
     table_.require_kind(Kind::log, "this is a log");
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "--rate applies to text and data with fields; this is a log: leave it out");
+    EXPECT_STREQ(error.what(), "--rate applies to text and data with fields; this is a log: omit --rate");
   }
 }
 

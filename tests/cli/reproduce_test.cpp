@@ -33,7 +33,7 @@ TEST_F(CommandTest, reproduce_fills_a_table_without_repeating_existing_results) 
 
   expect_failure({"reproduce", "long-rang", "--out", out}, 2, "did you mean \"long-range\"?");
   expect_failure({"reproduce", "long-range"}, 2, "--out DIR");
-  expect_failure({"reproduce", "long-range", "--only", "nobody", "--out", out}, 2, "no row and column");
+  expect_failure({"reproduce", "long-range", "--only", "nobody", "--out", out}, 2, "no row or column");
 }
 
 /// Settings of a scale override those of a row; the other settings of the row remain.

@@ -135,7 +135,7 @@ TEST_F(TaskCommand, unused_data_are_rejected_for_tasks) {
 
 TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
   expect_failure(training({"--split", "90/10"}), 2,
-                 "--split applies to text and data with fields; this is a task: leave it out");
+                 "--split applies to text and data with fields; this is a task: omit --split");
   for (const Arguments& unused :
        {Arguments{"--restarts", "2"}, Arguments{"--label-column"}, Arguments{"--epochs", "3"}})
     expect_failure(training(unused), 2, unused.front() + " has no effect with --task");
@@ -146,7 +146,7 @@ TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
   expect_failure({"train", "--task", "narma:200", "--model", "esn:8", "--minutes", "1", "--out", run_}, 2,
                  "add --steps");
   expect_failure({"train", "--task", "narma:1000000", "--model", "esn:8", "--steps", "1", "--out", run_}, 2, "length");
-  expect_failure(training({"--best-by", "sequences", "--model", "esn:8"}), 2, "is fitted in one pass: leave it out");
+  expect_failure(training({"--best-by", "sequences", "--model", "esn:8"}), 2, "is fitted in one pass: omit --best-by");
   expect_failure(training({text_}), 2, "does not take DATA");
   expect_failure(training({"--task", "addign"}), 2, "did you mean \"adding\"?");
   expect_failure(training({"--task", "adding:1"}), 2, "invalid option length=1");
@@ -159,7 +159,7 @@ TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
   expect_failure({"train", text_, "--model", "gru:4,condition=start", "--steps", "1", "--out", run_}, 2,
                  "condition requires a source");
   ASSERT_EQ(unfold_command(training()).code, 0);
-  expect_failure({"eval", run_, "--mask", text_}, 2, "--mask applies to text; this is a model of a task");
+  expect_failure({"eval", run_, "--mask", text_}, 2, "--mask applies to text; this is a task model");
   expect_failure({"sample", run_}, 4, "task");
 }
 

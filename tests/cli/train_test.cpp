@@ -213,7 +213,7 @@ TEST_F(CommandTest, options_without_effect_are_rejected) {
     expect_failure(Arguments{"train", text_, "--steps", "2", "--out", run_} + more, 2, message);
   };
   refuse({"--split", "100/0/0", "--early-stop", "2"}, "leaves no validation data");
-  refuse({"--teacher-forcing", "0.5", "--forcing-schedule", "exponential"}, "leave it out");
+  refuse({"--teacher-forcing", "0.5", "--forcing-schedule", "exponential"}, "omit it");
   expect_failure({"train", text_, "--model", "ngram:2", "--activity-penalty", "1", "--out", run_}, 2, "penalties");
   const std::string series = folder_ / "series.csv";
   std::string numbers = "load\n";
@@ -224,7 +224,7 @@ TEST_F(CommandTest, options_without_effect_are_rejected) {
                  "leave one of them out");
   for (const Arguments& unused : {Arguments{"--early-stop", "2"}, Arguments{"--label-smoothing", "0.2"},
                                   Arguments{"--gradient", "rtrl"}, Arguments{"--word-dropout", "0.3"}})
-    expect_failure(forecast + Arguments{"--model", "esn:5"} + unused, 2, "is fitted in one pass: leave it out");
+    expect_failure(forecast + Arguments{"--model", "esn:5"} + unused, 2, "is fitted in one pass: omit --");
 }
 
 TEST_F(CommandTest, an_option_of_reading_states_text_and_one_of_training_does_not) {

@@ -40,9 +40,9 @@ TEST_F(UnusedOptions, validation_options_without_a_validation_part_are_rejected)
 TEST_F(UnusedOptions, eval_of_text_rejects_sampling_and_search_options) {
   train();
   expect_refused({"eval", run_, text_},
-                 {{{"--count", "3"}, "--count applies to tasks; this is a model of text: leave it out"},
-                  {{"--seed", "9"}, "--seed applies to tasks; this is a model of text"},
-                  {{"--beam", "5"}, "--beam applies to data with fields; this is a model of text"}});
+                 {{{"--count", "3"}, "--count applies to tasks; this is a text model: omit --count"},
+                  {{"--seed", "9"}, "--seed applies to tasks; this is a text model"},
+                  {{"--beam", "5"}, "--beam applies to data with fields; this is a text model"}});
 }
 
 TEST_F(UnusedOptions, eval_of_tasks_rejects_search_options) {
@@ -51,14 +51,14 @@ TEST_F(UnusedOptions, eval_of_tasks_rejects_search_options) {
                 .code,
             0);
   expect_failure({"eval", run_, "--count", "5", "--beam", "5"}, 2,
-                 "--beam applies to data with fields; this is a model of a task");
+                 "--beam applies to data with fields; this is a task model");
   EXPECT_EQ(unfold_command({"eval", run_, "--count", "5", "--seed", "9"}).code, 0);
 }
 
 TEST_F(UnusedOptions, eval_rejects_search_options_for_labels_and_beams_for_targets) {
   const std::string lines = data("lines", labeled_lines(40));
   train_on(lines, {"--model", "gru:4", "--format", "labelled"});
-  expect_failure({"eval", run_, lines, "--beam", "5"}, 2, "is evaluated without beam search; leave it out");
+  expect_failure({"eval", run_, lines, "--beam", "5"}, 2, "is evaluated without beam search; omit --beam");
   const std::string words = pairs();
   train_on(words, {"--model", "gru:6,attention=additive", "--split", "100/0/0", "--overwrite"});
   EXPECT_EQ(unfold_command({"eval", run_, words, "--beam", "3", "--quiet"}).code, 0);
@@ -105,7 +105,7 @@ TEST_F(UnusedOptions, forecast_options_apply_either_with_or_without_a_model) {
                                                  {{"--seed", "4"}, "--seed requires a trained model"},
                                                  {{"--ahead", "2", "--horizon", "3"}, "are the same option"}});
   train_on(load, {"--model", "gru:4", "--predict", "load", "--format", "table"});
-  const std::string why = " applies to forecasts of a table without a trained model; leave it out";
+  const std::string why = " applies to forecasts of a table without a trained model; omit --";
   expect_refused({"forecast", run_, load, "--quiet"}, {{{"--coverage", "80"}, "--coverage" + why},
                                                        {{"--season", "7"}, "--season" + why},
                                                        {{"--minutes", "1"}, "--minutes" + why},
@@ -124,8 +124,8 @@ TEST_F(UnusedOptions, score_normal_label_requires_labels) {
           .code,
       0);
   expect_refused({"score", run_, log},
-                 {{{"--given", "label=f"}, "--given applies to data with fields; this is a model of logs"},
-                  {{"--follow"}, "--follow applies to data with fields; this is a model of logs"},
+                 {{{"--given", "label=f"}, "--given applies to data with fields; this is a log model"},
+                  {{"--follow"}, "--follow applies to data with fields; this is a log model"},
                   {{"--normal", "ok"}, "add --labels FILE"}});
   expect_refused({"score", run_, log, "--by", "value"},
                  {{{"--false-alarms", "0.1"}, "--false-alarms cannot be combined with --by value"},
@@ -140,7 +140,7 @@ TEST_F(UnusedOptions, score_normal_label_requires_labels) {
 
 TEST_F(UnusedOptions, alarms_require_a_model_of_logs) {
   train();
-  const std::string why = " requires --by line and a model trained with --format log; leave it out";
+  const std::string why = " requires --by line and a model trained with --format log; omit --";
   expect_refused({"score", run_, text_, "--by", "line"}, {{{"--false-alarms", "0.1"}, "--false-alarms" + why},
                                                           {{"--alarms-per-day", "3"}, "--alarms-per-day" + why},
                                                           {{"--state", folder_ / "state"}, "--state" + why}});
@@ -155,8 +155,8 @@ TEST_F(UnusedOptions, compress_learning_requires_a_trainable_model) {
        {Arguments{}, {"--fast"}, {"--model", "ppm:3"}, {"--model", "mix:ppm:3+ctw:8"}, {"--model", "rnn:4"}})
     expect_failure(compress + model + Arguments{"--online"}, 2, "is untrained and always learns;");
   for (const Arguments& model : {Arguments{}, {"--best"}, {"--model", "ppm:3"}, {"--model", "ngram:2"}}) {
-    expect_failure(compress + model + Arguments{"--optimizer", "sgd"}, 2, "has none; leave them out");
-    expect_failure(compress + model + Arguments{"--window", "5"}, 2, "has none; leave them out");
+    expect_failure(compress + model + Arguments{"--optimizer", "sgd"}, 2, "does not use them; leave them out");
+    expect_failure(compress + model + Arguments{"--window", "5"}, 2, "does not use them; leave them out");
   }
   expect_failure(compress + Arguments{"--model", "ngram:2", "--online"}, 2, "is fitted in one pass");
   EXPECT_EQ(unfold_command(compress + Arguments{"--model", "rnn:4", "--window", "5", "--quiet"}).code, 0);
@@ -171,7 +171,8 @@ TEST_F(UnusedOptions, decompress_model_is_only_for_archives_that_need_one) {
   for (const char* bytes : {"", "some bytes"}) {
     write_bytes(text_, bytes);
     ASSERT_EQ(unfold_command({"compress", text_, "--fast", "-o", packed, "--quiet"}).code, 0);
-    expect_failure({"decompress", packed, "-o", restored, "--model", folder_ / "none"}, 2, "needs none; leave it out");
+    expect_failure({"decompress", packed, "-o", restored, "--model", folder_ / "none"}, 2,
+                   "does not need one; omit --model");
     EXPECT_FALSE(std::ifstream(restored).good());
   }
   write_bytes(text_, small_text(1000));

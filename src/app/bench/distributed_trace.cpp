@@ -51,7 +51,8 @@ std::string to_trace(Processes& processes, const Timeline& timeline, int steps) 
   const auto wanted = std::min(all.size(), static_cast<std::size_t>(steps));
   const int me = processes.number();
   TraceJson events = {named("process_name", me, 0, "process " + std::to_string(me) + " on " + processes.machine()),
-                      named("thread_name", me, 0, "computing"), named("thread_name", me, 1, "exchange beside it")};
+                      named("thread_name", me, 0, "computing"),
+                      named("thread_name", me, 1, "exchange in the background")};
   for (const Timeline::Entry& e : timeline.entries())
     if (wanted > 0 && e.begin >= all[all.size() - wanted].begin && e.end <= all.back().end)
       events.push_back({{"name", e.name},

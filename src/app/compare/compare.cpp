@@ -85,7 +85,7 @@ Costs costs_of_fields(const std::string& name, const CompareRequest& request) {
     Costs costs{.model = model.spec_text(),
                 .unit = fmt::format("{} of {}", head.once ? "example" : "position", head.field),
                 .data = judged.text(),
-                .alike = "every one that is there",
+                .alike = "every one that is present",
                 .validation = judged.part == "validation",
                 .bits = {},
                 .ends = {}};

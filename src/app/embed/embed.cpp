@@ -100,8 +100,7 @@ void embed_text(const LanguageModel<T>& model, const EmbedRequest& request,
 template <class T>
 void embed_examples(const NetworkModel<T>& model, const EmbedRequest& request,
                     const std::function<void(std::string_view)>& write) {
-  if (request.by_line)
-    throw UsageError("--by line applies only to models of text; the examples of data with fields are --by example");
+  if (request.by_line) throw UsageError("--by line applies only to text models; use --by example for data with fields");
   const Examples examples = read_for(model, request.data, request.reporter);
   const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {}, UnknownPolicy::skip);
   check_child_count(model.spec(), set);

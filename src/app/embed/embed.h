@@ -21,7 +21,7 @@ struct EmbedRequest {
   std::string model = {};              ///< run folder or model file
   std::vector<std::string> data = {};  ///< files in the format of the training data
   bool every_position = false;
-  bool by_line = false;  ///< models of text: each line is a sequence, even if the model was trained on whole files
+  bool by_line = false;  ///< text models: each line is a sequence, even if the model was trained on whole files
   Index layer = 0;       ///< from 1; 0: the last
   StateFormat format = StateFormat::tsv;
   Index threads = 0;             ///< 0: all available processors

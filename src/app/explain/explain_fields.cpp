@@ -70,7 +70,8 @@ class ExplainedExample {
   }
 
   void read() {
-    if (request_.data.empty()) throw UsageError("explain of a model of data with fields needs DATA: a file of them");
+    if (request_.data.empty())
+      throw UsageError("explain needs DATA, a file with examples, for a model of data with fields");
     examples_ = read_for(model_, request_.data, request_.reporter);
     if (request_.example < 1 || request_.example > examples_.count())
       throw UsageError(

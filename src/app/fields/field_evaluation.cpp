@@ -47,7 +47,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     if (request.beam > 1 && !searches_with_beam(model))
       throw UsageError(fmt::format(
           "--beam applies only to models that read a source (--format pairs) or predict unaligned labels (ctc); {} "
-          "is evaluated without beam search; leave it out",
+          "is evaluated without beam search; omit --beam",
           model.spec_text()));
     const std::vector<std::string> predicts = predicted_fields(model.layout());
     const std::optional<std::string> cut = measured_split(request.split, request.part, model);

@@ -243,8 +243,8 @@ void report_unseen_values(const ExampleSet& part, const std::vector<std::string>
                     part.source(), name, unseen));
   if (!unseen.empty())
     reporter.remark(fmt::format(
-        "the {} part contains values that do not occur in training: {}; they count as wrong and have no nats; if "
-        "the order of the rows has no meaning, shuffle them; --split 100/0 trains on all of them",
+        "the {} part contains values that do not occur in training: {}; they count as wrong and are left out of the "
+        "loss; if the order of the rows has no meaning, shuffle the rows; --split 100/0 trains on all of them",
         name, unseen));
 }
 

@@ -83,12 +83,12 @@ FieldStream::FieldStream(const std::string& path, ReaderOptions options, const D
   options_.text_kind_set = true;  // as in training, regardless of a single text
   const std::string& format = options_.format;
   if (format == "npy" || format == "images")
-    throw UsageError(fmt::format("--follow requires a line-based format, which {} is not; leave it out", format));
+    throw UsageError(fmt::format("--follow requires a line-based format, which {} is not; omit --follow", format));
   if (has_rows(format) && piece == StreamPiece::example && options_.sequence_column.empty() &&
       !rows_are_examples(options_))
     throw UsageError(
         "--follow: this model needs the end of an example, but a table without --sequences is a single example that "
-        "ends with the stream; train in one direction, or with --sequences");
+        "ends with the stream; train a model of one direction, or use --sequences");
 }
 
 bool FieldStream::next_line(std::string& line) {

@@ -44,10 +44,11 @@ SequenceChoice choose_sequences(const TrainSettings& s, std::size_t needed, std:
     return {true, fmt::format("{} compares losses of the whole text and therefore reads whole sequences, as with "
                               "--whole-sequences, in about {} of memory; use --window {} to train on windows",
                               name, bytes_text(needed), s.window)};
-  return {false, fmt::format("{} compares losses of the whole text and would read whole sequences, but they need about "
-                             "{} of memory and {} are available; it reads windows of {} symbols instead, which is less "
-                             "effective; shorter sequences (--lines) or a smaller --batch help",
-                             name, bytes_text(needed), bytes_text(available), s.window)};
+  return {false,
+          fmt::format("{} compares losses of the whole text and would read whole sequences, but they need about "
+                      "{} of memory and only {} is available; it reads windows of {} symbols instead, which is less "
+                      "effective; shorter sequences (--lines) or a smaller --batch help",
+                      name, bytes_text(needed), bytes_text(available), s.window)};
 }
 
 std::string bytes_text(std::size_t bytes) {

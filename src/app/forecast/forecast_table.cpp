@@ -80,7 +80,7 @@ void note_outliers(const TableForecast& result, Reporter& reporter) {
                                   series.index.has_times() ? "time" : "step", series.index.label(outlier.place),
                                   outlier.value, outlier.expected));
     }
-  if (count > kMostNamed) reporter.remark(fmt::format("{} more outliers are not used", count - kMostNamed));
+  if (count > kMostNamed) reporter.remark(fmt::format("{} more outliers are replaced", count - kMostNamed));
 }
 
 std::string name_of(const TableSeries& series) {

@@ -32,7 +32,7 @@ std::string size_text(const FieldInfo& field);
 
 struct ModelInfo {
   std::string file, model;            ///< model: SPEC
-  Index symbols = 0;                  ///< alphabet size, for models of text
+  Index symbols = 0;                  ///< alphabet size, for text models
   std::string symbol_kind = {};       ///< "chars"; empty for models of tasks and of data with fields
   std::string task = {}, reads = {};  ///< for models of tasks: the SPEC of the task, its inputs and outputs
   std::string format = {};            ///< for models of data with fields, which have no symbol_kind and no task

@@ -13,7 +13,7 @@ std::string prometheus_text(const LogAlarms& alarms) {
   };
   begin("unfold_log_lines_total", "counter", "Lines that were scored.");
   text += fmt::format("unfold_log_lines_total {}\n", alarms.lines());
-  begin("unfold_log_anomalous_lines_total", "counter", "Lines with a p-value of at most the share of false alarms.");
+  begin("unfold_log_anomalous_lines_total", "counter", "Lines whose p-value is at most the share of false alarms.");
   text += fmt::format("unfold_log_anomalous_lines_total {}\n", alarms.anomalous());
   begin("unfold_log_alarms_total", "counter", "New alarms, without their repetitions.");
   for (std::size_t kind = 0; kind < kLogAlarmKinds.size(); ++kind) {
@@ -22,7 +22,7 @@ std::string prometheus_text(const LogAlarms& alarms) {
     text += fmt::format("unfold_log_alarms_total{{kind=\"{}\"}} {}\n", name,
                         alarms.alarms(static_cast<LogAlarmKind>(kind)));
   }
-  begin("unfold_log_threshold", "gauge", "The p-value below which lines are anomalous now.");
+  begin("unfold_log_threshold", "gauge", "The current p-value threshold; lines below it are anomalous.");
   text += fmt::format("unfold_log_threshold {:.6g}\n", alarms.threshold());
   return text;
 }

@@ -297,10 +297,10 @@ nlohmann::json SessionEventNames::to_json() const {
 void SessionEventNames::restore(const nlohmann::json& json) {
   const std::vector<Index> events = log_counts(json, "events");
   const nlohmann::json& names = log_list(json, "names");
-  if (events.size() != names.size() || events.size() > kMostNames) refuse_log_model("inconsistent names of events");
+  if (events.size() != names.size() || events.size() > kMostNames) refuse_log_model("inconsistent event names");
   names_.clear();
   for (std::size_t i = 0; i < events.size(); ++i) {
-    if (!names[i].is_string()) refuse_log_model("inconsistent names of events");
+    if (!names[i].is_string()) refuse_log_model("inconsistent event names");
     names_.emplace(static_cast<SessionEvent>(events[i]), names[i].get<std::string>());
   }
 }

@@ -42,11 +42,11 @@ void LogStateFile::read() {
   const std::string bytes = read_whole(path_);
   nlohmann::json json = nlohmann::json::from_cbor(bytes, true, false);
   if (json.is_discarded() || !json.is_object() || json.value("format", "") != kStateFormat)
-    throw DataError(
-        fmt::format("{} is not a state of unfold score; choose another file for --state, or remove it", path_));
+    throw DataError(fmt::format(
+        "{} is not a state file of unfold score; choose another file for --state, or remove this one", path_));
   if (log_part(json, "model") != model_)
     throw DataError(
-        fmt::format("{} is the state of a different model; remove it, or use --state with another file", path_));
+        fmt::format("{} is the state of a different model; remove the file, or use --state with another file", path_));
   generation_ = log_count(json, "generation");
   snapshot_bytes_ = bytes.size();
   snapshot_.emplace(log_part(json, "state"));

@@ -13,7 +13,8 @@ namespace {
 void check(const TextTable& table) {
   for (const auto& row : table.rows)
     if (row.size() != table.heading.size())
-      throw UsageError(fmt::format("table: a row of {} cells under {} headings", row.size(), table.heading.size()));
+      throw UsageError(
+          fmt::format("table: a row has {} cells, but there are {} headings", row.size(), table.heading.size()));
 }
 
 /// Number of characters in UTF-8 text.

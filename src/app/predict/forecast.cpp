@@ -71,7 +71,7 @@ std::map<std::string, ExampleColumn> future_dates(const Examples& examples, Inde
     const auto index = known ? forecasting::TimeIndex::after(dates, format) : std::nullopt;
     if (!index)
       throw DataError(
-          fmt::format("{}: the dates in column {} have no regular step, so those of the next {} positions are not "
+          fmt::format("{}: the dates in column {} have no regular step, so the dates of the next {} positions are not "
                       "known; train with --read and leave the column out",
                       examples.source, column.name, ahead));
     const Index end = ahead + 1;
@@ -141,10 +141,10 @@ class PathForecaster {
   void need_head(const std::string& field) const {
     for (const Head<T>& head : model_.network().heads)
       if (head.field == field) return;
-    throw UsageError(fmt::format(
-        "forecasting {} positions ahead would read the field {} there, which the model does not predict; train with "
-        "--ahead {}, or without that field",
-        request_.ahead, field, request_.ahead));
+    throw UsageError(
+        fmt::format("forecasting {} positions ahead requires future values of the field {}, which the model does not "
+                    "predict; train with --ahead {}, or without that field",
+                    request_.ahead, field, request_.ahead));
   }
 
   const FieldSpecification& field_of(const Head<T>& head) const { return model_.data().field(head.field); }

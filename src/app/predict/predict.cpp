@@ -123,11 +123,11 @@ template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write, Reporter& reporter) {
   const PredictionKind<T> kind(model, request);
-  if (request.best > 1 && !kind.finds) throw UsageError("--best of labels is not supported with --follow");
+  if (request.best > 1 && !kind.finds) throw UsageError("--best is not supported for labels with --follow");
   if (request.constraint) throw UsageError("--constraint is not supported with --follow");
   if (request.sampled)
     throw UsageError(
-        "--sample is not supported with --follow, because the examples of a stream have no numbers; leave out one of "
+        "--sample is not supported with --follow, because the examples of a stream are not numbered; leave out one of "
         "them");
   if (request.ahead > 0)
     throw UsageError("--ahead cannot be combined with --follow, because it needs the end of the data");
@@ -213,16 +213,17 @@ void predict(const PredictRequest& request, const std::function<void(std::string
           "predict whole sequences (train --ends)");
     if (!finds && !labels && request.best > 1 && !request.constraint)
       throw UsageError(
-          "--best applies only to labels of whole sequences (crf, ctc), models that read a source and those that "
-          "predict whole sequences");
+          "--best applies only to labels of whole sequences (crf, ctc), to models that read a source, and to models "
+          "that predict whole sequences");
     if (finds && request.ahead > 0)
       throw UsageError(
-          "--ahead continues sequences beyond their end, but this model predicts the end itself; leave it out");
+          "--ahead continues sequences beyond their end, but this model predicts the end itself; omit --ahead");
     check_ahead(model, request);
     if (request.probabilities && !has_probabilities(model))
-      throw UsageError(fmt::format(
-          "--probabilities applies only to classes, tags and hidden states, but {} predicts numbers; leave it out",
-          model.spec_text()));
+      throw UsageError(
+          fmt::format("--probabilities applies only to classes, tags and hidden states, but {} predicts numbers; omit "
+                      "--probabilities",
+                      model.spec_text()));
     const bool invented = request.data.empty();
     if (numbers && (searches || (invented && !request.follow)))
       throw UsageError(

@@ -54,7 +54,8 @@ PageSection Activity<T>::neurons() const {
                             {"symbols", std::move(symbols)},
                             {"units", std::move(units)}});
   if (const Index all = unit_count(); all > static_cast<Index>(kNeurons))
-    section.blocks.push_back(note_block(fmt::format("The {} of {} units with the highest variation.", kNeurons, all)));
+    section.blocks.push_back(
+        note_block(fmt::format("The {} of {} units whose activation varies most.", kNeurons, all)));
   return section;
 }
 

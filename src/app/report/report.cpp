@@ -19,11 +19,12 @@ namespace {
 std::vector<PageSection> all_missing(const std::string& why) {
   std::vector<PageSection> sections;
   for (const auto& [id, title] :
-       {std::pair{"baselines", "Baselines"}, std::pair{"forecasts", "Forecasts"}, std::pair{"text", "Text by surprise"},
-        std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"}, std::pair{"lags", "How far back"},
-        std::pair{"radius", "Spectral radius"}, std::pair{"calibration", "Calibration"},
-        std::pair{"confusion", "Confusion"}, std::pair{"worst", "Worst predictions"},
-        std::pair{"attention", "Attention"}, std::pair{"trees", "Trees"}, std::pair{"rolls", "Piano rolls"}})
+       {std::pair{"baselines", "Baselines"}, std::pair{"forecasts", "Forecasts"},
+        std::pair{"text", "Text colored by surprisal"}, std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
+        std::pair{"lags", "Influence of earlier inputs"}, std::pair{"radius", "Spectral radius"},
+        std::pair{"calibration", "Calibration"}, std::pair{"confusion", "Confusion"},
+        std::pair{"worst", "Worst predictions"}, std::pair{"attention", "Attention"}, std::pair{"trees", "Trees"},
+        std::pair{"rolls", "Piano rolls"}})
     sections.push_back({.id = id, .title = title, .note = "", .missing = why});
   return sections;
 }

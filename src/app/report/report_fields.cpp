@@ -374,8 +374,9 @@ Looked inspect_fields(const ReportRequest& request, Reporter&) {
       throw;  // files named by the caller must be
               // readable
     for (const auto& [id, title] :
-         {std::pair{"baselines", "Baselines"}, std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"},
-          std::pair{"gates", "Gates"}, std::pair{"lags", "How far back"}, std::pair{"calibration", "Calibration"},
+         {std::pair{"baselines", "Baselines"}, std::pair{"text", "Text colored by surprisal"},
+          std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
+          std::pair{"lags", "Influence of earlier inputs"}, std::pair{"calibration", "Calibration"},
           std::pair{"confusion", "Confusion"}, std::pair{"worst", "Worst predictions"},
           std::pair{"forecasts", "Forecasts"}, std::pair{"attention", "Attention"}, std::pair{"trees", "Trees"},
           std::pair{"rolls", "Piano rolls"}})

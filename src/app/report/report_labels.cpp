@@ -19,7 +19,7 @@ PageSection Calibration::section() const {
   PageSection section{.id = "calibration",
                       .title = "Calibration",
                       .note =
-                          "Accuracy of the most probable label over its predicted probability, in ten bins. On the "
+                          "Accuracy of the most probable label versus its predicted probability, in ten bins. On the "
                           "diagonal the model is perfectly calibrated."};
   section.missing = "The inspected data contains no predictions.";
   const Index all = std::accumulate(counts_.begin(), counts_.end(), Index{0});

@@ -148,7 +148,7 @@ class PositionLook {
   }
 
   PageSection text() const {
-    PageSection section{.id = "text", .title = "Text by surprise"};
+    PageSection section{.id = "text", .title = "Text colored by surprisal"};
     section.missing = "The model makes one prediction per example: see the worst predictions.";
     if (said_ == nullptr) return section;
     const std::string& predicted = model_.network().heads[said_->head].field;
@@ -274,7 +274,7 @@ class PositionLook {
 
   PageSection lags() {
     PageSection section{.id = "lags",
-                        .title = "How far back",
+                        .title = "Influence of earlier inputs",
                         .note =
                             "The mean norm of the gradient of the state with respect to the input at a given distance "
                             "before or after the position."};
@@ -336,8 +336,8 @@ std::vector<PageSection> position_sections(const NetworkModel<T>& model, const E
                                            const PositionPredictions* said, const std::string& data, Team& team) {
   std::string why = reason_against(model, set);
   if (why.empty()) return PositionLook<T>(model, set, said, data, team).sections();
-  return {empty_section("text", "Text by surprise", why), empty_section("neurons", "Neurons", why),
-          empty_section("gates", "Gates", why), empty_section("lags", "How far back", why)};
+  return {empty_section("text", "Text colored by surprisal", why), empty_section("neurons", "Neurons", why),
+          empty_section("gates", "Gates", why), empty_section("lags", "Influence of earlier inputs", why)};
 }
 
 template std::vector<PageSection> position_sections(const NetworkModel<float>&, const ExampleSet&,

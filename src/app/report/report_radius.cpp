@@ -86,9 +86,9 @@ PageSection section_of(const std::string& run, const Circuit& circuit, const Mod
   }
   section.blocks.push_back(chart_block("Spectral radius over steps", {"steps"}, {"spectral radius"}, series));
   section.blocks.push_back(note_block(fmt::format(
-      "{}The log of a run contains no weights: the values shown are those {}of the best validation{}.",
+      "{}The log of a run contains no weights: the values shown are {}those at the best validation{}.",
       blocks.size() > kMostCurves ? fmt::format("The first {} of {} matrices. ", kMostCurves, blocks.size()) : "",
-      known_start ? "drawn from the seed and those " : "",
+      known_start ? "those of the initial weights, " : "",
       found.size() > (known_start ? 2U : 1U) ? " and those of the last checkpoint" : "")));
   return section;
 }

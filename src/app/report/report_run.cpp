@@ -195,7 +195,7 @@ PageSection command_section(const ReportRequest& request) {
 PageSection baselines_section(const std::vector<ComparedBaseline>& baselines) {
   PageSection section{.id = "baselines",
                       .title = "Baselines",
-                      .note = "Simple predictions on the same data as the model, in the same measure."};
+                      .note = "Simple baselines on the same data as the model, with the same metric."};
   if (baselines.empty()) section.missing = "There is no baseline for what this model predicts.";
   std::vector<std::vector<std::string>> rows;
   rows.reserve(baselines.size());
@@ -246,7 +246,7 @@ PageSection curves_section(const ReportRequest& request, const std::string& unit
 
 PageSection seeds_section(const ReportRequest& request, const std::string& unit) {
   PageSection section{
-      .id = "seeds", .title = "Spread of the seeds", .note = "The best validation of every run, in bits."};
+      .id = "seeds", .title = "Spread of the seeds", .note = "The best validation loss of each run, in bits."};
   section.missing =
       "There is only one run. Train with other values of --seed and pass all folders: unfold report run-1 run-2 run-3 "
       "-o page.html";
@@ -265,7 +265,7 @@ PageSection seeds_section(const ReportRequest& request, const std::string& unit)
     if (!best.empty()) bars.push_back({fmt::format("{} ({} runs)", one.model, best.size()), quartiles(best)});
   }
   if (bars.empty()) {
-    section.missing = "The runs have no validations.";
+    section.missing = "The runs contain no validations.";
     return section;
   }
   section.blocks.push_back(bars_block("Median, and quartiles", unit, bars));

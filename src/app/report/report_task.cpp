@@ -82,7 +82,7 @@ class TaskLook {
 
   PageSection lags() {
     PageSection section{.id = "lags",
-                        .title = "How far back",
+                        .title = "Influence of earlier inputs",
                         .note =
                             "The mean norm of the gradient of the final state of an example with respect to the input "
                             "a given number of steps earlier."};
@@ -207,8 +207,9 @@ Looked inspect_task(const ReportRequest& request) {
       return TaskLook<T>(model, request).sections();
     });
   } catch (const Error& error) {
-    for (const auto& [id, title] : {std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
-                                    std::pair{"lags", "How far back"}, std::pair{"worst", "Worst predictions"}})
+    for (const auto& [id, title] :
+         {std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
+          std::pair{"lags", "Influence of earlier inputs"}, std::pair{"worst", "Worst predictions"}})
       looked.sections.push_back(
           {.id = id, .title = title, .missing = fmt::format("No examples available: {}", error.what())});
   }

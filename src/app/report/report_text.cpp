@@ -115,7 +115,7 @@ struct Shown {
 
 PageSection text_section(const Alphabet& alphabet, const Said& said, const std::string& what) {
   PageSection section{.id = "text",
-                      .title = "Text by surprise",
+                      .title = "Text colored by surprisal",
                       .note = fmt::format("The beginning of {}. Redder symbols have higher surprisal (bits); hover "
                                           "over a symbol to see the predicted alternatives.",
                                           what)};
@@ -230,7 +230,7 @@ void add_activity(const SymbolModel& model, const Said& said, const ReportReques
 PageSection lags_section(const SymbolModel& model, const Said& said, const ReportRequest& request) {
   PageSection section{
       .id = "lags",
-      .title = "How far back",
+      .title = "Influence of earlier inputs",
       .note = "The mean norm of the gradient of the state with respect to the input a given number of steps earlier."};
   const std::vector<Symbol> text(said.symbols.begin(),
                                  said.symbols.begin() + std::min<std::ptrdiff_t>(kLagText, std::ssize(said.symbols)));
@@ -250,8 +250,8 @@ void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& 
   const TrainSettings settings = settings_of_run(request.runs.front());
   if (!request.data.empty() || settings.data.empty() || settings.valid || predict_after(model) != kNoSymbol) {
     looked.no_levels =
-        "they require a model that predicts every symbol, and a run with --split, to whose training part they are "
-        "fitted.";
+        "they require a model that predicts every symbol, and a run with --split; they are fitted to its training "
+        "part.";
     return;
   }
   try {
@@ -339,9 +339,9 @@ Looked inspect_text(const ReportRequest& request, Reporter& reporter) {
   }
   looked.sections.push_back(radius_section(run));
   for (const auto& [id, title] :
-       {std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
-        std::pair{"lags", "How far back"}, std::pair{"calibration", "Calibration"}, std::pair{"confusion", "Confusion"},
-        std::pair{"worst", "Worst predictions"}}) {
+       {std::pair{"text", "Text colored by surprisal"}, std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
+        std::pair{"lags", "Influence of earlier inputs"}, std::pair{"calibration", "Calibration"},
+        std::pair{"confusion", "Confusion"}, std::pair{"worst", "Worst predictions"}}) {
     const bool there = std::ranges::find(looked.sections, std::string(id), &PageSection::id) != looked.sections.end();
     if (!there)
       looked.sections.push_back({.id = id, .title = title, .missing = fmt::format("No data available: {}", why)});

@@ -376,7 +376,7 @@ Reproduction letter_to_sound() {
           .measure_text = "word error rate on the test set, %",
           .percent = true,
           .curve = "nats_per_symbol",
-          .curve_text = "validation, nats a phone",
+          .curve_text = "validation, nats per phone",
           .rows = {kDefault},
           .small = {.columns = {column("with attention", "", 0.25)}, .seeds = 1, .budget = "--minutes 3"},
           .full = {.columns = columns,

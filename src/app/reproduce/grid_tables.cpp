@@ -50,7 +50,7 @@ Reproduction textures() {
           .success = 0.99,
           .more_is_better = true,
           .curve = "nats_per_symbol",
-          .curve_text = "validation, nats a position",
+          .curve_text = "validation, nats per position",
           .rows = {{"the default, from four corners", ""}, {"from one corner", "--model grid-lstm:16,directions=1"}},
           .small = {.columns = {column}, .seeds = 1, .budget = "--epochs 1"},
           .full = {.columns = {column}, .seeds = 5, .budget = ""}};

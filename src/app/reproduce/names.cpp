@@ -63,8 +63,9 @@ std::string names_table() {
   };
   std::string text = fmt::format(
       "`{}`, {} epochs, seed 1; every tenth name of each gender is used for testing ({} and {}), the following one for "
-      "validation.\nBits per name, including its end: of an unconditional network, of one conditioned on the gender, "
-      "and of the latter\nconditioned on the wrong gender.\n\n| last letters; condition | female: none | right | wrong "
+      "validation.\nBits per name, including its end, for an unconditional network, for one conditioned on the gender, "
+      "and for the latter\nconditioned on the wrong gender.\n\n| last letters; condition | female: none | right | "
+      "wrong "
       "| male: none | right | wrong |\n| --- | --- | --- | --- | --- | --- | --- |\n",
       kNamesModel, kNamesEpochs, files.tested[0], files.tested[1]);
   std::string samples;

@@ -189,9 +189,8 @@ std::vector<Section> Reproducing::plan() {
     std::vector<Cell> cells = plan(table);
     if (cells.empty()) continue;
     if (!table.data.empty() && !std::filesystem::exists(data_folder() + "/" + table.data)) {
-      reporter_.remark(
-          fmt::format("{}: skipped, because {}/{} does not exist (UNFOLD_DATA names the folder of the data)",
-                      table.title, data_folder(), table.data));
+      reporter_.remark(fmt::format("{}: skipped, because {}/{} does not exist (UNFOLD_DATA names the data folder)",
+                                   table.title, data_folder(), table.data));
       missing = true;
     } else {
       make_files(cells);
@@ -206,7 +205,7 @@ std::vector<Section> Reproducing::plan() {
         fmt::format("{}: its data was not found in {}; set UNFOLD_DATA to its folder", r_.table, data_folder()));
   if (sections.empty())
     throw UsageError(
-        fmt::format("--only {}: no row and column of {} at this scale has this name", r_.only.value_or(""), r_.table));
+        fmt::format("--only {}: no row or column of {} has this name at this scale", r_.only.value_or(""), r_.table));
   return sections;
 }
 

@@ -78,8 +78,8 @@ std::string tunes_table() {
   const std::string given = train_class_conditional(files, folder.path("given"), training);
   std::string text = fmt::format(
       "`{}`, {} epochs, seed 1; melodies, without chords, of tunes that keep their key; every tenth tune of each key "
-      "is used for\ntesting, the following one for validation. Bits per tune, including its end: of an unconditional "
-      "network, of one conditioned on the key, and of the latter\nconditioned on a wrong key (mean over the three "
+      "is used for\ntesting, the following one for validation. Bits per tune, including its end, for an unconditional "
+      "network, for one conditioned on the key, and for the latter\nconditioned on a wrong key (mean over the three "
       "other keys).\n\n| key | tunes tested | no key given | right key | wrong key |\n| --- | --- | --- | --- | --- "
       "|\n",
       kTunesModel, kTunesEpochs);

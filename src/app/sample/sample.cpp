@@ -72,7 +72,8 @@ void sample(const SampleRequest& request, const std::function<void(const Sampled
   validate(sampling);
   if (!request.given.empty())
     throw UsageError(
-        "--given applies only to models of sources or of whole sequences (train --ends); for text, use --prime");
+        "--given applies only to models that read a source or predict whole sequences (train --ends); for text, use "
+        "--prime");
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
   const Alphabet& alphabet = model->alphabet();
   if (!request.prime.empty()) sampling.prime = encode_prime(alphabet, request.prime);

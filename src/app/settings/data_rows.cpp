@@ -28,8 +28,8 @@ OptionRow row_meaning_row(TrainSettings& s) {
           .target = &s.rows,
           .placeholder = "MEANING",
           .help =
-              "tables: independent: each row is an example; sequence: rows, or those of a group, follow "
-              "each other",
+              "tables: independent (each row is an example) or sequence (the rows, or the rows of each group, form a "
+              "sequence)",
           .choices = {"independent", "sequence"},
           .keep = Keep::model,
           .default_text = "the schema of the table, see unfold inspect",
@@ -68,19 +68,19 @@ OptionRows table_rows(TrainSettings& s) {
   rows.push_back({.name = "decimal",
                   .target = &s.decimal,
                   .placeholder = "comma|point",
-                  .help = "tables: decimal mark of numbers",
+                  .help = "tables: decimal mark in numbers",
                   .choices = {"comma", "point"},
                   .default_text = "inferred"});
   rows.push_back({.name = "thousands",
                   .target = &s.thousands,
                   .placeholder = "MARK",
-                  .help = "tables: thousands separator of numbers",
+                  .help = "tables: thousands separator in numbers",
                   .choices = {"none", "comma", "point", "space"},
                   .default_text = "inferred"});
   rows.push_back({.name = "header",
                   .target = &s.header,
                   .placeholder = "yes|no",
-                  .help = "tables: whether the first row has the names of the columns",
+                  .help = "tables: whether the first row contains the column names",
                   .choices = {"yes", "no"},
                   .default_text = "inferred"});
   rows.push_back({.name = "comment",
@@ -157,8 +157,8 @@ void add_data_rows(OptionRows& rows, TrainSettings& s) {
   rows.push_back({.name = "ends",
                   .target = &s.ends,
                   .placeholder = "HOW",
-                  .help = "predict whole sequences including their ends: symbol, stop (a separate unit), or a model of "
-                          "lengths: geometric, poisson, negative-binomial, table",
+                  .help = "predict whole sequences including their ends: symbol, stop (a separate unit), or a length "
+                          "model: geometric, poisson, negative-binomial, table",
                   .keep = Keep::model,
                   .group = OptionGroup::data,
                   .kinds = kFields});
@@ -228,7 +228,7 @@ void add_data_rows(OptionRows& rows, TrainSettings& s) {
   rows.push_back({.name = "vocabulary",
                   .target = &s.vocabulary,
                   .placeholder = "N",
-                  .help = "words: keep the N most frequent, the rest is <unk>; 0: all",
+                  .help = "words: keep the N most frequent, the others become <unk>; 0: keep all",
                   .least = 0,
                   .keep = Keep::model,
                   .group = OptionGroup::data,
@@ -324,7 +324,7 @@ void add_data_rows(OptionRows& rows, TrainSettings& s) {
   rows.push_back({.name = "valid-mask",
                   .target = &s.valid_mask,
                   .placeholder = "FILE",
-                  .help = "like --mask, for the file of --valid",
+                  .help = "like --mask, but for the --valid file",
                   .keep = Keep::fixed,
                   .file = FileUse::data,
                   .group = OptionGroup::data,

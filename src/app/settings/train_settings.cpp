@@ -69,13 +69,13 @@ void check_task_options(const TrainSettings& s, const Given& given) {
   if (!files && !s.steps && !s.minutes)
     throw UsageError(fmt::format("--task {} has no epochs: add --steps or --minutes", *s.task));
   const auto unused = [&](std::string_view name, std::string_view why) {
-    throw UsageError(fmt::format("--{} has no effect with --task {}: {}; leave it out", name, *s.task, why));
+    throw UsageError(fmt::format("--{0} has no effect with --task {1}: {2}; omit --{0}", name, *s.task, why));
   };
   if (!files && given.contains(&TrainSettings::epochs))
     unused(name_of(&TrainSettings::epochs), "its examples are generated without limit");
   if (s.restarts > 1) unused(name_of(&TrainSettings::restarts), "only one network is trained");
   if (s.best_by == "labels") unused("best-by labels", "errors are counted per sequence");
-  if (s.label_column) unused(name_of(&TrainSettings::label_column), "it reads no lines");
+  if (s.label_column) unused(name_of(&TrainSettings::label_column), "the task reads no lines");
 }
 
 void check_field_options(const TrainSettings& s, const Given& given) {
@@ -86,7 +86,7 @@ void check_field_options(const TrainSettings& s, const Given& given) {
         *s.format, s.model));
   const ReaderEntry& reader = readers().get(*s.format);
   if (given.contains(&TrainSettings::symbols) && !reader.has_texts)
-    throw UsageError(fmt::format("--symbols applies only to text, and {} has none: leave it out", *s.format));
+    throw UsageError(fmt::format("--symbols applies only to text, and {} has none: omit --symbols", *s.format));
   refuse_table_options(given, "DATA", *s.format);
 }
 
@@ -103,7 +103,7 @@ void refuse_unused(const TrainSettings& s, const Given& given) {
     if (!fitted && !validates(s) && asked)
       throw UsageError(fmt::format("--{} needs validation, but --split {} leaves no validation data", name, *s.split));
   if (s.follow && s.early_stop > 0)
-    throw UsageError("--early-stop needs validation, which --follow does not do: leave it out");
+    throw UsageError("--early-stop needs validation, which --follow does not do: omit --early-stop");
 }
 
 /// Sets the defaults for a stream, which is one sequence of bytes, read once.
@@ -360,13 +360,13 @@ void refuse_table_options(const Given& given, std::string_view file, std::string
   TrainSettings none;
   if (given.contains(&TrainSettings::sequences))
     throw UsageError(fmt::format(
-        "--sequences names a column of a table; the format {} defines its sequences: leave it out", format));
+        "--sequences names a column of a table; the format {} defines its sequences: omit --sequences", format));
   OptionRows rows = table_rows(none);
   rows.push_back(row_meaning_row(none));
   for (const OptionRow& row : rows)
     if (given.contains(row.name))
       throw UsageError(
-          fmt::format("--{} applies to tables, and {} has the format {}: leave it out", row.name, file, format));
+          fmt::format("--{0} applies to tables, and {1} has the format {2}: omit --{0}", row.name, file, format));
 }
 
 OptionRow threads_row(Index& threads, Keep keep) {
@@ -383,7 +383,7 @@ OptionRow threads_row(Index& threads, Keep keep) {
 }
 
 std::string not_by_gradients(std::string_view option, std::string_view model) {
-  return fmt::format("--{} applies to models trained by gradients; {} is fitted in one pass: leave it out", option,
+  return fmt::format("--{0} applies to models trained by gradients; {1} is fitted in one pass: omit --{0}", option,
                      model);
 }
 

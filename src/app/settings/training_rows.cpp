@@ -238,7 +238,8 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
   rows.push_back(
       {.name = "activations",
        .target = &s.activations,
-       .help = "activations stored for the gradient: exact, or bf16: at most half the memory, rounded to bfloat16",
+       .help =
+           "how activations are stored for the gradient: exact, or bf16 (rounded to bfloat16, at most half the memory)",
        .choices = {"exact", "bf16"},
        .keep = Keep::model,
        .default_text = "exact",
@@ -275,15 +276,14 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
                   .default_text = "1",
                   .group = OptionGroup::execution,
                   .by_gradient = true});
-  rows.push_back(
-      {.name = "gradient-sums",
-       .target = &s.gradient_sums,
-       .help = "precision of the gradients that processes exchange: exact, or bf16, which halves the communication",
-       .choices = {"exact", "bf16"},
-       .keep = Keep::model,
-       .default_text = "exact",
-       .group = OptionGroup::execution,
-       .by_gradient = true});
+  rows.push_back({.name = "gradient-sums",
+                  .target = &s.gradient_sums,
+                  .help = "precision of the gradients that processes exchange: exact, or bf16 (half the communication)",
+                  .choices = {"exact", "bf16"},
+                  .keep = Keep::model,
+                  .default_text = "exact",
+                  .group = OptionGroup::execution,
+                  .by_gradient = true});
   rows.push_back({.name = "validate-every",
                   .target = &s.validate_every,
                   .placeholder = "STEPS",
@@ -305,15 +305,16 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
                   .group = OptionGroup::validation,
                   .kinds = kFields | Kind::task,
                   .by_gradient = true});
-  rows.push_back({.name = "refit",
-                  .target = &s.refit,
-                  .placeholder = "yes|no",
-                  .help = "after validation, fit the model again to the training and validation data together",
-                  .choices = {"yes", "no"},
-                  .keep = Keep::model,
-                  .default_text = "yes for fewer than 2,000 examples without --split, --valid and a budget",
-                  .group = OptionGroup::training,
-                  .kinds = kFields});
+  rows.push_back(
+      {.name = "refit",
+       .target = &s.refit,
+       .placeholder = "yes|no",
+       .help = "after validation, fit the model again to the training and validation data together",
+       .choices = {"yes", "no"},
+       .keep = Keep::model,
+       .default_text = "yes for fewer than 2,000 examples if neither --split nor --valid nor a budget is given",
+       .group = OptionGroup::training,
+       .kinds = kFields});
   rows.push_back({.name = "early-stop",
                   .target = &s.early_stop,
                   .placeholder = "N",

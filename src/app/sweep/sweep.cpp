@@ -227,7 +227,7 @@ void Sweeping::require_one_that_ended() const {
       if (first.empty()) first = fmt::format("{}: {}", run.request.out, run.result["failed"].get<std::string>());
     }
   if (all_.first()) write_results(outcome(r_.measure.value_or("")));
-  throw DivergedError(fmt::format("every run failed; the first, {}", first));
+  throw DivergedError(fmt::format("every run failed; the first failure: {}", first));
 }
 
 /// The path of the measure: the requested one, or the first default that occurs in a result.

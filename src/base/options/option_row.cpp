@@ -99,7 +99,7 @@ std::string to_string(Kinds kinds) {
 }
 
 std::string not_applicable(std::string_view option, Kinds kinds, std::string_view here) {
-  return fmt::format("--{} applies to {}; {}: leave it out", option, to_string(kinds), here);
+  return fmt::format("--{0} applies to {1}; {2}: omit --{0}", option, to_string(kinds), here);
 }
 
 }  // namespace unfold

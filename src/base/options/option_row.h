@@ -115,7 +115,7 @@ std::string default_of(const OptionRow& row);
 
 /// Returns the kinds in words: "text and data with fields".
 std::string to_string(Kinds kinds);
-/// Returns the error for an option that does not apply: "--mask applies to text; this data has fields: leave it out".
+/// Returns the error for an option that does not apply: "--mask applies to text; this data has fields: omit --mask".
 /// `here`: the kind of data that is present.
 std::string not_applicable(std::string_view option, Kinds kinds, std::string_view here);
 

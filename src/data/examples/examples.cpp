@@ -134,7 +134,7 @@ void settle_kind(Examples& examples, ExampleColumn& column, Examples& more, Exam
                                 examples.source, more.source));
   if (column.clash.empty())
     column.clash = fmt::format(
-        "field {}: {}, and {}; leave entries empty that are not numbers, rename one of the columns, or leave the field "
+        "field {}: {}, and {}; delete the entries that are not numbers, rename one of the columns, or leave the field "
         "out (--read)",
         column.name, what_holds(examples, column), what_holds(more, added));
   make_texts(column.is_text() ? added : column);

@@ -82,7 +82,7 @@ class ArrowColumn {
       }
     }
     if (entry_->is_list() || entry_->kind == ArrowKind::structure)
-      fail("lists of lists may contain numbers, and lists no structures; convert the column");
+      fail("lists of lists may contain only numbers, and lists may not contain structures; convert the column");
     numbers_ = !is_text_kind(entry_->kind) && !entry_->is_moment() && entry_->kind != ArrowKind::null;
     if (vectors_ && !numbers_) fail("lists of lists must contain numbers");
   }
@@ -156,7 +156,7 @@ class ArrowColumn {
       units_.push_back(cell.units);
     } else {
       if (find_invalid_utf8(cell.text) >= 0)
-        fail(fmt::format("row {}: bytes that are not UTF-8; decode them to strings", rows_));
+        fail(fmt::format("row {}: the bytes are not valid UTF-8; decode them to strings", rows_));
       column_.texts.push_back(std::move(cell.text));
     }
     finish_entry(false);

@@ -90,7 +90,7 @@ std::string columns_text(const DataSample& sample, const std::vector<std::size_t
   const std::size_t usual = sorted[sorted.size() / 2];
   if (usual == 0) return {};
   return share_text(
-      sample, lines, fmt::format("have {} cells between tabs", usual + 1).c_str(),
+      sample, lines, fmt::format("have {} tab-separated cells", usual + 1).c_str(),
       [&](std::string_view line) { return static_cast<std::size_t>(std::ranges::count(line, '\t')) == usual; });
 }
 

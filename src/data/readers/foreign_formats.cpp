@@ -14,7 +14,7 @@ constexpr const char *kSpreadsheet = "a spreadsheet; save it as CSV",
                      *kFrame = "a columnar table; read it in Python, for example with pandas, and pass the DataFrame";
 
 constexpr std::array<std::pair<std::string_view, const char*>, 7> kMagic = {{
-    {"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv, "a spreadsheet or document of Microsoft Office; save it as CSV or text"},
+    {"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv, "a Microsoft Office spreadsheet or document; save it as CSV or text"},
     {"PAR1"sv, kFrame},
     {"ARROW1"sv, kFrame},
     {"SQLite format 3\0"sv, "an SQLite database; export the table as CSV"},

@@ -206,7 +206,7 @@ ColumnsShape columns_shape(const DataSample& sample) {
 }
 
 std::string guess_columns(const DataSample& sample) {
-  if (looks_like_conllu(sample)) return "ten columns of CoNLL-U";
+  if (looks_like_conllu(sample)) return "the ten columns of CoNLL-U";
   if (!sample.lines.empty() && sample.lines[0].starts_with(kColumnsHeader)) return "a header with column names";
   const ColumnsShape shape = columns_shape(sample);
   constexpr Index kFewestLines = 3;

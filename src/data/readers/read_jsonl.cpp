@@ -178,7 +178,7 @@ class JsonlReader {
 
   /// All lists of an example must have the length of the first one.
   void set_length(const std::string& key, Index length) {
-    if (length == 0) refuse(fmt::format("\"{}\" is empty; remove such an example", key));
+    if (length == 0) refuse(fmt::format("\"{}\" is empty; remove this example", key));
     if (length_ >= 0 && length != length_) {
       refuse(fmt::format("\"{}\" has {} entries, but \"{}\" has {}; the lists of an example must have the same length",
                          length_key_, length_, key, length));

@@ -84,7 +84,7 @@ LabeledLines labeled_lines(const ReaderText& text) {
     if (!fits(line, result.style)) {
       throw_data_error(
           text.source(), lines.number(),
-          fmt::format("no label and text as in \"{}\"; write both in every line (any label if it is unknown)",
+          fmt::format("no label and text as in \"{}\"; write both in every line (any label if the true one is unknown)",
                       as_wanted(result.style)));
     }
     result.labels.push_back(line.label);

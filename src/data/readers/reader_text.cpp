@@ -54,7 +54,8 @@ ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(strip_
   reject_utf16(source_, text_);
   if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos) {
     const Index line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(zero), '\n');
-    throw_data_error(source_, line, "a zero byte, so this is not text; specify its format, or unpack or convert it");
+    throw_data_error(source_, line,
+                     "it contains a zero byte, so it is not text; specify its format, or unpack or convert it");
   }
   const Index bad = find_invalid_utf8(text_);
   if (bad < 0) return;
@@ -136,8 +137,8 @@ RequestedType requested_type(const ReaderOptions& options, const std::string& co
 }
 
 const char* pair_mismatch(bool targets) {
-  return targets ? "no target; either every line is \"source<TAB>target\", or every line is only a source"
-                 : "a target, but the previous lines have none; either every line has one, or none";
+  return targets ? "this line has no target; either every line is \"source<TAB>target\", or every line is only a source"
+                 : "this line has a target, but the previous lines have none; write a target in every line or in none";
 }
 
 ExampleColumn number_column(const std::string& source, std::string name, const std::vector<std::string_view>& texts,

@@ -91,7 +91,7 @@ class HeadedSentence {
     for (Index i = 0; i < size_; ++i) {
       const std::string& head = heads.texts[at(begin_ + i)];
       if (head == "0") {
-        if (root != kNobody) refuse(i, "a second word with head 0; a sentence has one root");
+        if (root != kNobody) refuse(i, "a second word has head 0, but a sentence has only one root");
         root = i;
         continue;
       }

@@ -81,7 +81,7 @@ class ClassColumn {
       found.emplace_back(column_.is_text() ? 0 : column_.numbers[at(row)], text);
       if (static_cast<Index>(names_.size() + found.size()) > kMostClasses)
         throw DataError(fmt::format(
-            "{}: column {} has more than {} different strings, too many for classes; leave it out (--predict "
+            "{}: column {} has more than {} different strings, too many for classes; leave out the column (--predict "
             "selects columns)",
             examples_.source, column_.name, kMostClasses));
     }

@@ -547,7 +547,7 @@ void ColumnProfile::decide_stated(ColumnSchema& column, const Context& context) 
   const StatedType& stated = *context.stated;
   column.type = stated.type;
   column.stated = true;
-  column.type_reason = "stated by --types";
+  column.type_reason = "set by --types";
   switch (stated.type) {
     case ColumnType::number:
     case ColumnType::integer:
@@ -674,7 +674,7 @@ bool ColumnProfile::decide_date(ColumnSchema& column) const {
   if (!format) return false;
   finish_dates(column, *format);
   const bool by_name = *format >= DateFormat::year;
-  column.type_reason = fmt::format("dates as {}{}", date_pattern(*format), by_name ? ", as its name says" : "");
+  column.type_reason = fmt::format("dates as {}{}", date_pattern(*format), by_name ? ", as its name suggests" : "");
   const bool slashes = *format == DateFormat::day_month_year || *format == DateFormat::month_day_year;
   if (slashes && dates(DateScan::Shape::day_first) + dates(DateScan::Shape::month_first) == 0) {
     column.exchangeable = true;
@@ -727,13 +727,13 @@ void ColumnProfile::decide_integer(ColumnSchema& column, const Context& context)
   if (few && column.odd == 0 && is_class_name(name_)) {
     column.type = ColumnType::category;
     column.class_labels = true;
-    column.type_reason = fmt::format("{} different integers, classes as its name says", column.distinct);
+    column.type_reason = fmt::format("{} different integers, classes, as its name suggests", column.distinct);
     return;
   }
   if (context.predicted || context.only_column || column.odd > 0) return;
   if (is_identifier_name(name_)) {
     column.type = ColumnType::identifier;
-    column.type_reason = "integers, identifiers as its name says";
+    column.type_reason = "integers that are identifiers, as its name suggests";
   } else if (counts_rows(column)) {
     column.type = ColumnType::identifier;
     column.type_reason = "counts the rows";
@@ -758,7 +758,7 @@ void ColumnProfile::decide_text(ColumnSchema& column, const Context& context) co
     if (fits_nearly(uuids_, texts) && texts == entries) return decide_as(ColumnType::identifier, "UUIDs");
     const bool one_word = texts_with_blanks_ == 0;
     if (is_identifier_name(name_) && one_word) {
-      return decide_as(ColumnType::identifier, "codes, identifiers as its name says");
+      return decide_as(ColumnType::identifier, "codes that are identifiers, as its name suggests");
     }
     if (one_word && distinct >= kNearUnique && entries >= kEntriesOfCodes && fits_nearly(code_texts_, texts)) {
       return decide_as(ColumnType::identifier, "codes that differ in almost every row");

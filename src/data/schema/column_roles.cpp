@@ -41,7 +41,7 @@ class RoleAssignment {
     const ColumnSchema* target = infers ? find_target(group, order) : nullptr;
     for (ColumnSchema& column : schema_.columns) {
       if (named(options_.predict, column)) {
-        set(column, ColumnRole::predicted, "stated by --predict");
+        set(column, ColumnRole::predicted, "set by --predict");
       } else if (&column == target) {
         set(column, ColumnRole::predicted, target_reason_);
       } else if (&column == group) {
@@ -68,7 +68,7 @@ class RoleAssignment {
     if (!options_.read.empty()) {
       const bool read = named(options_.read, column);
       return set(column, read ? ColumnRole::read : ColumnRole::left_out,
-                 read ? "stated by --read" : "not among the columns of --read");
+                 read ? "set by --read" : "not among the columns of --read");
     }
     if (is_date_part(column))
       return set(column, ColumnRole::left_out,
@@ -138,7 +138,7 @@ class RoleAssignment {
     if (text_ != nullptr || options_.rows == RowMeaning::sequence) return;
     if (options_.rows == RowMeaning::independent) {
       schema_.independent_rows = true;
-      schema_.rows_reason = "stated by --rows";
+      schema_.rows_reason = "set by --rows";
       return;
     }
     if (group != nullptr || order != nullptr || schema_.events || !options_.infer_roles) return;
@@ -197,16 +197,16 @@ class RoleAssignment {
   void require_no_sequences() const {
     if ((!options_.group && !options_.order) || !options_.infer_roles) return;
     throw UsageError(
-        fmt::format("--{} {} makes sequences of rows, but each row has a separate text, {}; leave it out, or "
-                    "use --types {}=category to read each text as one symbol",
+        fmt::format("--{0} {1} makes sequences of rows, but each row has a separate text, {2}; omit --{0}, or use "
+                    "--types {2}=category to read each text as one symbol",
                     options_.group ? "group" : "order",
                     escape_cell(options_.group ? *options_.group : *options_.order, kMostOddBytes),
-                    escape_cell(text_->name, kMostOddBytes), escape_cell(text_->name, kMostOddBytes)));
+                    escape_cell(text_->name, kMostOddBytes)));
   }
 
   const ColumnSchema* find_order() {
     if (options_.order) {
-      order_reason_ = "stated by --order";
+      order_reason_ = "set by --order";
       return schema_.find(*options_.order);
     }
     if (!options_.infer_roles) return nullptr;
@@ -249,7 +249,7 @@ class RoleAssignment {
 
   const ColumnSchema* find_group(bool ordered) {
     if (options_.group) {
-      group_reason_ = "stated by --group";
+      group_reason_ = "set by --group";
       return schema_.find(*options_.group);
     }
     if (!options_.infer_roles) return nullptr;

@@ -133,8 +133,9 @@ std::vector<std::string> faults_of(const TableSchema& schema) {
                                  schema.misplaced_quotes.count, lines_text(schema.misplaced_quotes)));
   }
   if (schema.unclosed_quote > 0) {
-    faults.push_back(fmt::format("the quote in line {} is not closed; it and later quotes are ordinary characters",
-                                 schema.unclosed_quote));
+    faults.push_back(
+        fmt::format("the quote in line {} is not closed; it and all later quotes are read as ordinary characters",
+                    schema.unclosed_quote));
   }
   return faults;
 }
@@ -222,9 +223,9 @@ std::string describe(const TableSchema& schema) {
   if (schema.events) text += "events    the next event of each group is predicted from the earlier ones\n";
   if (!schema.rows_reason.empty())
     text += schema.independent_rows
-                ? fmt::format("rows      independent examples: {}; state --rows sequence if rows follow each other\n",
+                ? fmt::format("rows      independent examples: {}; use --rows sequence if rows follow each other\n",
                               schema.rows_reason)
-                : fmt::format("rows      one sequence: {}; state --rows independent if each row is an example\n",
+                : fmt::format("rows      one sequence: {}; use --rows independent if each row is an example\n",
                               schema.rows_reason);
   for (const std::string& note : schema.notes) text += fmt::format("note      {}\n", escape_cell(note, 500));
   for (const std::string& fault : faults_of(schema)) text += fmt::format("warning   {}\n", fault);

@@ -144,7 +144,7 @@ class HeaderRule {
   }
 
   HeaderDecision decide() const {
-    if (options_.header) return {*options_.header, "stated by --header"};
+    if (options_.header) return {*options_.header, "set by --header"};
     if (const std::string* known = stated_name(); known != nullptr)
       return {true, fmt::format("row 1 has the name \"{}\" of a known column", escape_cell(*known, kMostOddBytes))};
     if (rows_.size() < 2) {

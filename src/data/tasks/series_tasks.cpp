@@ -143,7 +143,8 @@ std::unique_ptr<Task> mackey_glass(const MackeyGlassOptions& options) { return s
 std::unique_ptr<Task> delay_line(const DelayLineOptions& options) {
   if (options.delays < 1 || options.delays >= options.length)
     throw UsageError(
-        fmt::format("delay-line: {} delays with {} steps: must be at least 1 and less than the number of steps",
+        fmt::format("delay-line: {} delays with {} steps: the number of delays must be at least 1 and less than the "
+                    "number of steps",
                     options.delays, options.length));
   return std::make_unique<DelayLine>(options);
 }

@@ -163,7 +163,8 @@ Alphabet Alphabet::all_bytes() {
 
 Alphabet Alphabet::hashed(Index bits) {
   if (bits < 1 || bits > kMostHashBits)
-    throw ModelError(fmt::format("alphabet: {} hash bits; must be from 1 to {}", bits, kMostHashBits));
+    throw ModelError(
+        fmt::format("alphabet: the number of hash bits is {}, but must be from 1 to {}", bits, kMostHashBits));
   Alphabet result;
   result.kind_ = SymbolKind::hashed;
   for (Index s = 0; s < Index{1} << bits; ++s) result.texts_.push_back(fmt::format("#{}", s));
@@ -379,7 +380,8 @@ void require_alphabet_options(const AlphabetOptions& options) {
     throw UsageError("--vocabulary requires --symbols words");
   }
   if (options.vocabulary < 0 || options.vocabulary == 1) {
-    throw UsageError(fmt::format("--vocabulary {}: at least 2, for <eos> and <unk>", options.vocabulary));
+    throw UsageError(
+        fmt::format("--vocabulary {}: must be at least 2, because <eos> and <unk> are part of it", options.vocabulary));
   }
 }
 
@@ -391,8 +393,8 @@ DataError invalid_utf8_error(std::string_view where, char byte, Index offset, In
 
 DataError line_end_word_error(std::string_view where, Index line) {
   return DataError(
-      fmt::format("{}line {}: the word {} is reserved for line ends, so a text of words cannot contain it; replace it "
-                  "with another word or a line end, or use --symbols chars",
+      fmt::format("{}line {}: the word {} is reserved for line ends, so text that is read as words cannot contain it; "
+                  "replace the word with another one or a line end, or use --symbols chars",
                   where, line, kLineEndWord));
 }
 

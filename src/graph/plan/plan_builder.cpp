@@ -122,11 +122,12 @@ void PlanBuilder::choose_corners() {
     for (auto [a, b] : {std::pair{Along::previous, Along::next}, {Along::left, Along::right}, {Along::up, Along::down}})
       if (has(c, a) && has(c, b))
         throw UsageError("plan: " + node(i).name + " is in a loop whose links run in opposite directions, " +
-                         describe({a, 1}) + " and " + describe({b, 1}) + "; no order of positions can compute it");
+                         describe({a, 1}) + " and " + describe({b, 1}) +
+                         "; no order of the positions allows it to be computed");
     if (has(c, Along::parent) && (has(c, Along::child) || has(c, Along::children) || has(c, Along::each_child)))
-      throw UsageError(
-          "plan: " + node(i).name +
-          " is in a loop with links both to the parent and to children; no order of positions can compute it");
+      throw UsageError("plan: " + node(i).name +
+                       " is in a loop with links both to the parent and to children; no order of the positions allows "
+                       "it to be computed");
     plan_.corner_[at(i)] = static_cast<Corner>((has(c, Along::right) ? 1 : 0) + (has(c, Along::down) ? 2 : 0));
   }
 }

@@ -17,7 +17,7 @@ void require_plain_text(const NgramModel& model, const std::string& name) {
   const nlohmann::json& configuration = model.configuration();
   const auto refuse = [&](const char* what, const char* remedy) {
     throw UsageError(fmt::format(
-        "{}: {}, which an ARPA file cannot represent, so that the imported model would have different scores; {}", name,
+        "{}: {}, which an ARPA file cannot represent, so the imported model would have different scores; {}", name,
         what, remedy));
   };
   const auto is_set = [&](const char* key) {  // of any type: a model file may contain anything
@@ -28,7 +28,7 @@ void require_plain_text(const NgramModel& model, const std::string& name) {
     refuse("the model reads lines of a log as templates", "train on the log with --format text --lines to export it");
   if (is_set("format") && configuration["format"] == "fasta")
     refuse("the model reads FASTA records",
-           "train on the sequences as text, one on each line, with --format text --lines to export it");
+           "train on the sequences as text, one per line, with --format text --lines to export it");
   if (is_set("label-column"))
     refuse("the first column of the data is a label", "train on lines without labels to export it");
   if (is_set("predict-after"))

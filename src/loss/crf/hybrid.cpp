@@ -92,8 +92,8 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
   void one_label() override { states_.one_label = true; }
   Index target_size(Index signal_size) const override {
     if (signal_size < states_.each || signal_size % states_.each != 0)
-      throw UsageError(fmt::format("hybrid loss: a signal of {} numbers, which must be {} for each label", signal_size,
-                                   states_.each));
+      throw UsageError(fmt::format("hybrid loss: the signal has {} numbers, but must have {} for each label",
+                                   signal_size, states_.each));
     return signal_size / states_.each;
   }
 

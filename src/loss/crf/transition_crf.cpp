@@ -9,7 +9,7 @@ Index step_crf_labels(Index signal_size) {
   Index n = 1;
   while (n + n * n < signal_size) ++n;
   if (n + n * n != signal_size)
-    throw UsageError(fmt::format("crf: a signal of {} numbers, which must be n + n^2 for n labels", signal_size));
+    throw UsageError(fmt::format("crf: the signal has {} numbers, but must have n + n^2 for n labels", signal_size));
   return n;
 }
 

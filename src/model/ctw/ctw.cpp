@@ -23,8 +23,9 @@ CtwPredictor::CtwPredictor(Index alphabet, const CtwOptions& options)
       recent_(static_cast<std::size_t>(std::max(depth_, 0))),
       table_(std::size_t{1} << 12) {
   if (options.depth < 0 || depth_ > kMostDepth)
-    throw UsageError(fmt::format("ctw: a depth of {} bits is {} symbols of context; must be from 0 to {} symbols",
-                                 options.depth, depth_, kMostDepth));
+    throw UsageError(
+        fmt::format("ctw: a depth of {} bits is {} symbols of context; the depth must be from 0 to {} symbols",
+                    options.depth, depth_, kMostDepth));
   if (!(options.add > 0)) throw UsageError(fmt::format("ctw: add {} must be above 0", options.add));
   reset();
 }

@@ -100,9 +100,8 @@ void Forecaster::fit(const UnivariateSeries& series) {
   growth_ = lowest_ > 0 ? std::max({0.0, growth_of(observed), growth_of(observed.subspan(observed.size() / 2))}) : 0;
   transform_.lambda = options_.auto_lambda ? box_cox_lambda(sample.values, series.period) : options_.lambda;
   if (!transform_.identity() && !(lowest_ > 0))
-    throw DataError(
-        "forecast: the value " + std::to_string(lowest_) +
-        " is not positive, so that a Box-Cox transformation is not defined; use lambda 1 or add a constant");
+    throw DataError("forecast: the value " + std::to_string(lowest_) +
+                    " is not positive, so a Box-Cox transformation is not defined; use lambda 1 or add a constant");
 
   residuals_.assign(at(n), kUnknown);
   constant_ = lowest_ == highest_;

@@ -102,8 +102,8 @@ void LogDetector::choose_fields(const EachLine& each_line, const std::string& ro
     std::vector<std::string_view> frequent;
     frequent.reserve(names.size());
     for (const auto& [count, name] : names) frequent.push_back(name);
-    throw UsageError(fmt::format("--group {}: no line has a field of that name; the most frequent fields are {}", role,
-                                 fmt::join(frequent, ", ")));
+    throw UsageError(fmt::format("--group {}: no line has a field with that name; the most frequent fields are {}",
+                                 role, fmt::join(frequent, ", ")));
   }
   std::ranges::sort(covering);
   if (role.empty()) {

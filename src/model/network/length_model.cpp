@@ -112,7 +112,7 @@ LengthModel LengthModel::fit(std::string_view kind, std::span<const Index> lengt
   if (kind == kGeometric) return {kGeometric, {1 / (1 + mean)}};
   if (kind == kPoisson) return {kPoisson, {mean}};
   if (*std::ranges::max_element(lengths) > kLongestTable)
-    throw UsageError(fmt::format("sequences of more than {} steps; use geometric or poisson lengths", kLongestTable));
+    throw UsageError(fmt::format("a sequence has more than {} steps; use geometric or poisson lengths", kLongestTable));
   const std::vector<Index> counts = counts_of(lengths);
   if (kind == kNegativeBinomial) return {kNegativeBinomial, {best_shape(counts, mean), mean}};
   return {kTable, {counts.begin(), counts.end()}};

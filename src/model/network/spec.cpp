@@ -52,7 +52,7 @@ OptionTable table_of(ModelSpec& spec) {
         {{Condition::start, "start"}, {Condition::steps, "steps"}, {Condition::both, "both"}});
   table("variational", spec.variational, "dropout masks are constant over a sequence or a window");
   table("dropouti", spec.dropouti, "dropout rate of the input of the first layer", half_open_range(0, 1));
-  table("dropouth", spec.dropouth, "dropout rate between layers; 0: as dropout", half_open_range(0, 1));
+  table("dropouth", spec.dropouth, "dropout rate between layers; 0: the same as dropout", half_open_range(0, 1));
   table("dropoute", spec.dropoute, "fraction of symbols whose embedding is dropped in a training step",
         half_open_range(0, 1));
   table("wdrop", spec.wdrop, "fraction of recurrent weights that is dropped in a training step", half_open_range(0, 1));

@@ -559,7 +559,7 @@ PackedPpm::PackedPpm(Index alphabet, Index order, Index memory) {
         fmt::format("ppm: memory= supports at most 256 symbols, but there are {}; use --symbols bytes", alphabet));
   if (order < 0 || order > 32) throw UsageError(fmt::format("ppm: order {} must be from 0 to 32", order));
   if (memory < (Index{1} << 20) || memory > (Index{1} << 34))
-    throw UsageError(fmt::format("ppm: {} bytes of memory; must be from 1 MiB to 16 GiB", memory));
+    throw UsageError(fmt::format("ppm: memory of {} bytes must be from 1 MiB to 16 GiB", memory));
   body_ = std::make_unique<Body>(alphabet, order, memory);
 }
 PackedPpm::PackedPpm(std::unique_ptr<Body> body) : body_(std::move(body)) {}

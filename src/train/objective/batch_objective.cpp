@@ -57,7 +57,7 @@ const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std:
   if (options.activities != Precision::exact) refuse("rounded activations (--activations bf16)");
   if (options.sharding.divided()) refuse("a batch in shards (--shards)");
   if (!options.gradient.looks_back()) refuse(fmt::format("--gradient {}", options.gradient.text()));
-  if (options.feedback.on()) refuse("feedback of own outputs (--feedback)");
+  if (options.feedback.on()) refuse("feedback of the network's outputs (--feedback)");
   if (options.own_outputs) refuse("scheduled sampling (--teacher-forcing)");
   if (options.penalties.flow > 0) refuse("a penalty on the flow of the gradient (--flow-penalty)");
   if (!objective.empty()) refuse(objective);
@@ -93,7 +93,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
   if (options.sharding.divided() && (options.own_outputs || options.feedback.on() || network.fewer_outputs != nullptr ||
                                      !options.gradient.looks_back()))
     throw UsageError(fmt::format("{} does not support shards; remove it or --shards",
-                                 options.feedback.on()           ? "feedback of own outputs (--feedback)"
+                                 options.feedback.on()           ? "feedback of the network's outputs (--feedback)"
                                  : options.own_outputs           ? "scheduled sampling (--teacher-forcing)"
                                  : options.gradient.looks_back() ? "a sampled softmax"
                                                                  : "a forward gradient (--gradient)"));
@@ -155,7 +155,8 @@ void BatchObjective<T>::check_chooser(std::string_view name) const {
   const auto refuse = [&](std::string_view what) {
     throw UsageError(fmt::format("{} cannot be combined with {}; leave one of them out", name, what));
   };
-  if (options_.own_outputs || options_.feedback.on()) refuse("own outputs as inputs (--teacher-forcing, --feedback)");
+  if (options_.own_outputs || options_.feedback.on())
+    refuse("the network's outputs as inputs (--teacher-forcing, --feedback)");
   if (!options_.gradient.looks_back()) refuse(fmt::format("--gradient {}", options_.gradient.text()));
   if (options_.penalties.any()) refuse("penalties on states");
   if (options_.penalties.smoothing > 0) refuse("label smoothing");

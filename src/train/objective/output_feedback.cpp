@@ -31,9 +31,10 @@ Feedback Feedback::parse(std::string_view text) {
   if (plus != std::string_view::npos)
     feedback = {.given = positions_of(text.substr(0, plus)), .free = positions_of(text.substr(plus + 1))};
   if (feedback.given < 0 || feedback.free < 1)
-    throw UsageError(fmt::format(
-        "feedback \"{}\": expected the numbers of positions with true inputs and with own outputs, such as 20+10",
-        text));
+    throw UsageError(
+        fmt::format("feedback \"{}\": expected the numbers of positions that read true values and that read outputs of "
+                    "the network, such as 20+10",
+                    text));
   return feedback;
 }
 
@@ -47,7 +48,7 @@ OutputFeedback<T>::OutputFeedback(const Network<T>& network, const Feedback& fee
   }
   if (uses_.empty())
     throw UsageError(
-        "feedback needs a network that reads the numbers that it predicts as \"previous F\"; leave it out");
+        "feedback needs a network that reads the numbers that it predicts as \"previous F\"; omit --feedback");
 }
 
 template <class T>

@@ -20,7 +20,7 @@ bool is_refitted(const FieldPlan& plan, const Examples& examples, const Given& g
     const bool yes = *s.refit == "yes";
     if (yes && s.valid) throw UsageError("--refit yes cannot be combined with --valid, whose data stays held out");
     if (yes && !validates(s) && !readout_of(parse_model_spec(s.model)))
-      throw UsageError("--refit yes has no effect if --split holds nothing out for validation: leave it out");
+      throw UsageError("--refit yes has no effect if --split holds nothing out for validation: omit --refit");
     return yes;
   }
   const Index size = examples.count() == 1 ? examples.positions() : examples.count();

@@ -68,11 +68,12 @@ SelectedSeriesModel<T> select_series_model(const ExampleSet& training, const Net
         reporter.remark(fmt::format("trying {}: about {:.1e} operations", candidate.model, candidate.operations));
       });
   for (const SeriesCandidate& candidate : found.candidates)
-    reporter.remark(candidate.tried
-                        ? fmt::format("{}: {:.4f} nats per example, leaving out {}", candidate.model, candidate.nats,
-                                      candidate.fitted ? "one example at a time" : "each fifth of the examples")
-                        : fmt::format("{}: not tried; {:.1e} operations exceed the budget of {:.0e}", candidate.model,
-                                      candidate.operations, options.budget));
+    reporter.remark(
+        candidate.tried
+            ? fmt::format("{}: {:.4f} nats per example, leaving out {}", candidate.model, candidate.nats,
+                          candidate.fitted ? "one example at a time" : "one fifth of the examples at a time")
+            : fmt::format("{}: not tried; {:.1e} operations exceed the budget of {:.0e}", candidate.model,
+                          candidate.operations, options.budget));
   const std::string& best = found.candidates[found.best].model;
   reporter.remark(fmt::format("using {}; override it with --model", best));
   return {.model = best, .outputs = std::move(found.outputs)};

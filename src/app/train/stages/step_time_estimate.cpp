@@ -38,8 +38,8 @@ double seconds_of(Work&& work) {
   return best;
 }
 
-/// Returns the seconds per position of a gradient on one thread. With several threads, such a small pass would mostly
-/// measure synchronization.
+/// Returns the seconds per position of a gradient on one thread. With several threads, the time of such a small pass
+/// would mostly be synchronization.
 template <class T>
 double pass_seconds(const LanguageModel<T>& model) {
   Team team(1);
@@ -186,7 +186,7 @@ std::string step_time_note(const LanguageModel<T>& model, const TrainSettings& s
   const StepEstimate cost = estimate_step(model, settings.optimizer, positions, threads);
   const bool fits = cost.metric_bytes <= static_cast<double>(available_memory());
   if (cost.seconds < kMinReportedSeconds && fits) return {};
-  std::string text = fmt::format("a step of {} on {} symbols takes about {}, without progress output in between", name,
+  std::string text = fmt::format("a step of {} on {} symbols takes about {}, during which no progress is shown", name,
                                  positions, seconds_text(cost.seconds));
   if (cost.units == 0) return text + "; fewer symbols per step (--batch, --window) make steps faster";
   text += fmt::format(": {} units have a matrix of up to {} x {} weights each, {} in total{}", cost.units, cost.weights,

@@ -33,7 +33,7 @@ TrainingResult follow_stream(LanguageModel<T>& model, const TrainSettings& setti
   Team team(threads);
   reporter.remark(fmt::format("{}: {} parameters; follows {}, with one update every {} bytes{}", settings.model,
                               model.parameter_count(), settings.data.front(), settings.window,
-                              trainer.resume ? "; skips what the run has already read" : ""));
+                              trainer.resume ? "; skips the data that the run has already read" : ""));
   // Keeps enough windows to return to the last good state, which may be one snapshot older if the newest snapshot is
   // bad.
   const Index kept = 4 * trainer.snapshot_every;

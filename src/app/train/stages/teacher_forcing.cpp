@@ -16,7 +16,7 @@ TeacherForcing teacher_forcing(const TrainSettings& s) {
                                                                             : Shape::linear);
   if (s.forcing_schedule && forcing.from == forcing.to)
     throw UsageError(
-        "--forcing-schedule has no effect with a constant --teacher-forcing; leave it out, or use A..B, for example "
+        "--forcing-schedule has no effect with a constant --teacher-forcing; omit it, or use A..B, for example "
         "1..0.2");
   if (s.feedback && forcing.always())
     throw UsageError("--teacher-forcing 1 and --feedback cannot be combined; leave one of them out");

@@ -52,7 +52,7 @@ void require_training_memory(const Plan& plan, const ExampleSet& training, const
   const std::size_t available = available_memory();
   if (needed <= static_cast<double>(available)) return;
   throw UsageError(fmt::format(
-      "one step needs about {} of memory for {} positions, but {} are available; use a smaller --batch (now {}), "
+      "one step needs about {} of memory for {} positions, but only {} is available; use a smaller --batch (now {}), "
       "--window N to train on parts of sequences (models of one direction), --memory-limit {}M to compute a step piece "
       "by "
       "piece, or leave out fields with many classes",
@@ -77,7 +77,7 @@ void check_one_pass_settings(const TrainSettings& s, bool resume) {
       {name_of(&TrainSettings::word_dropout), s.word_dropout > 0}};
   for (const auto& [name, asked] : options)
     if (asked) throw UsageError(not_by_gradients(name, s.model));
-  if (s.shards) throw UsageError("a readout is fitted in one pass and does not support --shards; leave it out");
+  if (s.shards) throw UsageError("a readout is fitted in one pass and does not support --shards; omit --shards");
   if (resume) throw UsageError("a readout is fitted in one pass and cannot be resumed; use --overwrite");
   if (s.task && !s.steps && !task_needs_files(*s.task))
     throw UsageError(
