@@ -44,7 +44,7 @@ int CircuitHandle::enter(std::shared_ptr<void> scope) {
   return entered_;
 }
 
-/// Also ends scopes that were entered later.
+/// Ends the scope, and all scopes that were entered later.
 void CircuitHandle::leave(int number) {
   while (!scopes_.empty() && scopes_.back().first >= number) scopes_.pop_back();
 }
@@ -63,7 +63,7 @@ struct PythonTerm {
   std::vector<PythonSignal> symbols = {};
 };
 
-/// A block of a with statement that adds something to a circuit.
+/// A context manager that changes how nodes are added to a circuit.
 class Context {
  public:
   using Enter = std::function<std::shared_ptr<void>(Circuit&)>;
@@ -209,7 +209,7 @@ std::map<std::string, nb::object*>& python_cells() {
   return *all;
 }
 
-/// A cell that is a function of Python. A second registration replaces the function, so that a cell can be changed in a
+/// A cell that is a Python function. A second registration replaces the function, so that a cell can be changed in a
 /// notebook.
 void register_python_cell(const std::string& name, nb::object function, const std::string& help) {
   if (!nb::isinstance<nb::callable>(function)) throw nb::type_error("register_cell: the cell must be a function");

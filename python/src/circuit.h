@@ -1,8 +1,8 @@
 #pragma once
 /// Circuits, signals and initializations as Python objects.
 ///
-/// A circuit belongs to a Python object, or for the duration of a call to the network that a registered cell is added
-/// to. Signals share ownership, and raise UsageError once the circuit is gone.
+/// A circuit belongs to a Python object or, for the duration of a call, to the network that a registered cell is added
+/// to. Signals share ownership and raise UsageError once the circuit is gone.
 
 #include <nanobind/nanobind.h>
 
@@ -18,7 +18,7 @@ namespace unfold::python {
 
 namespace nb = nanobind;
 
-/// A circuit that may come to its end before the Python objects that refer to it.
+/// A circuit that may be destroyed before the Python objects that refer to it.
 class CircuitHandle {
  public:
   CircuitHandle() : owned_(std::make_unique<Circuit>()), circuit_(owned_.get()) {}
@@ -32,7 +32,7 @@ class CircuitHandle {
   /// Ends all scopes, the last one first, and forgets the circuit.
   void close();
 
-  /// Objects such as Circuit::Scope that are in effect; `leave` ends one.
+  /// Enters a scope, an object such as Circuit::Scope; `leave` ends it.
   int enter(std::shared_ptr<void> scope);
   void leave(int number);
 

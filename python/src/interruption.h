@@ -9,7 +9,7 @@
 
 namespace unfold::python {
 
-/// Runs work that has no result until it is complete, as PythonReporter::run. After a signal, it ends at the start of
+/// Like PythonReporter::run, for work that has no result until it is complete. After a signal, it ends at the start of
 /// the next parallel region, of which there is at least one in each pass over a batch.
 inline void run_interruptibly(PythonReporter& reporter, const std::function<void()>& work) {
   reporter.run([&] {

@@ -17,7 +17,7 @@
 namespace unfold::python {
 namespace {
 
-/// A view of the memory of an object, released at the end.
+/// A view of the memory of a Python object, released by the destructor.
 class BufferView {
  public:
   explicit BufferView(nb::handle object) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Data given by a Python program: files, or objects in memory, which unfold/_data.py describes.
+/// Data passed by a Python program: files, or objects in memory, as described by unfold/_data.py.
 
 #include <nanobind/nanobind.h>
 
@@ -29,8 +29,8 @@ std::shared_ptr<MemoryData> memory_data(const nb::dict& description);
 /// neither.
 DataArgument data_of(nb::handle given, const char* what, const char* name = kDataInMemory);
 
-/// Calls `work`. A DataError or ModelError about a file that does not exist or may not be read is raised as
-/// FileNotFoundError or PermissionError too (unfold/errors.py), with the same message.
+/// Calls `work`. A DataError or ModelError about a missing or unreadable file is also a FileNotFoundError or
+/// PermissionError (unfold/errors.py), with the same message.
 void with_os_errors(const std::vector<std::string>& files, const std::function<void()>& work);
 
 /// Appends the numbers of an array of any shape and strides, in C order. The type is float, double, bool or an integer.

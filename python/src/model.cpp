@@ -274,7 +274,7 @@ nb::list predict(const PythonModel& self, nb::handle data, Index ahead, Index sa
   return rows_of(text);
 }
 
-/// Returns {column: (once, values)} of the predictions on data, as arrays of numbers and lists of str.
+/// Returns {column: (once, values)} for the predictions on data, as arrays of numbers and lists of str.
 nb::dict columns_predicted(const PythonModel& self, nb::handle data, bool probabilities, Index threads) {
   DataArgument source = data_of(data, "predict: data");
   const PredictRequest request{.model = self.name(),

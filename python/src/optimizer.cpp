@@ -1,4 +1,4 @@
-/// Optimizers step by step: the objective is a function of Python.
+/// Optimizers that run step by step on an objective that is a Python function.
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -21,7 +21,7 @@ template <class T>
 using Target = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// An objective whose loss and gradient are computed by a Python function: function(parameters) -> (loss, gradient).
-/// The product of the curvature with a vector is a second function, of (parameters, vector).
+/// A second function, of (parameters, vector), computes the product of the curvature with a vector.
 template <class T>
 class PythonObjective final : public Objective<T> {
  public:
@@ -105,7 +105,7 @@ class StepwiseOptimizer {
     result["converged"] = report.converged;
     return result;
   }
-  /// The parameters to evaluate, if the optimizer keeps an average; otherwise None.
+  /// Returns the averaged parameters if the optimizer keeps an average; otherwise None.
   nb::object average() const {
     const std::span<const T> average = optimizer_->average();
     if (average.empty()) return nb::none();

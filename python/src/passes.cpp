@@ -57,7 +57,7 @@ class Busy {
   bool& flag_;
 };
 
-/// A circuit over chains with its parameters, inputs and outputs. A call during a pass of another thread throws
+/// A circuit over chains with its parameters, inputs and outputs. A call while another thread runs a pass throws
 /// UsageError.
 template <class T>
 class ArrayPasses {

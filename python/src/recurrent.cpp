@@ -69,7 +69,8 @@ std::uint64_t checksum(const char* data, std::size_t bytes, std::uint64_t seed) 
   return sum;
 }
 
-/// Checksum of several tensors; blocks are summed, so the division among members has no effect.
+/// Checksum of several tensors. Block checksums are added up, so the result does not depend on the division among
+/// members.
 template <class T>
 class WeightsChecksum {
  public:
@@ -82,7 +83,7 @@ class WeightsChecksum {
     }
   }
   std::uint64_t of(Team& team) const {
-    constexpr std::size_t kAlone = 8;  // so little is read faster than another thread starts
+    constexpr std::size_t kAlone = 8;  // a smaller number is read faster than a second thread starts
     std::vector<std::uint64_t> sums(blocks_.size());
     const auto sum = [&](Range mine) {
       for (Index b = mine.begin; b < mine.end; ++b)
@@ -111,7 +112,8 @@ class WeightsChecksum {
 struct Layer {
   std::vector<int> input_weights = {};  ///< parameters: one per signal that the layer reads
   int recurrent_weights = -1;
-  std::vector<int> biases = {};  ///< parameters: none, one for the sum of both biases of PyTorch, or (GRU) one for each
+  std::vector<int> biases = {};     ///< parameters: none, one for the sum of both PyTorch biases, or (GRU) one for each
+                                    ///< bias
   std::vector<Signal> links = {};   ///< h, and c of an LSTM
   std::vector<Signal> states = {};  ///< their sources
   bool reversed = false;
@@ -256,7 +258,7 @@ struct Recurrent<T>::Body {
   std::vector<Layer> layers;
   std::shared_ptr<const Plan> plan;
   Parameters<T> parameters;
-  std::vector<T> gradient;  // of biases; the other blocks are unused
+  std::vector<T> gradient;  // gradient of the biases; the other blocks are unused
 
   std::unique_ptr<Unfolding<T>> unfolding;
   int generation = -1;  // of the team
@@ -314,7 +316,7 @@ void Recurrent<T>::Body::lay(const RecurrentBatch& batch) {
   batch_sizes.assign(batch.batch_sizes.begin(), batch.batch_sizes.end());
 }
 
-/// Binds the weights, sums the biases, and marks them as changed if they are.
+/// Binds the weights, sums the biases, and marks both as changed if they were changed.
 template <class T>
 void Recurrent<T>::Body::set_weights(const RecurrentTensors<T>& tensors, const RecurrentTensors<T>* gradients) {
   WeightsChecksum<T> sum;
@@ -364,7 +366,7 @@ void Recurrent<T>::Body::bind_values(const RecurrentTensors<T>& tensors, std::sp
   if (!block.empty()) u.bind_outside(block);
 }
 
-/// Returns the state of all sequences; `carried`: even if it is zero, because its adjoint is wanted.
+/// Returns the state of all sequences. `carried`: returns it even if it is zero, because its adjoint is needed.
 template <class T>
 State<T> Recurrent<T>::Body::state_of(const T* h, const T* c, bool carried) const {
   State<T> state(*plan, sequences);

@@ -1,14 +1,14 @@
 #pragma once
-/// The recurrent layers of torch.nn on memory of the caller: RNN, LSTM and GRU with the equations, the order of gates
-/// and the layout of weights of PyTorch. The engine reads and writes the tensors directly (unfolding.h, "Memory of the
-/// caller"); only biases and the states at both ends are copied.
+/// The recurrent layers of torch.nn on memory of the caller: RNN, LSTM and GRU with PyTorch's equations, gate order and
+/// weight layout. The engine reads and writes the tensors directly (unfolding.h, "Memory of the caller"); only biases
+/// and the states at both ends are copied.
 ///
 /// A stack is a circuit that the engine runs over the structure of a batch, so the time for a packed batch is
 /// proportional to the number of its positions. A forward pass keeps its values in a block that the caller owns; any
 /// number of forward passes may precede their backward passes.
 ///
 /// Weights are packed once per change of their contents, which a checksum detects: it requires one read of the weights
-/// per pass, and detects changes that PyTorch does not count, such as those of `p.data`.
+/// per pass, and detects changes that PyTorch does not count, such as changes to `p.data`.
 ///
 /// Threads: one team for the process, used by one pass at a time. After a fork, the child starts a new team.
 ///
@@ -33,7 +33,7 @@ struct RecurrentStack {
   RecurrentKind kind = RecurrentKind::lstm;
   Index input = 1, hidden = 1, layers = 1;
   bool bidirectional = false, bias = true;
-  double dropout = 0;          ///< between layers; 0: none
+  double dropout = 0;          ///< dropout rate between layers; 0: none
   bool input_gradient = true;  ///< whether `backward` computes the gradient of the input
 };
 
@@ -66,8 +66,8 @@ class Recurrent {
   };
   BlockSize block_size() const;
 
-  /// Sets y, h_n and c_n. `block`: keeps the values for `backward` and `tangent`; empty: they are discarded. `seed`: of
-  /// dropout; without it, there is no dropout.
+  /// Sets y, h_n and c_n. `block`: keeps the values for `backward` and `tangent`; empty: they are discarded. `seed`:
+  /// the seed of dropout; without it, there is no dropout.
   void forward(const RecurrentBatch& batch, const RecurrentTensors<T>& tensors, std::span<T> block,
                std::optional<std::uint64_t> seed, int threads);
   /// Sets the gradients of all inputs. `values`: the tensors of the forward pass. `gradients`: y, h_n, c_n are read (y

@@ -1,4 +1,4 @@
-/// Recurrent layers for unfold/torch.py: tensors are passed as addresses, which it has checked.
+/// Recurrent layers for unfold/torch.py: tensors are passed as addresses, which torch.py has checked.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -64,7 +64,7 @@ std::span<T> block_of(const Block& given) {
   return {reinterpret_cast<T*>(given.first), given.second};
 }
 
-/// A Recurrent of either type of numbers.
+/// A Recurrent in single or double precision.
 class AnyRecurrent {
  public:
   AnyRecurrent(const RecurrentStack& stack, bool in_double) {

@@ -11,9 +11,9 @@ namespace unfold::python {
 
 namespace nb = nanobind;
 
-/// Returns {"layer1": [positions, units], ...} for a text, and a list of them, one per example, for data with fields.
-/// Exactly one of `data` and `text` is not None. Row t is the state after reading position t. `gates` adds the gates.
-/// Throws UsageError, DataError.
+/// Returns {"layer1": [positions, units], ...} for a text; for data with fields, a list of such dictionaries, one per
+/// example. Exactly one of `data` and `text` is not None. Row t is the state after reading position t. `gates` adds the
+/// gates. Throws UsageError, DataError.
 nb::object states_of(const Model& model, const std::string& name, nb::handle data, nb::handle text, bool gates);
 
 }  // namespace unfold::python

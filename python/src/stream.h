@@ -61,8 +61,8 @@ class Stream {
   std::shared_ptr<const SymbolModel> model_;
   std::unique_ptr<Predictor> predictor_;
   std::shared_ptr<std::vector<float>> numbers_;
-  nb::object
-      array_;  // a view of the numbers, which it keeps alive; created once, because that takes longer than a step
+  nb::object array_;  // a view of the numbers, which it keeps alive; created only once, because creating it takes
+                      // longer than a step
 };
 
 void add_models(nb::module_& module);

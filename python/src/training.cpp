@@ -24,7 +24,7 @@ std::string keyword_of(const OptionRow& row) {
   return name;
 }
 
-/// Returns the descriptions of all settings of `train`, from which the package makes its signature and docstring.
+/// Returns the descriptions of all settings of `train`, from which the package generates its signature and docstring.
 nb::object setting_table() {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const OptionRow& row : SettingTable::defaults().rows) {

@@ -6,7 +6,7 @@
 >>> model.sample(100, prime="The ")
 >>> model.score("How surprising is this?")        # nats of each symbol, an array
 >>> stream = model.stream()
->>> stream.push("a")                              # log-probabilities of what comes next, an array
+>>> stream.push("a")                              # log-probabilities of the next symbol, an array
 
 Results are bit-identical to those of the command ``unfold``. Exceptions are in ``unfold.errors``;
 scikit-learn-compatible estimators are in ``unfold.estimators``.
@@ -31,7 +31,7 @@ load = Model.load
 
 
 def _model_from_bytes(bytes: bytes) -> Model:
-    """Restore a pickled model. A module-level function, because pickle stores functions by name."""
+    """Restore a pickled model. This is a module-level function because pickle stores functions by name."""
     return Model.from_bytes(bytes)
 
 

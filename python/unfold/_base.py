@@ -1,4 +1,4 @@
-"""The base class of the estimators: parameters, settings of training, labels, errors."""
+"""The base class of the estimators: parameters, training settings, labels, errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Self = TypeVar("Self", bound="BaseEstimator")
 
 
 class NotFittedError(UsageError, AttributeError):
-    """Raised if an estimator is used before ``fit``. Also a ``sklearn.exceptions.NotFittedError`` if that is loaded."""
+    """Raised if an estimator is used before ``fit``. If scikit-learn is loaded, it is also a
+    ``sklearn.exceptions.NotFittedError``."""
 
 
 def raise_not_fitted(estimator: object) -> NoReturn:
@@ -104,7 +105,7 @@ class BaseEstimator(Parameters):
     optimizer, steps, epochs, minutes, threads
         Settings of ``unfold.train``.
     random_state
-        The seed of the initial parameters and of the order of the data; None is 1, so that results are reproducible.
+        The seed of the initial parameters and of the order of the data; None stands for 1, so results are reproducible.
     options
         A dictionary of further settings of ``unfold.train``.
     verbose
@@ -213,7 +214,7 @@ class BaseEstimator(Parameters):
 
 
 def seed_of(random_state: RandomState, default: int = 1) -> int:
-    """Return an integer seed, drawn from ``random_state`` if that is a generator of NumPy.
+    """Return an integer seed, drawn from ``random_state`` if it is a NumPy generator.
 
     Examples
     --------
@@ -230,14 +231,14 @@ def seed_of(random_state: RandomState, default: int = 1) -> int:
 
 
 def generator_of(random_state: RandomState) -> numpy.random.RandomState:
-    """Return a generator of NumPy with the seed, or the given one."""
+    """Return a NumPy generator with the seed, or the given generator."""
     if isinstance(random_state, numpy.random.RandomState):
         return random_state
     return numpy.random.RandomState(seed_of(random_state))
 
 
 def plain(value: Any) -> Any:
-    """Return a scalar of NumPy as a Python object."""
+    """Return a NumPy scalar as a Python object."""
     return value.item() if isinstance(value, numpy.generic) else value
 
 
@@ -352,7 +353,7 @@ def class_weights_of(class_weight: Any, labels: list[Any], classes: Labels, who:
 
 
 def classes_of(labels: Iterable[Any], given: Any) -> tuple[Labels, dict[Any, int]]:
-    """Return the sorted classes, of the type of the given labels, and their numbers."""
+    """Return the sorted classes, with the type of the given labels, and their numbers."""
     found = list(labels)
     kind = given.dtype if isinstance(given, numpy.ndarray) and given.dtype != object else None
     array = numpy.asarray(found, dtype=kind if kind is not None and kind.kind in "biufUS" else None)

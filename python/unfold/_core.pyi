@@ -247,7 +247,7 @@ class Init:
     def chrono(signs: Sequence[float], longest: float) -> Init: ...
 
 class Operator:
-    """An operator of a term of an affine map, instead of a matrix: y += f(w, x)."""
+    """An operator that a term of an affine map applies instead of a matrix: y += f(w, x)."""
 
     @property
     def name(self) -> str: ...
@@ -322,7 +322,7 @@ class _Context:
     def __exit__(self, *error: object) -> None: ...
 
 class Circuit:
-    """One step of a recurrent computation as data (unfold.circuits)."""
+    """One step of a recurrent computation, represented as data (see unfold.circuits)."""
 
     def __init__(self) -> None: ...
     def input(self, name: str, size: int) -> Signal: ...
@@ -364,7 +364,7 @@ def register_cell(
     Parameters
     ----------
     name
-        Lowercase letters, digits and "-", with a letter in front.
+        Lowercase letters, digits and "-"; the first character is a letter.
     cell
         A function of a circuit, the input signal and the number of units, which adds one step to the circuit and
         returns the output signal, of that size. It is called once for each layer. A second registration under the
@@ -413,7 +413,7 @@ class LossFloat32:
 class LossFloat64(LossFloat32): ...
 
 class OptimizerFloat32:
-    """An optimizer of a function of Python; see unfold.circuits.Optimizer."""
+    """An optimizer of a Python function; see unfold.circuits.Optimizer."""
 
     def __init__(self, spec: str, size: int) -> None: ...
     @property

@@ -1,8 +1,7 @@
 """Descriptions of data in memory: arrays, sequences of different lengths, tables, texts.
 
-``describe`` converts the objects that Python programs have to a small dictionary, which the extension module copies
-into the structures of the readers. Nothing is written to a file. Numbers never become text, except integers that a
-float cannot hold.
+``describe`` converts Python objects to a small dictionary, which the extension module copies into the structures of the
+readers. Nothing is written to a file. Numbers are never converted to text, except integers that a float cannot hold.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Description = dict[str, Any]
 Values = Union[NDArray[Any], list[Optional[str]]]
 Column = tuple[str, bool, Values]
 
-_LARGEST_EXACT = 2**53  # integers up to here are exact as floats
+_LARGEST_EXACT = 2**53  # all integers up to this one are exact as floats
 
 #: The column with the weights of examples, which multiply their losses in training (data/text/example_weights.h).
 WEIGHTS = "\x01weights"
@@ -36,8 +35,7 @@ def describe(data: Any, what: str = "data") -> Description | None:
     ----------
     data
         bytes, a text or a list of bytes; an array ``[T]``, ``[T, n]`` or ``[N, T, n]``; a list of arrays ``[T]`` or
-        ``[T, n]`` of different lengths; a mapping of names to such arrays or lists; a table of pandas, polars or
-        Arrow.
+        ``[T, n]`` of different lengths; a mapping of names to such arrays or lists; a pandas, polars or Arrow table.
     what
         The name of the argument in messages.
 
@@ -88,7 +86,7 @@ def type_name(value: Any) -> str:
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value is an array of numbers: of NumPy, or an object that exports one (DLPack)."""
+    """Return whether a value is a numeric array: a NumPy array, or an object that exports one (DLPack)."""
     if isinstance(value, numpy.ndarray):
         return value.ndim > 0 and value.dtype.kind in "biuf"
     return hasattr(value, "__dlpack__") or (hasattr(value, "__array_interface__") and not isinstance(value, str))
@@ -101,7 +99,7 @@ def as_numbers(value: Any, what: str = "data") -> NDArray[Any]:
     """
     if numpy.ma.isMaskedArray(value):
         raise DataError(f"{what}: masked arrays are not supported; pass .filled(numpy.nan), or remove the masked rows")
-    if hasattr(value, "detach"):  # a tensor of PyTorch that requires gradients
+    if hasattr(value, "detach"):  # a PyTorch tensor that requires gradients
         value = value.detach()
     try:
         if not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__"):
@@ -153,7 +151,7 @@ def _is_table(data: Any) -> bool:
 
 
 def _of_table(data: Any, what: str) -> Description:
-    """Describe a table: one position per row, as in CSV files. Tables of pandas may contain Python objects; all others
+    """Describe a table: one position per row, as in CSV files. pandas tables may contain Python objects; all others
     export their columns to the extension module.
     """
     if hasattr(data, "__arrow_c_stream__") and type(data).__module__.split(".")[0] != "pandas":
@@ -168,7 +166,7 @@ def _of_table(data: Any, what: str) -> Description:
 
 
 def _series(series: Any) -> NDArray[Any]:
-    """Return a column of pandas or polars as an array; missing numbers become NaN."""
+    """Return a pandas or polars column as an array; missing numbers become NaN."""
     dtype = str(series.dtype)
     if dtype in ("category", "Categorical", "Enum", "string", "str", "String", "Utf8"):
         return numpy.asarray(series.to_numpy(), dtype=object)
@@ -195,7 +193,7 @@ def _cells(values: Any, what: str) -> Values:
 
 
 def _dates(array: NDArray[Any]) -> list[str | None]:
-    """Return dates, with times if they are not all midnight, as the CSV files of pandas have them."""
+    """Return dates in the format of pandas CSV files, with times unless all are midnight."""
     known = array[~numpy.isnat(array)]
     unit = next(unit for unit in ("D", "s", "us") if unit == "us" or bool((known == known.astype(f"M8[{unit}]")).all()))
     texts = array.astype(f"M8[{unit}]").astype(str).tolist()
@@ -241,7 +239,7 @@ def _of_fields(data: Mapping[Any, Any], what: str) -> Description:
 
 
 def _field(name: str, value: Any, what: str) -> tuple[Column, NDArray[Any] | None]:
-    """Return a column, and the lengths of its sequences; None: it has one entry per example."""
+    """Return a column and the lengths of its sequences; the lengths are None if it has one entry per example."""
     if is_array(value):
         value = as_numbers(value, what)
     if len(value) == 0:

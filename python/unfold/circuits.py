@@ -56,7 +56,7 @@ Inputs = Union[Sequences, Mapping[str, Sequences]]
 
 
 def tanh(x: Signal) -> Signal:
-    """Return the hyperbolic tangent of a signal; `x.tanh()` is the same, as for the following functions."""
+    """Return the hyperbolic tangent of a signal. Like the functions below, it is also a method: `x.tanh()`."""
     return x.tanh()
 
 
@@ -422,8 +422,8 @@ class Function:
                               loss: str = "softmax") -> Array:
         """Return the gradient of the loss of each sequence, [sequences, size].
 
-        Each row has the bits of `loss_and_gradient` for that sequence alone. Arguments are those of
-        `loss_and_gradient`.
+        Each row is bit-identical to the gradient that `loss_and_gradient` returns for that sequence alone. The
+        arguments are the same.
         """
         values = self._by_input(inputs)
         dimensions = [1 if found.is_symbols else 2 for found in self._inputs]
@@ -535,7 +535,7 @@ class Function:
 
     def fisher(self, parameters: ArrayLike, inputs: Inputs, targets: Any, direction: ArrayLike, *,
                loss: str = "softmax") -> Array:
-        """Return the product with the empirical Fisher matrix, the sum over sequences of g (g'v).
+        """Return the product of the empirical Fisher matrix and v: the sum of g (g'v) over all sequences.
 
         g is the gradient of the loss of a sequence (`per_example_gradients`). For the Fisher matrix of the model's own
         distribution, see `gauss_newton`.
@@ -545,7 +545,7 @@ class Function:
         return product
 
     def plan(self) -> str:
-        """Return the execution plan as text: what runs for all positions at once, and what step by step."""
+        """Return the execution plan as text: which operations run for all positions at once, and which step by step."""
         return str(self._passes.plan())
 
     def __repr__(self) -> str:
@@ -659,9 +659,9 @@ class Optimizer:
             Returns the product of the curvature at a vector of parameters (the first argument) with a vector, for
             optimizers that need it (`hf`), such as `Function.gauss_newton`.
         fraction
-            The share of the training that is done, for schedules of the learning rate.
+            The fraction of the training that is done, for learning rate schedules.
         factor
-            A factor on the learning rate.
+            A factor by which the learning rate is multiplied.
 
         Returns
         -------

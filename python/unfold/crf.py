@@ -2,9 +2,9 @@
 
     p(y | x) = exp(sum_t (sum_a x_ta w_a,y_t + u_y_t-1,y_t)) / Z(x)
 
-``CRF`` maximizes the regularized log-likelihood, which has one maximum, so that weights are those of CRFsuite up to the
-tolerance. For features of columns, such as words and their neighbors, the model ``crf`` of the command is faster and
-has files that the command reads (``docs/structured.md``).
+``CRF`` maximizes the regularized log-likelihood, which has a single maximum, so the weights equal those of CRFsuite up
+to the tolerance. For features of columns, such as words and their neighbors, the model ``crf`` of the command is
+faster, and all subcommands can read its files (``docs/structured.md``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ logger = logging.getLogger("unfold.crf")
 
 
 def features_of(item: Any) -> Features:
-    """Return the attributes of a position with their values.
+    """Return the attributes of a position and their values.
 
     Examples
     --------
@@ -119,22 +119,22 @@ class CRF(Parameters):
     min_freq
         Attributes that occur less often are left out.
     all_possible_states, all_possible_transitions
-        Whether pairs that do not occur in the data have weights too.
+        Whether pairs that do not occur in the data also have weights.
     max_iterations
         The largest number of iterations; None: 1000.
     num_memories
         The number of steps that L-BFGS remembers.
     epsilon
-        Training ends when the norm of the gradient is at most this share of that of the weights.
+        Training ends when the norm of the gradient is at most this fraction of the norm of the weights.
     period, delta
-        Training ends when the objective fell by less than the share ``delta`` in ``period`` iterations.
+        Training ends when the objective has decreased by less than the fraction ``delta`` in ``period`` iterations.
     verbose
         Whether iterations are logged as warnings of the logger ``unfold.crf``.
 
     Attributes
     ----------
     classes_
-        The labels, in the order of their occurrence.
+        The labels, in order of first occurrence.
     attributes_
         The names of the attributes.
     state_features_

@@ -1,6 +1,6 @@
 """Exceptions of Unfold, each with the exit code of the command for the same error.
 
-Messages are those of the command. They state what is wrong, where, and what to do about it.
+Messages are the same as those of the command: they say what is wrong, where, and what to do about it.
 """
 
 
@@ -27,11 +27,11 @@ class DataError(UnfoldError, ValueError):
 
 
 class DataNotFoundError(DataError, FileNotFoundError):
-    """A file with data does not exist."""
+    """A data file does not exist."""
 
 
 class DataPermissionError(DataError, PermissionError):
-    """A file with data may not be read."""
+    """The permissions of a data file do not allow reading it."""
 
 
 class ModelError(UnfoldError, ValueError):
@@ -45,7 +45,7 @@ class ModelNotFoundError(ModelError, FileNotFoundError):
 
 
 class ModelPermissionError(ModelError, PermissionError):
-    """A model file or run folder may not be read."""
+    """The permissions of a model file or run folder do not allow reading it."""
 
 
 class DivergedError(UnfoldError, ArithmeticError):

@@ -79,7 +79,7 @@ class Sequences:
         return len(self.lengths)
 
     def like(self, numeric: bool, width: int, who: str) -> Sequences:
-        """Require the type of entries that the estimator was fitted to; models of symbols read numbers as symbols."""
+        """Require entries of the type seen in fit; models fitted to symbols read numbers as symbols."""
         if numeric and not self.numeric:
             raise UsageError(f"{who}: entries must be numbers, as in fit")
         if numeric and width != self.width:
@@ -120,7 +120,7 @@ class Sequences:
 
 
 def _object_array(X: NDArray[Any], who: str) -> Any:
-    """Return an array of objects as numbers if they are numbers, else as lists."""
+    """Return an object array as a numeric array if all entries are numbers, otherwise as lists."""
     for entry in X.flat:
         if not isinstance(plain(entry), (str, bytes, bool, int, float)) and entry is not None:
             raise TypeError(f"{who}: an entry of type {type(entry).__name__}: argument must be a string or a number")
@@ -137,7 +137,7 @@ def _words(sequence: Any, where: str) -> Any:
 
 
 def _feature_names(X: Any) -> Optional[NDArray[Any]]:
-    """Return the column names of a table if all are texts."""
+    """Return the column names of a table if all are strings."""
     if not _data._is_table(X) or not hasattr(X, "columns"):
         return None
     names = list(X.columns)
@@ -145,7 +145,7 @@ def _feature_names(X: Any) -> Optional[NDArray[Any]]:
 
 
 class _SequenceEstimator(BaseEstimator):
-    """A classifier or tagger of sequences of symbols or numbers."""
+    """Base class of the classifier and the tagger for sequences of symbols or numbers."""
 
     _kind = "classifier"
 
@@ -207,9 +207,9 @@ class SequenceClassifier(_SequenceEstimator):
     Attributes
     ----------
     classes_
-        The labels, sorted, of the type that they had in ``y``.
+        The sorted labels, with the same type as in ``y``.
     n_features_in_
-        For numbers: the number of values per position.
+        If the entries are numbers: the number of values per position.
 
     Examples
     --------
@@ -333,7 +333,7 @@ class SequenceClassifier(_SequenceEstimator):
         return best
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, with the weights of the sequences."""
+        """Return the accuracy, weighted by ``sample_weight``."""
         found, labels = self.predict(X), labels_of(y, "score")
         require_equal_lengths(found, labels, "score")
         right = numpy.array([a == b for a, b in zip(found.tolist(), labels)])
@@ -346,7 +346,7 @@ class SequenceTagger(_SequenceEstimator):
     Attributes
     ----------
     classes_
-        The labels, sorted, of the type that they had in ``y``.
+        The sorted labels, with the same type as in ``y``.
 
     Examples
     --------
@@ -523,9 +523,9 @@ class Forecaster(BaseEstimator):
         horizon
             The number of values.
         y
-            The series to continue; None: the fitted one.
+            The series to continue; None: the series passed to fit.
         samples
-            The number of sampled continuations, whose mean is returned beyond the next value.
+            The number of sampled continuations. All values after the next one are means over these samples.
         """
         return self._part(self._ahead(horizon, y, samples), "mean")
 
@@ -576,7 +576,7 @@ class DensityEstimator(BaseEstimator):
     Parameters
     ----------
     model
-        Any model of ``docs/density.md``. By default, it is chosen by cross-validation: Gaussian mixtures and
+        Any model in ``docs/density.md``. By default, it is chosen by cross-validation: Gaussian mixtures and
         ``rnade:50``, or mixtures of bits and ``nade:100`` for binary data.
 
     Attributes
@@ -584,7 +584,7 @@ class DensityEstimator(BaseEstimator):
     n_features_in_
         The number of columns.
     feature_names_in_
-        The names of the columns, if ``X`` is a table whose names are texts.
+        The names of the columns, if ``X`` is a table whose column names are strings.
 
     Examples
     --------
@@ -599,7 +599,7 @@ class DensityEstimator(BaseEstimator):
     n_features_in_: int
 
     def fit(self, X: Any, y: Any = None) -> DensityEstimator:
-        """Train on rows ``[rows, columns]`` of bits or numbers. Part of them is used for validation."""
+        """Train on rows ``[rows, columns]`` of bits or numbers. Some of the rows are used for validation."""
         rows = self._rows(X, "fit")
         if len(rows) < 2:
             raise UsageError("fit: n_samples=1 is too few: a part of the rows is used for validation")
@@ -702,14 +702,14 @@ class DensityEstimator(BaseEstimator):
 
 
 class SymbolModel(BaseEstimator):
-    """A language model of texts, which are independent sequences.
+    """A language model for texts, each of which is an independent sequence.
 
     Parameters
     ----------
     symbols
         "chars", "words" or "bytes".
     unknown
-        What a symbol that did not occur in fit means in ``score`` and ``score_samples``: "error"; "skip", which leaves
+        How ``score`` and ``score_samples`` treat a symbol that did not occur in fit: "error"; "skip", which leaves
         it out; or "surprise", which counts each of its characters as one of all Unicode characters with equal
         probabilities, -13.9 nats, as ``unfold score --unknown surprise`` does.
 
@@ -765,7 +765,7 @@ class SymbolModel(BaseEstimator):
             raise UsageError(f'unknown must be "error", "skip" or "surprise", not {self.unknown!r}')
 
     def _scored(self, X: Any, who: str) -> list[tuple[float, int]]:
-        """Return the nats of each text, and the number of symbols that have them."""
+        """Return, for each text, its surprisal in nats and the number of scored symbols."""
         model: Model = self.model_
         self._check_unknown()
         found = []

@@ -2,15 +2,16 @@
 
     p(s_1 = i) = startprob_[i],    p(s_t+1 = j | s_t = i) = transmat_[i, j],    p(x_t | s_t = j): the emissions
 
-Models are fitted by expectation-maximization (Baum, Petrie, Soules & Weiss 1970). From a given start, parameters,
-scores and paths are those of hmmlearn. In addition:
+Models are fitted by expectation-maximization (Baum, Petrie, Soules & Weiss 1970). With the same initial parameters, the
+fitted parameters, scores and paths are the same as those of hmmlearn. In addition:
 
 - Observations may be missing (NaN).
 - Transitions may be restricted (``allowed_transitions``).
-- Parameters that are initialized at random are fitted from several starts (``n_init``), and the best fit is kept.
+- Parameters that are initialized at random are fitted from several random initializations (``n_init``), and the best
+  fit is kept.
 
-Data is an array ``[positions, numbers]`` of concatenated sequences, whose lengths are in ``lengths``; by default it is
-one sequence.
+Data is an array ``[positions, numbers]`` of concatenated sequences, whose lengths are in ``lengths``; by default, the
+array is one sequence.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ H = TypeVar("H", bound="_HiddenMarkovModel")
 
 
 class _CollapsedError(UsageError):
-    """A covariance of a start is not positive definite, or the log-likelihood is not finite."""
+    """A covariance is not positive definite, or the log-likelihood is not finite, for one initialization."""
 
 logger = logging.getLogger("unfold.hmm")
 
@@ -70,7 +71,7 @@ class ConvergenceMonitor:
 
     @property
     def converged(self) -> bool:
-        """Whether the last iteration gained less than ``tol``, or was the last one."""
+        """Whether the last iteration gained less than ``tol``, or the maximum number of iterations was reached."""
         gained = len(self.history) < 2 or self.history[-1] - self.history[-2] >= self.tol
         return self.iter == self.n_iter or not gained
 
@@ -110,7 +111,7 @@ class _HiddenMarkovModel(Parameters):
     #: the letters of ``params`` for the parameters of the emissions, and their attributes
     _emissions: dict[str, str] = {}
 
-    # What the emissions implement.
+    # Implemented by the emission models.
 
     def _read(self, X: Any) -> Floats:
         raise NotImplementedError
@@ -133,7 +134,7 @@ class _HiddenMarkovModel(Parameters):
     def _count_emission_parameters(self) -> dict[str, int]:
         raise NotImplementedError
 
-    # What users call.
+    # The public interface.
 
     def fit(self: H, X: Any, lengths: Any = None) -> H:
         """Fit the model by expectation-maximization.
@@ -268,8 +269,9 @@ class _HiddenMarkovModel(Parameters):
         X, lengths
             The observations, as for fit.
         algorithm
-            "viterbi": the most probable path, with its log-probability together with the observations. "map": the most
-            probable state at each position, with the expected number of correct states. None: that of the constructor.
+            "viterbi": the most probable path, and the joint log-probability of this path and the observations. "map":
+            the most probable state at each position, and the expected number of correct states. None: the algorithm of
+            the constructor.
         """
         algorithm = algorithm or self.algorithm
         rows, ends = self._fitted_data(X, lengths)
@@ -295,7 +297,7 @@ class _HiddenMarkovModel(Parameters):
         n_samples
             The number of positions.
         random_state
-            The generator; None: that of the constructor.
+            The generator or its seed; None: the value passed to the constructor.
         currstate
             The state of the first position; None: drawn.
 
@@ -406,7 +408,7 @@ def _log_gaussians(X: Floats, means: Floats, covars: Floats) -> Floats:
 
 
 def _patterns(holes: NDArray[numpy.bool_]) -> list[tuple[NDArray[numpy.bool_], NDArray[Any]]]:
-    """Return the different patterns of missing values with their rows."""
+    """Return the distinct patterns of missing values and the rows of each pattern."""
     patterns, which = numpy.unique(holes, axis=0, return_inverse=True)
     return [(pattern, numpy.flatnonzero(which.ravel() == i)) for i, pattern in enumerate(patterns)]
 
@@ -440,26 +442,26 @@ class GaussianHMM(_HiddenMarkovModel):
         "spherical": one variance per state; "diag": one variance per number; "full": a covariance matrix per state;
         "tied": one matrix for all states.
     min_covar
-        Added to the variances of the start.
+        Added to the initial variances.
     startprob_prior, transmat_prior
         Parameters of the Dirichlet priors.
     means_prior, means_weight
         Mean and precision of the normal prior of the means.
     covars_prior, covars_weight
-        Parameters of the prior of the covariances: inverse gamma or inverse Wishart.
+        Parameters of the covariance prior: inverse gamma or inverse Wishart.
     algorithm
         "viterbi" or "map", for decode and predict.
     random_state
-        The seed of the starts.
+        The seed of the initializations.
     n_iter, tol
         The largest number of iterations, and the gain in log-likelihood below which fitting ends.
     verbose
         Whether iterations are logged as warnings of the logger ``unfold.hmm``; otherwise they are not logged.
     params, init_params
-        The parameters that fit changes and initializes: s (startprob_), t (transmat_), m (means_), c (covars_). Set
-        attributes of the others before fit.
+        The parameters that fit changes, and those that it initializes: s (startprob_), t (transmat_), m (means_), c
+        (covars_). Set the attributes of all others before fit.
     n_init
-        The number of starts, of which the best fit is kept; None: 5, or 1 if nothing is initialized.
+        The number of random initializations, of which the best fit is kept; None: 5, or 1 if nothing is initialized.
     allowed_transitions
         A matrix [states, states] of bools; other transitions have probability 0.
 
@@ -566,7 +568,7 @@ class GaussianHMM(_HiddenMarkovModel):
         return _log_gaussians(X, self.means_, self._spread())
 
     def _moments(self, X: Floats, posteriors: Floats, squares: bool) -> tuple[Floats, Floats]:
-        """Return the expected sums of x, and of x x' or of its diagonal. Missing values have their expectations."""
+        """Return the expected sums of x, and of x x' or its diagonal. Missing values are replaced by expectations."""
         k, n = self.means_.shape
         diagonal = self.covariance_type in ("spherical", "diag")
         first, second = numpy.zeros((k, n)), numpy.zeros((k, n) if diagonal else (k, n, n))
@@ -680,7 +682,7 @@ class CategoricalHMM(_HiddenMarkovModel):
     emissionprob_prior
         The parameter of the Dirichlet prior of the emissions.
     n_features
-        The number of symbols; None: the largest symbol of fit plus one.
+        The number of symbols; None: the largest symbol in fit plus one.
     startprob_prior, transmat_prior, algorithm, random_state, n_iter, tol, verbose, n_init, allowed_transitions
         As for GaussianHMM.
     params, init_params
@@ -879,10 +881,10 @@ class GMMHMM(_HiddenMarkovModel):
         return numpy.broadcast_to(each, (k, m, n, n)).reshape(k * m, n, n)
 
     def _completed(self, X: Floats, shares: Floats) -> tuple[Floats, Floats]:
-        """Return the rows as each Gaussian expects them, and the sums of the conditional covariances.
+        """Return the rows completed by each Gaussian's conditional means, and the sums of the conditional covariances.
 
-        The rows are [positions, states, mix, numbers]. The sums, weighted by the shares, are [states, mix, numbers] or
-        [states, mix, numbers, numbers].
+        The rows are [positions, states, mix, numbers]. The sums, weighted by the posteriors, are [states, mix, numbers]
+        or [states, mix, numbers, numbers].
         """
         k, m, n = self.means_.shape
         spread = self._spread()

@@ -17,7 +17,7 @@ Floats = NDArray[numpy.float64]
 
 
 class ESN(BaseEstimator):
-    """Predict numbers at every position of sequences of numbers by an echo state network.
+    """An echo state network that predicts numbers at every position of sequences of numbers.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class ESN(BaseEstimator):
     spectral_radius
         The spectral radius of the recurrent matrix.
     leak
-        The share of the state that a step replaces.
+        The fraction of the state that a step replaces.
     input_scaling, bias_scaling
-        Weights of the input and biases are uniform in plus and minus these.
+        Input weights and biases are uniform between minus and plus these values.
     degree
         The number of edges that leave each unit.
     ridge
@@ -55,7 +55,7 @@ class ESN(BaseEstimator):
     n_features_in_: int
     n_outputs_: int
 
-    # Settings of other estimators that a readout fitted in one pass does not have.
+    # Settings of the other estimators that do not apply to a readout fitted in one pass.
     model = optimizer = steps = epochs = minutes = callback = None
     warm_start = False
 
@@ -94,7 +94,7 @@ class ESN(BaseEstimator):
         return self._set({**fitted, "n_features_in_": inputs.shape[1], "n_outputs_": targets.shape[1]})
 
     def predict(self, X: Any) -> Any:
-        """Return predictions in the form of ``X``."""
+        """Return predictions in the same form as ``X``."""
         self._require_fitted()
         inputs, lengths, form = _values(X, "predict")
         if inputs.shape[1] != self.n_features_in_:
@@ -120,7 +120,7 @@ class ESN(BaseEstimator):
 
 
 def _values(X: Any, who: str) -> tuple[Floats, NDArray[Any], str]:
-    """Return values [positions, n], the lengths of the sequences, and the form: "one", "array" or "list"."""
+    """Return values [positions, n], the lengths of the sequences, and the data format: "one", "array" or "list"."""
     if _data.is_array(X) or (isinstance(X, list) and X and not hasattr(X[0], "__len__")):
         array = _data.as_numbers(X, who)
         if array.ndim in (1, 2):

@@ -1,4 +1,4 @@
-"""Result types of the functions of Unfold."""
+"""Result types of Unfold's functions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Run:
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        """The events of the training log, as dictionaries. Without a run folder, those that ``progress`` receives."""
+        """The events of the training log, as dictionaries. Without a run folder, the events that ``progress`` receives."""
         if self.path is None:
             return list(self._events)
         with open(os.path.join(self.path, "log.jsonl"), encoding="utf-8") as lines:
@@ -114,7 +114,7 @@ class Run:
             writer.close()
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the training and the validation loss by step. Needs matplotlib.
+        """Plot the training and validation loss against the step. Requires matplotlib.
 
         Parameters
         ----------

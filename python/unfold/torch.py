@@ -44,7 +44,7 @@ _NO_PROJECTION = "unfold.torch: proj_size is not supported; use torch.nn.LSTM fo
 
 
 class _Config(NamedTuple):
-    """Everything that determines the engine of a layer, and how it is run."""
+    """The settings that determine the engine of a layer and how it runs."""
 
     key: int  # of the module: engines keep its packed weights
     mode: str
@@ -454,7 +454,7 @@ _recurrent_backward.register_autograd(_refuse)
 
 
 def _transformed() -> bool:
-    """Whether forward-mode derivatives or a transformation of torch.func are being computed."""
+    """Return whether forward-mode derivatives or a transformation of torch.func are being computed."""
     return (
         torch.autograd.forward_ad._current_level >= 0
         or torch._C._functorch.peek_interpreter_stack() is not None
@@ -462,7 +462,7 @@ def _transformed() -> bool:
 
 
 class _Layer(torch.nn.RNNBase):
-    """What `RNN`, `LSTM` and `GRU` share: the call of the engine instead of that of torch.nn."""
+    """Base class of `RNN`, `LSTM` and `GRU`, which calls the engine instead of torch.nn."""
 
     _unfold_key: int
     _torch_layer: Any  # the class of torch.nn
@@ -545,7 +545,7 @@ class _Layer(torch.nn.RNNBase):
         return y, h_n, c_n
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """Return the outputs and the final state, like the layer of torch.nn.
+        """Return the outputs and the final state, like the torch.nn layer.
 
         Parameters
         ----------
@@ -558,7 +558,7 @@ class _Layer(torch.nn.RNNBase):
         Returns
         -------
         tuple
-            The outputs, in the form of `input`, and the final state, in the form of `hx`.
+            The outputs, in the same form as `input`, and the final state, in the same form as `hx`.
         """
         packed = isinstance(input, PackedSequence)
         data = input.data if packed else input
@@ -750,7 +750,7 @@ class GRU(_Layer):
 
 
 class _CellPasses:
-    """The passes of a circuit in one type of numbers. They keep the values of the last forward pass."""
+    """The passes of a circuit in one floating-point type. They keep the values of the last forward pass."""
 
     def __init__(self, circuit: Any, dtype: torch.dtype, threads: int) -> None:
         kind = _core.PassesFloat64 if dtype == torch.float64 else _core.PassesFloat32
@@ -792,17 +792,17 @@ class _CellFunction(torch.autograd.Function):
 
 
 class Cell(torch.nn.Module):
-    """Any circuit with one input and one output, over sequences, as a module on a CPU.
+    """A CPU module that applies a circuit with one input and one output to sequences.
 
-    The parameters have the names and shapes of the circuit, [inputs x outputs]; they are drawn as the `Init` of each
-    one says, from the seed of PyTorch. Sequences begin from the initial state of the circuit. Inputs, outputs and
-    parameters are copied once per pass; if another forward pass comes between a forward pass and its backward pass, the
-    values are computed again. Second derivatives are not supported.
+    The parameters have the names and shapes of the circuit, [inputs x outputs]; they are drawn as specified by the
+    `Init` of each parameter, with the PyTorch seed. Sequences begin from the initial state of the circuit. Inputs,
+    outputs and parameters are copied once per pass; if another forward pass comes between a forward pass and its
+    backward pass, the values are computed again. Second derivatives are not supported.
 
     Parameters
     ----------
     circuit
-        A circuit (`unfold.circuits`) with one input or symbols and one output.
+        A circuit (`unfold.circuits`) with one input (vectors or symbols) and one output.
     batch_first
         Whether tensors are [batch, steps, size] instead of [steps, batch, size].
     threads
@@ -875,14 +875,14 @@ class Cell(torch.nn.Module):
         ----------
         input
             Tensor `[steps, batch, size]` (`[batch, steps, size]` with `batch_first`), `[steps, size]` for one sequence,
-            or a `PackedSequence`. Of symbols: integers without the last dimension, -1 where there is none.
+            or a `PackedSequence`. For symbols: integers without the last dimension; -1 means no symbol.
         dropout_seed
-            The seed of dropout in training mode; None: from the seed of PyTorch.
+            The seed of dropout in training mode; None: drawn with the PyTorch seed.
 
         Returns
         -------
         Tensor or PackedSequence
-            The outputs in the form of `input`.
+            The outputs, in the same form as `input`.
         """
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input

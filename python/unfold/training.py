@@ -55,7 +55,7 @@ class _Line:
 
 
 class _Bar:
-    """Show progress as a bar of tqdm, which notebooks draw."""
+    """Show progress as a tqdm bar, which notebooks display."""
 
     def __init__(self, bar: Any) -> None:
         self.bar = bar
@@ -73,7 +73,7 @@ class _Bar:
 
 
 def _display() -> Callable[[Event], object]:
-    """Return what shows progress here: a bar in notebooks that have tqdm, otherwise lines."""
+    """Return the progress display: a bar in notebooks that have tqdm, otherwise lines."""
     if "ipykernel" in sys.modules:
         try:
             from tqdm.auto import tqdm
@@ -108,14 +108,15 @@ def train(data: Any = None, *, text: str | bytes | Iterable[str | bytes] | None 
     Parameters
     ----------
     data
-        Files: a path or several, each a str or os.PathLike; for tasks with files, their folder.
+        Files: one or more paths, each a str or os.PathLike; for tasks with files, the folder of these files.
         Or data in memory, which is not written to a file: an array ``[T]`` or ``[T, n]``, one sequence, or
         ``[N, T, n]``, N sequences, of any type of numbers and any strides; a list of arrays of different lengths; a
-        mapping of names to arrays or to lists with one entry per example; a DataFrame of pandas or polars or a table
-        of Arrow, one position per row; bytes, which are running text unless ``format`` is given. Arrays have the field
-        ``values``. NaN and None are missing values. PyTorch tensors and other objects that export DLPack are arrays.
+        mapping of names to arrays or to lists with one entry per example; a pandas or polars DataFrame or an Arrow
+        table, one position per row; bytes, which are running text unless ``format`` is given. Arrays have the field
+        ``values``. NaN and None are missing values. PyTorch tensors and other objects that export DLPack are accepted
+        as arrays.
     text
-        Running text, instead of ``data``: a str, or several, each one sequence.
+        Running text, instead of ``data``: a str or several, each of which is one sequence.
     out
         The run folder, with the model, its checkpoint and its log. None: nothing is written; the model is in the
         returned run.
