@@ -64,8 +64,8 @@ const VerbEntry& find_verb(const std::string& name) {
       fmt::format("unknown command {}; see `unfold --help`{}", in_quotes(name), did_you_mean(name, names)));
 }
 
-/// Connects to the other processes, if there are any, so that an error is reported once. Throws UsageError if all of
-/// them would do the same work.
+/// Connects to the other processes, if there are any, so that only one of them reports an error. Throws UsageError if
+/// all of them would do the same work.
 void require_use_for_processes(const VerbEntry& verb) {
   const Processes& all = launched_processes();
   if (all.alone() || verb.divided) return;
@@ -113,7 +113,8 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
     print_result(fmt::format("unfold {}\n", UNFOLD_VERSION));
     return ExitCode::success;
   }
-  if (first == "--options-json") {  // for tools: the reference page, the types of the Python package
+  if (first == "--options-json") {  // used by the tools that generate the reference page and the types of the Python
+                                    // package
     print_result(one_line(all_options_json()));
     return ExitCode::success;
   }

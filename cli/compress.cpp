@@ -110,8 +110,7 @@ bool is_fitted_only(const std::string& spec) {
   return is_fitted_model(spec) && !is_learner(name);
 }
 
-/// What a model has learned before compression: nothing, in which case it always learns, or the result of training or
-/// fitting.
+/// Whether a model was trained or fitted before compression. An untrained model always learns while compressing.
 enum class Knowledge { none, trained };
 
 /// Parses a block size, which may have a unit.
@@ -418,7 +417,7 @@ class Decompress final : public Verb {
   std::vector<std::string> inputs_;
   std::string output_ = "-";
   std::optional<std::string> model_, memory_limit_, max_output_;
-  std::string used_model_;  ///< the external model file or run folder that the archive required; empty: none
+  std::string used_model_;  ///< the external model file or run folder that the archive requires; empty: none
 };
 
 Decompress::Decompress()
@@ -506,7 +505,7 @@ ExitCode Decompress::run(Console& console) {
       .key = authentication_key(),
       .progress = count_bytes(console, -1, "decompress")};
   const CompressResult result = decompress(input.source(), sink, options);
-  check_model();  // for an empty result, for which the sink is not called
+  check_model();  // the sink is not called for an empty result
   output.commit();
   if (json_)
     print_result(one_line({{"bytes_in", result.bytes_in}, {"bytes_out", result.bytes_out}}));

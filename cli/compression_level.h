@@ -12,10 +12,10 @@ inline constexpr Index kFastLevel = 4, kDefaultLevel = 6, kBestLevel = 9;
 
 struct LevelChoice {
   std::string model;       ///< SPEC
-  std::string bytes = {};  ///< the alphabet of the model in ascending order; empty: all bytes
+  std::string bytes = {};  ///< the bytes in the alphabet of the model, in ascending order; empty: all bytes
 };
 
-/// Returns the model of a level, 1 .. 9. `beginning` has the available first bytes of the input; empty: unknown
+/// Returns the model of a level, 1 .. 9. `beginning` contains the available first bytes of the input; empty: unknown
 /// content. `size` is the number of bytes of the input or of a block; -1: unknown.
 LevelChoice choose_level(Index level, std::string_view beginning, Index size);
 

@@ -45,7 +45,7 @@ class Eval final : public Verb {
   std::optional<std::string> given_;
   Index window_ = 0, count_ = 1000, seed_ = 1, beam_ = 1;
   bool dynamic_ = false;
-  TrainSettings table_;  // statements about the table
+  TrainSettings table_;  // options that describe the table
   std::string optimizer_;
 };
 

@@ -15,7 +15,7 @@ class ForecastOptions {
   /// Throws UsageError if an option was given that has no effect with a trained model.
   void refuse_with_model(const CommandOptions& options) const;
 
-  /// The same for a model of series (model/forecast/segments/segment_model.h).
+  /// Like the function above, for a model of series (model/forecast/segments/segment_model.h).
   void refuse_with_network(const CommandOptions& options) const;
   /// Settings that describe the table.
   const TrainSettings& table() const { return table_; }
@@ -23,8 +23,8 @@ class ForecastOptions {
   struct Output {
     std::string out;  ///< file, or "-"
     TableFormat format = TableFormat::tsv;
-    bool json = false;   ///< one object on standard output instead of the table
-    bool quiet = false;  ///< no table of members
+    bool json = false;   ///< write one JSON object to standard output instead of the table
+    bool quiet = false;  ///< do not print the table of members
   };
   /// Forecasts the series of a table. `model`: a model of series; empty: none.
   void run(const std::string& model, const std::string& data, Index horizon, Index threads, const Output& output,
@@ -32,7 +32,7 @@ class ForecastOptions {
 
  private:
   std::string coverage_ = "80";
-  TrainSettings table_ = {};  // statements about the table
+  TrainSettings table_ = {};  // options that describe the table
   std::optional<std::string> predict_, future_, members_, plot_, save_;
   std::optional<double> minutes_;
   Index origins_ = 0, season_ = 0;

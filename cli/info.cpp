@@ -96,7 +96,7 @@ std::string log_text(const LogSummary& log) {
   return text + fmt::format("  last  {}\n", log.last);
 }
 
-/// Describes the model of a log without the values that it stores.
+/// Describes a log model without the values that it stores.
 std::string log_model_text(const nlohmann::json& log) {
   const auto number = [&](const char* key) { return log.is_object() && log.contains(key) ? log[key].dump() : "?"; };
   return fmt::format("  {:<16} {} lines, {} templates (unfold info --templates prints them)\n", "log", number("lines"),

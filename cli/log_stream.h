@@ -43,7 +43,7 @@ class LogStream {
   virtual void finish() = 0;                         ///< at the end of the log
   virtual nlohmann::json scorer_state() const = 0;
   virtual void restore(const nlohmann::json& state) = 0;
-  virtual Index lines() const = 0;  ///< that were scored
+  virtual Index lines() const = 0;  ///< number of lines that were scored
   virtual std::string metrics() const = 0;
 
   Console& console() const { return console_; }

@@ -8,9 +8,9 @@
 
 namespace unfold {
 
-/// Throws UsageError if an output is also an input (the same file, also through links, or a file of a run folder), if
-/// an output folder is also read, directly or as a run, and if two outputs are the same file. REQUIRES that the options
-/// were resolved.
+/// Throws UsageError if an output is also an input (the same file, including through links, or a file of a run folder),
+/// if an output folder is also read, directly or as a run, and if two outputs are the same file. REQUIRES that the
+/// options were resolved.
 void check_outputs_differ_from_inputs(const CommandOptions& options);
 
 /// Like the function above, for an input that is not an option. `option` is the name of the output option, such as

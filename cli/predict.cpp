@@ -38,7 +38,7 @@ class Predict final : public Verb {
   std::optional<std::string> given_, fill_;
   Index seed_ = 1;
   std::optional<Index> horizon_;
-  TrainSettings table_;  // statements about the table
+  TrainSettings table_;  // options that describe the table
 };
 
 /// The tasks of the aliases of predict; predict itself applies to all of them.

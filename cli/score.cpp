@@ -60,7 +60,7 @@ class Score final : public Verb {
   ReadingSettings reading_;
   ScoreFilesRequest files_;
   bool summary_ = false;
-  TrainSettings table_;  // statements about the table
+  TrainSettings table_;  // options that describe the table
 };
 
 Score::Score()
@@ -282,7 +282,7 @@ Json Score::judgment(Console& console, const std::vector<ScoredLine>& lines,
           {"normal", by_mean.negatives}};
 }
 
-/// `label`: nullptr if there are no labels.
+/// Returns the JSON object of a line. `label`: nullptr if there are no labels.
 Json line_json(const ScoredLine& line, const std::string* label) {
   Json json = {{"line", line.number},
                {"symbols", line.symbols},

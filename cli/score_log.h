@@ -1,5 +1,5 @@
 #pragma once
-/// `unfold score` for models of logs in streaming mode: one row per line or masked value.
+/// `unfold score` for log models in streaming mode: one row per line or masked value.
 
 #include "app/logs/log_anomaly_score.h"
 #include "cli/score_rows.h"
@@ -11,8 +11,8 @@ struct ScoreLogOptions {
   LogScoreOptions scorer = {};
   bool masked = false, by_value = false, by_session = false;
   std::optional<double> alarms_per_day = {};  ///< instead of LogScoreOptions::false_alarms
-  std::optional<std::string> state = {};      ///< a file (app/logs/log_state.h)
-  std::optional<std::string> metrics = {};    ///< a file for counters (app/logs/log_metrics.h)
+  std::optional<std::string> state = {};      ///< state file (app/logs/log_state.h)
+  std::optional<std::string> metrics = {};    ///< file for the counters (app/logs/log_metrics.h)
 };
 
 /// Resolves --alarms-per-day with the number of lines per day in training. Throws UsageError if it is unknown.

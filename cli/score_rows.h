@@ -17,7 +17,7 @@ struct ScoreRowOptions {
   std::optional<std::string> labels = {}, roc = {}, plot = {};  ///< files
   Index top = 0;  ///< 0: all lines in order; otherwise the `top` highest scores, printed at the end
   bool text = false, summary = false, json = false;
-  bool values = false;  ///< a row is a masked value of a line, which has no bits
+  bool values = false;  ///< each row is a masked value of a line; values have no bits
 };
 
 /// The values of a row that are used for sorting, plotting and evaluation.
@@ -64,7 +64,7 @@ class ScoreRows {
   Console& console_;
   const ScoreRowOptions& options_;
   std::string score_;
-  std::vector<std::string> labels_;  // from a file
+  std::vector<std::string> labels_;  // labels that were read from a file
   std::vector<Row> top_;             // a heap with the lowest score in front
   std::vector<double> scores_, totals_, means_;
   std::vector<bool> anomalous_;

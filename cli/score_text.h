@@ -1,5 +1,5 @@
 #pragma once
-/// `unfold score --by line` for models of plain text in streaming mode: one row per line.
+/// `unfold score --by line` for plain-text models in streaming mode: one row per line.
 
 #include "app/score/text_score.h"
 #include "cli/score_rows.h"

@@ -25,7 +25,7 @@ class Verb {
 
  protected:
   explicit Verb(CommandOptions table) : options_(std::move(table)) {}
-  /// `prints_json`: false if another option selects JSON output; the error of run() then names that option.
+  /// `prints_json`: false if another option selects JSON output; the error that run() throws then names that option.
   void add_common(bool prints_json = true) { options_.add_common(json_, quiet_, prints_json); }
   /// Adds --max-unpacked, for subcommands that read data, which may be compressed.
   void add_unpacking_limit();

@@ -26,8 +26,8 @@ struct unfold_model {
 struct unfold_stream {
   std::shared_ptr<const unfold::SymbolModel> model;  // must outlive its predictor
   std::unique_ptr<unfold::Predictor> predictor;
-  /// Lock shared by a stream and its clones, whose predictors may use common memory; null without clones. Also set for
-  /// the original by the thread that clones it.
+  /// Lock shared by a stream and its clones, whose predictors may use common memory; null without clones. The thread
+  /// that clones a stream also sets the lock of the original.
   mutable std::shared_ptr<std::mutex> turns = nullptr;
 
   std::unique_lock<std::mutex> turn() const {
@@ -83,7 +83,8 @@ std::string_view view(const char* text, std::size_t size, const char* what = "te
   return {text, size};
 }
 
-/// For a result that the caller frees: null until it exists, so that nothing can be freed twice after a failure.
+/// Initializes a result that the caller frees: it is null until the object exists, so nothing can be freed twice after
+/// a failure.
 template <class Object>
 void need_result(Object** result, const char* what) {
   need(result, what);

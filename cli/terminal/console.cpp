@@ -147,7 +147,7 @@ void continue_results(const ResultPosition& position) {
   const std::optional<ResultPosition> now = result_position();
   if (!now || now->device != position.device || now->inode != position.inode) return;
   if (now->bytes <= position.bytes || now->bytes - position.bytes > kMost) return;
-  const int descriptor = ::open("/proc/self/fd/1", O_RDONLY | O_CLOEXEC);  // another opening, to read
+  const int descriptor = ::open("/proc/self/fd/1", O_RDONLY | O_CLOEXEC);  // opens the file a second time, for reading
   if (descriptor < 0) return;
   std::string bytes(static_cast<std::size_t>(now->bytes - position.bytes), '\0');
   const ssize_t got = ::pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(position.bytes));

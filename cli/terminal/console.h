@@ -10,7 +10,7 @@ namespace unfold {
 
 /// Thrown when the reader of standard output has closed it. This is not reported as an error.
 struct ClosedOutput {};
-/// Exit code after ClosedOutput: that of a process killed by SIGPIPE, as with other commands.
+/// Exit code after ClosedOutput: the code of a process killed by SIGPIPE, as with other commands.
 inline constexpr int kClosedOutputCode = 141;
 
 /// Writes to standard output, possibly buffered. On a terminal, control characters other than tabs and line feeds are

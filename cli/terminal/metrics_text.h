@@ -10,7 +10,7 @@
 
 namespace unfold {
 
-/// One metric per line.
+/// Formats the metrics, one per line.
 std::string to_text(const Figures& figures);
 std::string to_text(const TaskMetrics& figures);
 std::string to_text(const FieldFigures& figures);

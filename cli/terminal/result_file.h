@@ -5,7 +5,7 @@
 ///   file.write(bytes);
 ///   file.commit();
 ///
-/// Throws RuntimeFailure, as AtomicFile and print_result do.
+/// Throws RuntimeFailure like AtomicFile and print_result.
 
 #include <optional>
 #include <string>

@@ -17,7 +17,8 @@ struct ResultPosition {
   std::uint64_t device = 0, inode = 0;
   Index bytes = 0;
 };
-/// Returns the end of the flushed results; std::nullopt if standard output is not such a file.
+/// Returns the end of the flushed results; std::nullopt if standard output is not a regular file that is written at its
+/// end.
 std::optional<ResultPosition> result_position();
 /// Continues the results at `position`; call it before the first result. Bytes that an interrupted command already
 /// wrote after `position` are not written again as long as they are equal; from the first difference on, everything is

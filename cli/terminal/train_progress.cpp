@@ -9,7 +9,8 @@
 namespace unfold {
 
 namespace {
-constexpr std::chrono::seconds kSilence{10};  // without progress, during a long step or validation
+constexpr std::chrono::seconds kSilence{10};  // after this time without output, during a long step or validation, a
+                                              // line is shown
 constexpr std::size_t kWide = 100, kLongestCurve = 40, kShortestCurve = 6;
 
 /// The curve shown after a line if the terminal is wide enough; otherwise empty.

@@ -26,8 +26,8 @@ class TrainProgress final : public Observer {
  private:
   Console& console_;
   Index steps_;
-  Sparkline curve_;                           // of the loss, for wide terminals
-  std::optional<CurvatureReport> curvature_;  // of the last step
+  Sparkline curve_;                           // curve of the loss, for wide terminals
+  std::optional<CurvatureReport> curvature_;  // report of the last step
   std::atomic<Index> step_ = 0;
   Heartbeat heartbeat_;
 };

@@ -2,8 +2,8 @@
 /// A range coder with integer frequencies (Martin 1979; carry propagation as in Schindler's coder): 64-bit state,
 /// totals up to 2^40, byte-wise output. Uses only integer arithmetic.
 ///
-/// A symbol is an interval [first, first + size) of [0, 2^bits). Its cost is -log2(size / 2^bits) bits to within 2^-16
-/// bit; a whole code is at most two bytes longer than the sum.
+/// A symbol is an interval [first, first + size) of [0, 2^bits). The cost of a symbol is -log2(size / 2^bits) bits to
+/// within 2^-16 bit; a whole code is at most two bytes longer than the sum of these costs.
 
 #include <cstdint>
 #include <string>
@@ -50,7 +50,7 @@ class RangeDecoder {
   std::uint8_t next();
   std::string_view code_;
   std::size_t position_ = 0;
-  std::uint64_t value_ = 0, range_ = ~std::uint64_t{0};  // value: of the code, relative to the low end of the range
+  std::uint64_t value_ = 0, range_ = ~std::uint64_t{0};  // value of the code, relative to the low end of the range
 };
 
 }  // namespace unfold

@@ -20,8 +20,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Index kPositions = 64;      // compared by the self-test
-constexpr Index kPairPositions = 16;  // in the test pair stored with the weights
+constexpr Index kPositions = 64;      // number of positions that the self-test compares
+constexpr Index kPairPositions = 16;  // number of positions in the test pair stored with the weights
 
 /// Calls use(model) with the concrete type of the model if it is a network. Adds the name of the model to the message
 /// of a UsageError.

@@ -21,7 +21,7 @@ void export_torch(const std::string& model, const std::function<void(std::string
 void export_rtneural(const std::string& model, const std::function<void(std::string_view)>& write);
 
 struct ImportNetworkRequest {
-  std::string file;             ///< safetensors (names of PyTorch or Keras) or .npz (names of Keras)
+  std::string file;             ///< safetensors (with PyTorch or Keras names) or .npz (with Keras names)
   std::string out;              ///< the model file to write
   std::string like = {};        ///< run folder or model file that supplies the card and the data specification
   std::string alphabet = {};    ///< a JSON file with the alphabet of a model that predicts the next symbol

@@ -26,7 +26,7 @@ struct CompressOptions {
   bool learns = true;          ///< the trained model keeps learning from the data that it encodes
   std::string optimizer = {};  ///< optimizer of a network that learns; empty: its default
   Index window = 0;            ///< window of a network that learns; 0: its default
-  std::string bytes = {};      ///< with a SPEC: the byte values that occur, in ascending order; empty: all 256
+  std::string bytes = {};      ///< if `model` is a SPEC: the byte values that occur, in ascending order; empty: all 256
   Index block = 1 << 20;       ///< bytes per block
   bool independent = false;    ///< every block starts from the initial state, so that threads can share the work
   int threads = 1;             ///< does not affect the result
@@ -72,7 +72,7 @@ CompressResult join_pieces(const std::function<bool(std::string&)>& next, const 
 /// is allocated or decoded.
 struct DecompressLimits {
   Index memory = 0;  ///< approximate memory of the models in bytes; 0: 1 GiB plus 1024 times the archive
-  Index output = 0;  ///< bytes; 0: 1 MiB plus 65,536 times the bytes read so far
+  Index output = 0;  ///< size of the output in bytes; 0: 1 MiB plus 65,536 times the bytes read so far
 };
 
 struct DecompressOptions {

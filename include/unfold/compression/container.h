@@ -1,8 +1,8 @@
 #pragma once
 /// The container format of compressed data: a header that describes how to decode, blocks, and an end record. Every
-/// record ends with a CRC-32 that continues that of the previous record, so that truncation, flipped bits, and lost,
-/// repeated or reordered blocks are all detected. Every block also carries the CRC-32 of its contents, which detects a
-/// decoder that diverged from the encoder.
+/// record ends with a CRC-32 that continues the CRC-32 of the previous record. Truncation, flipped bits, and lost,
+/// repeated or reordered blocks are therefore all detected. Every block also carries the CRC-32 of its contents, which
+/// detects a decoder that diverged from the encoder.
 ///
 ///   magic 8F 55 4E 46, version 01
 ///   header   length, payload, crc            lengths and numbers are LEB128, crcs 4 bytes, little-endian
@@ -27,11 +27,11 @@
 
 namespace unfold {
 
-/// Fills up to `size` bytes of `out` and returns how many; 0 at the end.
+/// Writes up to `size` bytes to `out` and returns how many; 0 at the end.
 using ByteSource = std::function<std::size_t(char* out, std::size_t size)>;
 using ByteSink = std::function<void(std::string_view)>;
 
-/// Reads exactly `size` bytes, fewer only at the end.
+/// Reads exactly `size` bytes, or fewer at the end of the source.
 std::string read_up_to(const ByteSource& source, std::size_t size);
 
 std::uint32_t crc32_of(std::string_view bytes, std::uint32_t start = 0);
@@ -44,7 +44,7 @@ enum class ModelSource : std::uint8_t {
   external = 3   ///< a model file that the reader must provide
 };
 
-/// How to decode the blocks.
+/// Describes how to decode the blocks.
 struct ContainerHeader {
   ModelSource source = ModelSource::spec;
   std::string model = {};      ///< the SPEC, the bytes of the model file, or its name
@@ -52,7 +52,7 @@ struct ContainerHeader {
   bool learns = true;          ///< the model keeps learning from the data it decodes
   std::string optimizer = {};  ///< optimizer of a network that learns, with `window`; otherwise empty
   Index window = 0;
-  std::string bytes = {};    ///< the alphabet for a SPEC: these byte values, in ascending order; empty: all 256
+  std::string bytes = {};    ///< for a SPEC, the byte values of the alphabet, in ascending order; empty: all 256
   Index block = 1 << 20;     ///< maximum bytes per block
   bool independent = false;  ///< every block starts from the initial state
 };
@@ -66,8 +66,8 @@ struct ContainerBlock {
 
 inline constexpr Index kMostBlock = Index{1} << 28;
 
-/// Computes the CRC or tag that ends each record; it continues that of the previous record. Internal to the reader and
-/// the writer.
+/// Computes the CRC or tag that ends each record; it continues the CRC or tag of the previous record. Internal to the
+/// reader and the writer.
 class RecordSeal {
  public:
   explicit RecordSeal(std::optional<Key> key) : key_(std::move(key)) {}
@@ -85,7 +85,7 @@ class ContainerWriter {
   ContainerWriter(ByteSink sink, const ContainerHeader& header, const Key* key = nullptr);
   void write(const ContainerBlock& block);
   void end();
-  Index bytes() const { return written_; }  ///< written so far
+  Index bytes() const { return written_; }  ///< bytes written so far
 
  private:
   void record(std::string bytes);
@@ -101,7 +101,7 @@ class ContainerReader {
   const ContainerHeader& header() const { return header_; }
   /// Returns false after the end record, which must also be the end of the source.
   bool next(ContainerBlock& block);
-  Index bytes() const { return read_; }  ///< read so far
+  Index bytes() const { return read_; }  ///< bytes read so far
   [[noreturn]] void damaged(const std::string& what) const;
 
  private:

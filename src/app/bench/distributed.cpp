@@ -31,7 +31,7 @@ double least_time(int times, const Work& work) {
   return least;
 }
 
-/// Half the round-trip time between process 0 and another one. Only these two call it.
+/// Half the round-trip time between process 0 and another one. Only these two processes call this function.
 double one_way(Processes& all, int other, std::span<std::byte> bytes, int times) {
   const int peer = all.first() ? other : 0;
   const Sending sending{peer, bytes};

@@ -11,9 +11,10 @@ namespace unfold {
 
 struct DistributedBench {
   TrainingShape shape;
-  double seconds = 1;                        ///< duration of each measurement of a step
-  std::optional<double> latency, bandwidth;  ///< of a hypothetical network: seconds, bytes per second
-  Index threads = 0;                         ///< per process; 0: an equal share of the processors
+  double seconds = 1;  ///< duration of each measurement of a step
+  std::optional<double> latency,
+      bandwidth;      ///< latency (seconds) and bandwidth (bytes per second) of a hypothetical network
+  Index threads = 0;  ///< threads per process; 0: an equal share of the processors
   bool trace = false;
 };
 
@@ -32,7 +33,7 @@ struct DistributedResults {
 DistributedResults bench_distributed(const DistributedBench& bench, Processes& processes);
 
 std::string to_text(const DistributedBench& bench, const DistributedResults& figures);
-/// A plot (SVG) of the step time over the number of processes.
+/// Returns a plot (SVG) of the step time versus the number of processes.
 std::string to_plot(const DistributedBench& bench, const DistributedResults& figures);
 nlohmann::ordered_json to_json(const DistributedBench& bench, const DistributedResults& figures);
 

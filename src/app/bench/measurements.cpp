@@ -96,7 +96,8 @@ class StepClock final : public Observer {
   }
 
  private:
-  static constexpr Index kWarmup = 12;  // four ways to divide a loop, each tried three times (graph/engine/autotuner.h)
+  static constexpr Index kWarmup = 12;  // there are four ways to divide a loop, each of which is tried three times
+                                        // (graph/engine/autotuner.h)
   double seconds_;
   std::atomic<bool>& stop_;
   std::vector<double> times_;
@@ -135,7 +136,7 @@ LanguageModel<float> random_model(const TrainingShape& shape) {
 }
 
 TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds, const Sharding& sharding) {
-  constexpr Index kWindows = 200;  // per epoch; enough that incomplete batches at its end do not matter
+  constexpr Index kWindows = 200;  // windows per epoch; enough that an incomplete last batch does not matter
   LanguageModel<float> model = random_model(shape);
   const Corpus corpus = random_corpus(model.alphabet(), shape.batch * shape.window * kWindows);
   const Split part = whole_corpus(corpus, "training");

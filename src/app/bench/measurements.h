@@ -28,17 +28,18 @@ LanguageModel<float> random_model(const TrainingShape& shape);
 struct TrainingSpeed {
   Index parameters = 0;
   double seconds_per_step = 0, symbols_per_second = 0;
-  double flops_per_symbol = 0;  ///< of all matrix products, forward and backward
+  double flops_per_symbol = 0;  ///< operations of all matrix products, forward and backward
 };
-/// With several processes, all call it and divide the batch; the result is the time of their joint step.
+/// Measures training steps. With several processes, all of them call this function and divide the batch; the result is
+/// the time of their joint step.
 TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds, const Sharding& sharding = {});
 
 struct StepperSpeed {
-  double seconds_per_step = 0;  ///< for one input symbol and the distribution of the next
+  double seconds_per_step =
+      0;  ///< time of one step, which reads a symbol and computes the distribution of the next one
   double rare = 0,
-         worst = 0;          ///< of individually timed steps: the 99.9th percentile and the maximum (includes other
-                             ///< load)
-  double weight_bytes = 0;   ///< read by the products of a step
+         worst = 0;          ///< 99.9th percentile and maximum of individually timed steps (includes other load)
+  double weight_bytes = 0;   ///< bytes that the products of a step read
   double floor_seconds = 0;  ///< time for one thread to read them once from the cache that they fit into
 };
 StepperSpeed measure_stepper(const std::string& model, Index symbols, Team& team, double seconds);

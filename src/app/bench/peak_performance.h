@@ -1,6 +1,6 @@
 #pragma once
-/// Measurement of the peak performance of this machine, with the instructions that the kernels use. It gives a lower
-/// bound for running times.
+/// Measurement of the peak performance of this machine, with the instructions that the kernels use. The peak
+/// performance gives a lower bound for running times.
 
 #include "unfold/base/threads/team.h"
 

@@ -52,7 +52,7 @@ class Rates {
   double seconds_per_call(const std::function<void(Index)>& run) const;
 
   Team& team_;
-  double seconds_;  // of measurement per rate
+  double seconds_;  // duration of the measurement of each rate
   double sample_seconds_;
   std::map<std::string, double> known_;
 };

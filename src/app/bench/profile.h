@@ -11,9 +11,9 @@ namespace unfold {
 
 struct ProfileLine {
   std::string stage = {};
-  double operations = 0;          ///< floating-point operations of products; elements of functions otherwise
-  double bytes = 0;               ///< read and written, counted once per use
-  double seconds = 0;             ///< per step
+  double operations = 0;          ///< floating-point operations of products; for functions, the number of elements
+  double bytes = 0;               ///< bytes read and written, counted once per use
+  double seconds = 0;             ///< measured time per step
   double attainable_seconds = 0;  ///< 0: the stage is pure overhead, without a lower bound
 };
 

@@ -225,7 +225,7 @@ void measure_hmm(SymbolProfile& cost, const std::string& text, Index states, Tea
 
 /// Number of n-gram lookups of a predictor while it reads a text: one per known context.
 double lookups_of(const NgramTrie& trie, std::span<const Symbol> text) {
-  std::vector<std::uint32_t> nodes = {trie.begin()};  // of the last 1, 2, ... symbols
+  std::vector<std::uint32_t> nodes = {trie.begin()};  // nodes of the last 1, 2, ... symbols
   double count = 0;
   for (const Symbol symbol : text) {
     const auto x = static_cast<std::uint32_t>(symbol);
@@ -252,7 +252,7 @@ void measure_ngrams(SymbolProfile& cost, const std::string& text, Team& team, do
   const std::unique_ptr<FittedModel> model = make_fitted_model(cost.model, alphabet);
   const auto& ngrams = dynamic_cast<const NgramModel&>(*model);
 
-  std::vector<std::string> stages;  // in the order in which `fit` reports them
+  std::vector<std::string> stages;  // the stages, in the order in which `fit` reports them
   std::map<std::string, double> least;
   double (*const clock)() = clock_of(team);
   InTurns turns(seconds, clock);

@@ -22,9 +22,9 @@ namespace unfold {
 
 struct SymbolProfile {
   std::string model = {};                ///< canonical SPEC
-  std::string unit = {};                 ///< of operations
-  Index symbols = 0;                     ///< of the text
-  std::vector<ProfileLine> lines = {};   ///< per symbol; their seconds add up to the total
+  std::string unit = {};                 ///< unit of the operations
+  Index symbols = 0;                     ///< number of symbols in the text
+  std::vector<ProfileLine> lines = {};   ///< stages of a symbol; their seconds add up to the total
   std::vector<ProfileLine> beside = {};  ///< other operations: decoding, reading
 
   double seconds() const;
@@ -32,8 +32,9 @@ struct SymbolProfile {
 };
 
 /// Times are the minimum over several repetitions, at least two, within about `seconds`; processor time for a team of
-/// one thread. Online learners use all bytes as alphabet, other models only those that occur. Throws UsageError for
-/// models that are trained by gradient descent or not supported here, and for a text of fewer than 1000 bytes.
+/// one thread. The alphabet contains all bytes for online learners, and only the bytes that occur for other models.
+/// Throws UsageError for models that are trained by gradient descent or not supported here, and for a text of fewer
+/// than 1000 bytes.
 SymbolProfile measure_symbol_cost(const std::string& model, const std::string& text, Team& team, double seconds);
 
 /// Returns words of an artificial language with Zipf-distributed frequencies, in which a word's probability depends on

@@ -15,7 +15,7 @@ namespace unfold {
 nlohmann::ordered_json to_json(const std::vector<ComparedBaseline>& baselines);
 /// Returns "label: accuracy 0.93, the baseline majority class 0.5".
 std::string comparison_of(const ComparedBaseline& compared);
-/// Reports the baselines; if the result is not better than one of them, as a warning. `data`: "validation".
+/// Reports the baselines; the report is a warning if the result is not better than one of them. `data`: "validation".
 void report_baselines(const std::vector<ComparedBaseline>& baselines, const std::string& data, Reporter& reporter);
 
 }  // namespace unfold

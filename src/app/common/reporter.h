@@ -13,7 +13,7 @@ namespace unfold {
 struct WorkDone {
   std::string_view what;       ///< "eval", "counting"
   double done = 0, total = 1;  ///< done <= total
-  std::string_view unit = {};  ///< of `done` and `total`: "symbols"; empty: they are fractions
+  std::string_view unit = {};  ///< unit of `done` and `total`, such as "symbols"; empty: they are fractions
 };
 
 class Reporter {

@@ -120,7 +120,7 @@ class ChildReporter final : public Reporter {
   Reporter& parent_;
 };
 
-/// Child processes that do the work. The parent only waits, so that it has no threads when it forks.
+/// Child processes that do the work. The parent only waits, so it has no threads when it forks.
 class Jobs {
  public:
   Jobs(std::span<const WorkPiece> pieces, Reporter& reporter) : pieces_(pieces), reporter_(reporter) {}

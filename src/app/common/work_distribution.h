@@ -15,7 +15,7 @@
 namespace unfold {
 
 struct WorkPiece {
-  std::string name;                      ///< for messages
+  std::string name;                      ///< name used in messages
   std::string claim;                     ///< a file that is locked while the piece is in progress; its folder is
                                          ///< created
   std::function<bool()> is_done;         ///< checks the output files

@@ -31,7 +31,7 @@ struct Costs {
   std::optional<Alphabet> words = {};  ///< set if the model has <unk>; bits are comparable only for equal vocabularies
   bool validation = false;
   std::vector<double> bits;
-  std::vector<Index> ends;  ///< of sequences
+  std::vector<Index> ends;  ///< ends of the sequences
 };
 
 std::string unit_of(const SymbolModel& model) {

@@ -27,7 +27,8 @@ struct EvaluationFiles {
   std::string text() const;
   bool operator==(const EvaluationFiles&) const = default;
 };
-/// `data`: files named by the caller; empty: use the run's configuration. Throws UsageError if neither names any data.
+/// `data`: files named by the caller; empty: use the run's configuration. Throws UsageError if neither the caller nor
+/// the run names any data.
 EvaluationFiles evaluation_files(const std::string& model, const std::vector<std::string>& data);
 
 struct EvaluationText {

@@ -13,7 +13,7 @@ namespace unfold {
 
 struct DistributedCompression {
   std::string input;             ///< a regular file
-  std::string folder;            ///< for the pieces; created here and removed at the end
+  std::string folder;            ///< folder for the pieces; created here and removed at the end
   CompressOptions options = {};  ///< blocks are independent; `threads` per process
 };
 

@@ -14,7 +14,7 @@ namespace unfold {
 enum class StateFormat {
   tsv,    ///< a header, then `example`, with positions `position` (both from 1), and the components s1, s2, ...
   jsonl,  ///< one object per vector: {"example", "position", "state": [..]}
-  npy     ///< one array [vectors, components], of float or double as the model
+  npy     ///< one array [vectors, components], in the precision of the model
 };
 
 struct EmbedRequest {
@@ -22,7 +22,7 @@ struct EmbedRequest {
   std::vector<std::string> data = {};  ///< files in the format of the training data
   bool every_position = false;
   bool by_line = false;  ///< text models: each line is a sequence, even if the model was trained on whole files
-  Index layer = 0;       ///< from 1; 0: the last
+  Index layer = 0;       ///< number of the layer, from 1; 0: the last layer
   StateFormat format = StateFormat::tsv;
   Index threads = 0;             ///< 0: all available processors
   Reporter* reporter = nullptr;  ///< receives the notes of the reader

@@ -1,5 +1,5 @@
 #pragma once
-/// Evaluates how well a model predicts data. For models of tasks, see task_evaluation.h.
+/// Evaluates how well a model predicts data. For task models, see task_evaluation.h.
 
 #include <functional>
 #include <optional>
@@ -20,7 +20,7 @@ struct EvaluateRequest {
   std::optional<std::string> split = {},
                              part = {};  ///< "90/5/5" as in training, and its part "train", "valid" or "test"
   std::optional<std::string> mask = {};  ///< file that marks the symbols to be predicted
-  std::string unknown = "error";         ///< for symbols not in the alphabet: "error" or "skip"
+  std::string unknown = "error";         ///< handling of symbols that are not in the alphabet: "error" or "skip"
   ReadingSettings reading = {};
   bool use_stepper = false;                     ///< one symbol at a time, with the same results
   std::optional<LearningOptions> dynamic = {};  ///< online learning: the model learns each symbol after predicting it
@@ -34,8 +34,8 @@ struct EvaluateOutcome {
   Figures figures = {};
   Evaluation evaluation = {};
   std::string part;              ///< "all", "training", "validation", "test"
-  Index unknown = 0;             ///< symbols not in the alphabet ...
-  bool unknown_is_read = false;  ///< ... read as the unknown symbol instead of being skipped
+  Index unknown = 0;             ///< number of symbols that are not in the alphabet
+  bool unknown_is_read = false;  ///< whether these symbols are read as the unknown symbol instead of being skipped
   std::vector<ComparedBaseline> baselines = {};
 };
 

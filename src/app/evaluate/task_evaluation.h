@@ -1,5 +1,5 @@
 #pragma once
-/// Support for models of tasks (data/tasks/tasks.h): loading, evaluation and tables of examples.
+/// Support for task models (data/tasks/tasks.h): loading, evaluation and tables of examples.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -20,7 +20,7 @@ nlohmann::ordered_json to_json(const TaskMetrics& figures);
 /// Returns a description: "reads 2 numbers a step, predicts 1 number".
 std::string describe_shape(const TaskShape& shape);
 
-/// Returns whether a run folder or model file holds a model of a task; false if it cannot be read.
+/// Returns whether a run folder or model file holds a task model; false if it cannot be read.
 bool holds_task_model(const std::string& model);
 /// Returns whether a file is a damaged or unknown model: it begins like a model file or is empty, and it cannot be
 /// loaded or is of an unknown kind. Also true for a run folder without a model.
@@ -39,14 +39,14 @@ struct TaskEvaluation {
   std::string model;  ///< run folder or model file
   std::string task =
       {};  ///< SPEC of another task with the same inputs and outputs, such as a longer one; empty: the task of training
-  std::string folder = {};  ///< of the task's files, if it needs any
+  std::string folder = {};  ///< folder of the task's files, if it needs any
   TaskSplit part = TaskSplit::test;
-  Index count = 1000;  ///< examples, for tasks that generate an unlimited number of them
+  Index count = 1000;  ///< number of examples, for tasks that generate an unlimited number of them
   std::uint64_t seed = 1;
   Index threads = 0;  ///< 0: all available processors
 };
-/// Throws ModelError, UsageError for an unknown task, and DataError for a task whose shape differs from that of the
-/// model.
+/// Throws ModelError, UsageError for an unknown task, and DataError for a task whose shape differs from the shape of
+/// the model.
 TaskMetrics evaluate_on_task(const TaskEvaluation& request);
 
 /// Returns `count` examples as a table with one row per step, `example step inputs... target`; "-" marks steps without

@@ -19,10 +19,11 @@ struct FieldEvaluation {
   std::vector<std::string> data;
   std::optional<std::string> split = {}, part = {};  ///< as in training; "train", "valid" or "test"
   Index beam = 1;                                    ///< beam width, for models that read a source
-  std::string unknown = "error";  ///< for labels unseen in training: "error", or "skip", which counts them as wrong
+  std::string unknown = "error";  ///< handling of labels unseen in training: "error", or "skip", which counts them as
+                                  ///< wrong
   std::vector<std::string> given = {};  ///< see PredictRequest
   Index threads = 0;
-  SchemaOptions stated = {};      ///< how a table is written where it differs from the training data
+  SchemaOptions stated = {};      ///< format of a table, where it differs from the training data
   Reporter* reporter = nullptr;   ///< receives the notes of the reader
   const Model* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
 };

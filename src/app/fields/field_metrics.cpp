@@ -141,7 +141,7 @@ class HeadCount {
         nodes_->see<T>(t + 1 == rows.size(), wanted_[t], best_[t], {output.row(rows[t]), at(field_.size)});
   }
 
-  /// In units of the data.
+  /// Adds the values of a chain, in units of the data.
   void see_values(const ValueRows& target, Matrix<const T> output, Index row) {
     const auto size = at(field_.size);
     const std::span<const T> signal(output.row(row), at(output.cols));
@@ -177,7 +177,7 @@ class HeadCount {
   std::vector<std::string> names_;        // names of labels; unseen ones follow the others
   std::map<std::string, Symbol> unseen_;  // by name
   std::unique_ptr<LabelMetrics> labels_;
-  std::optional<TreeMeasures> nodes_;  // of trees
+  std::optional<TreeMeasures> nodes_;  // metrics of trees
   ValueMetrics values_;
   LabelErrors errors_;
   HeadFigures figures_;

@@ -17,13 +17,13 @@ struct HeadFigures {
   std::string field, loss;
   bool once = false;    ///< predicted once per example
   Index predicted = 0;  ///< number of entries with a known target
-  double nats = 0;      ///< total of these entries, in units of the data (not standardized)
+  double nats = 0;      ///< total nats of these entries, in units of the data (not standardized)
   Measures measures = {};
   struct Mistake {
     std::string wanted, best;
     Index count;
   };
-  std::vector<Mistake> mistakes = {};  ///< of symbols, most frequent first
+  std::vector<Mistake> mistakes = {};  ///< wrong predictions of symbols, most frequent first
 
   double nats_each() const { return predicted > 0 ? nats / static_cast<double>(predicted) : 0; }
 };
@@ -51,7 +51,7 @@ std::vector<Index> found_parents(const NetworkModel<T>& model, const ExampleSet&
 template <class T>
 FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam = 1);
 
-/// One prediction of a head at a position, in units of the data.
+/// The prediction of one head at one position, in units of the data.
 template <class T>
 struct PredictedRow {
   std::size_t head;

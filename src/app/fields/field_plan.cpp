@@ -66,10 +66,10 @@ bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
   return std::ranges::find(heads, name, &Predicted::field) != heads.end();
 }
 
-/// Features of unseen words for taggers, and neighbors of words for classifiers.
+/// Parts of words that help taggers with unseen words, and neighbors of words for classifiers.
 const std::vector<const char*> kPartsOfWords = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"};
 const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
-/// Features of unseen words at the leaves of a tree.
+/// Parts of words that help with unseen words at the leaves of a tree.
 const std::vector<const char*> kPartsOfLeaves = {"lower", "prefix3", "suffix3"};
 
 /// Returns whether the field is predicted from its own past: numbers, the events of a table, or a text.

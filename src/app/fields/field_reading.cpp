@@ -258,7 +258,7 @@ void request_types(const DataSpecification& data, ReaderOptions& options) {
     options.texts.push_back(field.name);
     for (const TemplatePart& part : parse_template(field.name)) options.texts.push_back(part.field);
     if (field.name.ends_with(kStopSuffix)) continue;  // stops also occur with numbers
-    // The origin of a derived field is text, too.
+    // The field from which a field is derived is text, too.
     for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
          dot = field.name.rfind('.', dot - 1))
       options.texts.push_back(field.name.substr(0, dot));

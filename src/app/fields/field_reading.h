@@ -1,5 +1,5 @@
 #pragma once
-/// Reading of data with named fields as the settings state, from files and from memory.
+/// Reads data with named fields as the settings specify, from files and from memory.
 ///
 ///   Examples examples = read_training_fields(settings, reporter);   // with the decisions of the schema of a table
 
@@ -17,13 +17,13 @@ namespace unfold {
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options);
 /// Same as above, but copies data in memory, which read_fields moves out.
 Examples peek_fields(const std::vector<std::string>& files, const ReaderOptions& options);
-/// Same as read_fields, and reports the notes of the reader.
+/// Like read_fields; also reports the notes of the reader.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter);
 /// Reads the training data and reports the decisions of the schema of a table. Sets the group and the order.
 Examples read_training_fields(TrainSettings& settings, Reporter& reporter);
 void report_reader_notes(const Examples& examples, Reporter& reporter);
 /// Reports predicted values in `part` that do not occur in training. They count as errors and have no likelihood.
-/// Throws DataError if `part` has no other predicted values, so that nothing can be measured.
+/// Throws DataError if `part` has no other predicted values, because nothing could then be measured.
 void report_unseen_values(const ExampleSet& part, const std::vector<std::string>& predicts, const char* name,
                           Reporter& reporter);
 /// Makes the reader interpret columns with the types stored in the model, instead of inferring them from the file.
@@ -33,8 +33,7 @@ ReaderOptions reader_options(const TrainSettings& settings);
 SequenceEndOptions whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
                                    const std::vector<std::string>& predicts);
 
-/// Returns whether the length of the source sequence differs from that of the example, as opposed to a value given
-/// once.
+/// Returns whether the examples have a source sequence with its own length, as opposed to a value given once.
 bool has_source(const Examples& examples);
 /// Returns whether each row of a table is an example.
 bool has_independent_rows(const Examples& examples);

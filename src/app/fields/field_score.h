@@ -18,11 +18,12 @@ struct FieldScoreRequest {
   bool by_example = false;        ///< one row per example: number of positions, bits, bits per position
   bool json = false;              ///< one object {"by", "scores"}; with `follow`, one JSON object per row
   bool follow = false;            ///< streaming: writes rows while examples arrive (field_stream.h)
-  std::string unknown = "error";  ///< for labels unseen in training: "error", or "skip", which leaves their bits empty
+  std::string unknown = "error";  ///< handling of labels unseen in training: "error", or "skip", which leaves their
+                                  ///< bits empty
   Index top = 0;                  ///< > 0: only the `top` rows with the highest surprisal, in descending order
   Index threads = 0;              ///< 0: all available processors
   std::vector<std::string> given = {};  ///< "FIELD=VALUE" overrides of the data (app/fields/condition.h)
-  SchemaOptions stated = {};            ///< how a table is written where it differs from the training data
+  SchemaOptions stated = {};            ///< format of a table, where it differs from the training data
   Reporter* reporter = nullptr;         ///< receives the notes of the reader
   const Model* loaded = nullptr;        ///< used instead of loading a file; `model` is then its name in messages
 };

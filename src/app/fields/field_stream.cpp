@@ -35,7 +35,7 @@ std::string shifted(const std::string& message, const std::string& name, Index o
 /// An empty line of a table with one column is read as a row whose entry is missing.
 constexpr const char *kEmptyRow = "\n", *kMissingRow = "NA\n";
 
-/// Restores the empty cells of the input, so that they are written back empty instead of as kMissingRow.
+/// Restores the empty cells of the input, which would otherwise be written as kMissingRow.
 void restore_empty_cells(Examples& examples) {
   for (ExampleColumn& column : examples.columns) {
     if (column.is_text()) column.texts.back().clear();
@@ -173,7 +173,7 @@ void FieldStream::read_ahead() {
 void FieldStream::learn_header(const std::string& line) {
   headed_ = true;
   const Examples twice = read_examples(Input::from_bytes(source_.name(), line + line), {.format = "table"});
-  std::set<std::string_view> names;  // of fields, and of the origins of derived fields
+  std::set<std::string_view> names;  // names of the fields, and of the fields from which fields are derived
   for (const FieldSpecification& field : data_.fields) {
     const std::string_view name = field.name;
     names.insert(name);
@@ -200,11 +200,11 @@ Examples FieldStream::read(const std::string& front, const std::string& text, In
   }
 }
 
-/// Without a header, a row is read after the first row, so that it must have the same number of cells. The first row is
-/// given twice, because the first of two equal rows is not a header.
+/// Without a header, a row is read after the first row and must therefore have the same number of cells. The first row
+/// is given twice, because the first of two equal rows is not a header.
 Examples FieldStream::read_row(const std::string& row, Index line) const {
   const bool empty = row == kEmptyRow;
-  const bool alone = !header_.empty() || options_.format == kRecords;  // a row that can be read without another
+  const bool alone = !header_.empty() || options_.format == kRecords;  // a row that can be read without another row
   Examples examples = alone   ? read(header_, empty ? kMissingRow : row, line)
                       : empty ? read(kMissingRow, kMissingRow, line)
                               : read(first_row_ + first_row_, row, line);

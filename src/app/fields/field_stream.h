@@ -34,7 +34,7 @@ class FieldStream {
   /// first one; absent columns are missing values. Throws a DataError that names the line of the stream.
   bool next(Examples& examples);
   bool begins() const { return begins_; }
-  /// For rows: the last one and the preceding rows of its sequence, as one example.
+  /// For rows: the last row and the preceding rows of its sequence, as one example.
   const Examples& window() const { return window_; }
   /// Returns whether the next line is already available.
   bool ready() const { return source_.ready(); }
@@ -62,7 +62,7 @@ class FieldStream {
   Index reach_;
   Examples window_;
   std::string header_;     // the header line, which is prepended to each piece
-  std::string first_row_;  // for a table without a header line
+  std::string first_row_;  // first row of a table without a header line
   OpenQuotes quotes_;      // for a table: the state of quotes after the header or first row
   bool headed_ = false, one_column_ = false, begins_ = true, started_ = false, returned_ = false;
   std::set<std::string> remarked_;                   // notes that were already reported

@@ -113,7 +113,7 @@ bool finds_by_symbols(const FieldPlan& plan) {
   return plan.layout.heads.size() == 1 && (loss.empty() || loss == "softmax");
 }
 
-/// Returns a tree-lstm with separate weights for each child, or one that sums over the children if there are many.
+/// Returns a tree-lstm with separate weights for each child or, if there are many children, one that sums over them.
 std::string default_tree_model(const Examples& examples, bool open_vocabulary) {
   constexpr Index kToldApart = 4;
   Index most = 2;
@@ -220,7 +220,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
     settle(&TrainSettings::batch, compares ? kWholeSet : Index{16});
   if (!budget && !everything && !compares) settle_small_set(plan, examples, given, s);
   const bool affordable =
-      compares && examples.positions() <= kMostWholePositions;  // otherwise there is not enough memory
+      compares && examples.positions() <= kMostWholePositions;  // more positions would need too much memory
   const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions && !affordable;
   if (!given.contains(&TrainSettings::whole_sequences) && !given.contains(&TrainSettings::window))
     s.whole_sequences = !cut;

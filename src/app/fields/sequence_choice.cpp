@@ -29,7 +29,8 @@ std::size_t whole_sequence_bytes(const Plan& plan, Index outputs, const Split& p
   Index rows = 0;
   for (const Index length : lengths) rows += length;
   const PlannedMemory memory = planned_memory(plan, element_bytes);
-  const Index row = std::max<Index>(memory.row - 2 * outputs, 0);  // without logits and their adjoints
+  const Index row = std::max<Index>(memory.row - 2 * outputs, 0);  // numbers per position without logits and their
+                                                                   // adjoints
   const auto numbers =
       static_cast<std::size_t>(rows * row + static_cast<Index>(lengths.size()) * memory.chain + memory.weights);
   // Measured with ruop, rbpm and ascent. The sums of a metric add at most 75 %. The constant is the memory per position

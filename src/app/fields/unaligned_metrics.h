@@ -28,7 +28,7 @@ class LabelErrors {
 /// prediction.
 std::vector<Symbol> wanted_labels(const ExampleSet& examples, const std::string& field, Index example);
 
-/// Decodes all chains.
+/// Returns the decoded labels of all chains.
 template <class T>
 std::vector<std::vector<ScoredLabeling>> decode_chains(const Unsegmented<T>& loss, const LabelQuery<T>& question,
                                                        const UnsegmentedSearch& search, Team& team);

@@ -22,7 +22,8 @@ std::string quantile_name(double probability) { return fmt::format("q{:.6g}", 10
 
 std::string number_text(double x) { return std::isnan(x) ? std::string() : fmt::format("{:.10g}", unsigned_zero(x)); }
 
-/// Three decimals, or three digits where these would show none or too many.
+/// Formats an error with three decimals, or with three significant digits if three decimals would show none or too
+/// many.
 std::string error_text(double x) {
   return x == 0 || (x >= 0.1 && x < 1000) ? fmt::format("{:.3f}", x) : fmt::format("{:.3g}", x);
 }
@@ -45,7 +46,7 @@ std::vector<std::pair<std::string, const std::vector<double>*>> quantiles_of(con
   return result;
 }
 
-/// A finite number, or null.
+/// Returns a finite number as JSON; null for other values.
 nlohmann::ordered_json json_number(double x) {
   return std::isfinite(x) ? nlohmann::ordered_json(unsigned_zero(x)) : nlohmann::ordered_json(nullptr);
 }

@@ -23,7 +23,7 @@ using forecasting::AutomaticForecast;
 using forecasting::SegmentModel;
 using forecasting::UnivariateSeries;
 
-constexpr double kOperationsPerMinute = 6e10;  // of one processor
+constexpr double kOperationsPerMinute = 6e10;  // operations of one processor
 
 /// Returns the seasonal period of a series: a calendar period that the values confirm, otherwise a period detected from
 /// the values alone.
@@ -35,8 +35,8 @@ Index period_of(const TableSeries& series) {
   return period > 1 || !calendar.empty() ? period : forecasting::detect_period(series.values);
 }
 
-/// If no period is specified, series without a detected period use that of the others if at least half of the series
-/// share one.
+/// If no period is specified, and at least half of the series have the same detected period, series without a detected
+/// period use this one.
 std::vector<Index> periods_of(const SeriesTable& table, Index stated) {
   std::vector<Index> periods(table.series.size(), std::max<Index>(stated, 1));
   if (stated > 0) return periods;

@@ -18,15 +18,15 @@ namespace unfold {
 struct ForecastTableRequest {
   std::string data;           ///< file, or "-"
   SchemaOptions schema = {};  ///< --group, --order, --predict
-  /// A table of covariates that are known for the steps to forecast. The columns that it shares with `data`, except
-  /// group and time, are covariates and are not forecast. Empty: none.
+  /// A table of covariates that are known for the forecast steps. The columns that it shares with `data`, except group
+  /// and time, are covariates and are not forecast. Empty: none.
   std::string future = {};
   Index horizon = 1;
   std::vector<double> coverage = {0.8};
-  std::vector<std::string> members = {};  ///< empty: chosen by the budget
-  Index origins = 0;                      ///< of the backtest; 0: chosen
+  std::vector<std::string> members = {};  ///< members to compare; empty: chosen by the budget
+  Index origins = 0;                      ///< number of origins of the backtest; 0: chosen
   Index season = 0;                       ///< seasonal period of all series; 0: detected
-  std::optional<double> minutes = {};     ///< budget; the default is that of AutomaticOptions
+  std::optional<double> minutes = {};     ///< budget; the default is the one in AutomaticOptions
   Index threads = 0;
   std::string model = {};  ///< file of a network that was saved by `save`, the only member; empty: none
   std::string save = {};   ///< file for the network over all series; empty: none
@@ -34,7 +34,7 @@ struct ForecastTableRequest {
 
 struct TableForecast {
   SeriesTable table = {};
-  std::vector<Index> periods = {};  ///< of each series
+  std::vector<Index> periods = {};  ///< seasonal period of each series
   std::vector<forecasting::AutomaticForecast> forecasts = {};
   forecasting::AutomaticPlan plan = {};
   Index horizon = 1;

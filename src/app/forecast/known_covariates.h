@@ -9,9 +9,10 @@
 namespace unfold {
 
 /// Removes the series of covariates from a table. Returns, for each series that is left, the covariates of its group:
-/// the values of the table, then those of `future` for the next `horizon` steps, which are found by their time, or by
-/// their order if either table has no regular times. `table.notes` says which of them are empty. Throws DataError with
-/// the names if a column of `future` is not in the table, or a group or time of the table is not in `future`.
+/// the values of the table, followed by the values of `future` for the next `horizon` steps. These are found by their
+/// time, or by their order if either table has no regular times. `table.notes` says which of them are empty. Throws
+/// DataError with the names if a column of `future` is not in the table, or a group or time of the table is not in
+/// `future`.
 std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable& table, const SeriesTable& future,
                                                                     const std::string& future_name, Index horizon);
 

@@ -26,8 +26,8 @@ namespace {
 using forecasting::DateStyle;
 using forecasting::TimeIndex;
 constexpr double kMissingValue = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kLeastRowColumns = 8;   // of a table with one row per series
-constexpr std::size_t kLeastDateColumns = 2;  // if the names are dates
+constexpr std::size_t kLeastRowColumns = 8;   // minimum number of columns of a table with one row per series
+constexpr std::size_t kLeastDateColumns = 2;  // minimum number of columns if the names are dates
 constexpr std::size_t kShownBytes = 40;
 
 bool is_number_type(ColumnType type) { return type == ColumnType::number || type == ColumnType::integer; }
@@ -197,7 +197,8 @@ struct GroupRows {
   std::vector<double> numbers = {};  ///< times that are numbers
   std::vector<Index> lines = {};
   std::vector<std::vector<double>> values = {};  ///< [field][row]
-  std::vector<std::string> names = {};           ///< of the series of each row, while they are read together
+  std::vector<std::string> names = {};           ///< name of the series of each row, while several series are read
+                                                 ///< together
 };
 
 /// Tables whose columns are times, groups and values: the table reader collects and sorts the rows of each group.

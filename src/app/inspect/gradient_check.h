@@ -12,7 +12,7 @@ namespace unfold {
 struct CheckRequest {
   std::string model;             ///< SPEC, as for train; sizes are reduced to `units`
   Index units = 5, symbols = 4;  ///< maximum units per layer; alphabet size
-  std::uint64_t seed = 1;        ///< of the parameters and data
+  std::uint64_t seed = 1;        ///< seed of the parameters and the data
 };
 struct CheckOutcome {
   std::string model;  ///< SPEC of the checked model

@@ -193,7 +193,7 @@ void plot_runs(const std::vector<std::string>& folders, const std::string& svg_f
     return read_log_curve(RunFolder(path).log(), "validation", over, "nats_per_symbol").empty();
   });
   const char* event = validated ? "validation" : "progress";
-  std::vector<std::string> models;  // in the order given
+  std::vector<std::string> models;  // models in the given order
   std::vector<std::vector<std::vector<std::pair<double, double>>>> runs;
   for (const std::string& path : folders) {
     const RunFolder folder(path);

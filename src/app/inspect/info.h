@@ -23,7 +23,7 @@ struct FieldInfo {
   std::string name, type;                         ///< "symbols" or "numbers"
   Index size = 0;                                 ///< symbols in the alphabet, or numbers in a vector
   bool once = false;                              ///< one value per example
-  std::string loss = {};                          ///< for predicted fields
+  std::string loss = {};                          ///< loss, for predicted fields
   std::vector<double> mean = {}, deviation = {};  ///< constants used to standardize numbers; empty: not standardized
 };
 
@@ -33,8 +33,8 @@ std::string size_text(const FieldInfo& field);
 struct ModelInfo {
   std::string file, model;            ///< model: SPEC
   Index symbols = 0;                  ///< alphabet size, for text models
-  std::string symbol_kind = {};       ///< "chars"; empty for models of tasks and of data with fields
-  std::string task = {}, reads = {};  ///< for models of tasks: the SPEC of the task, its inputs and outputs
+  std::string symbol_kind = {};       ///< "chars"; empty for task models and models of data with fields
+  std::string task = {}, reads = {};  ///< for task models: the SPEC of the task, its inputs and outputs
   std::string format = {};            ///< for models of data with fields, which have no symbol_kind and no task
   std::vector<std::string> inputs =
       {};  ///< for models of data with fields: "previous load" is the value one position earlier
@@ -42,7 +42,7 @@ struct ModelInfo {
   std::vector<TensorShape> tensors = {};
   Index parameter_count = 0;
   JsonBox card = {};
-  std::optional<LogSummary> log = {};  ///< for run folders with text or data with fields
+  std::optional<LogSummary> log = {};  ///< summary of the log, for run folders with text or data with fields
 };
 /// `model` is a run folder or model file. Throws ModelError.
 ModelInfo describe_model(const std::string& model);

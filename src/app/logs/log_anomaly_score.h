@@ -5,13 +5,13 @@
 ///   while (source.next(line)) use(scorer.score(line));
 ///
 /// Let x be the shape of a line (data/readers/log_lines.h) with n tokens including the line end, P(x) its probability
-/// under the model, N the number of lines and D the number of distinct shapes in training. Of the m lines scored so
-/// far, let c(x) have this shape, and let d be the number of distinct shapes among them. Then
+/// under the model, N the number of lines and D the number of distinct shapes in training. Let c(x) be the number of
+/// lines with this shape among the m lines scored so far, and let d be the number of distinct shapes among them. Then
 ///
 ///   surprise(x) = - log2 [ (c(x) + N P(x) + (D + d) P(x)^(1/n)) / (m + N + D + d) ].
 ///
 /// This is the Witten-Bell estimate of the n-gram model, applied to whole lines. Observed lines are counted, and the
-/// model represents the lines of training. Unseen lines share a probability mass proportional to the number of distinct
+/// model represents the training lines. Unseen lines share a probability mass proportional to the number of distinct
 /// shapes so far; each gets a part proportional to the geometric mean of its token probabilities. The surprisal of a
 /// repeated line therefore decreases, and long lines are not more anomalous because of their length.
 
@@ -74,7 +74,7 @@ class LogLineReader {
   }
   const std::optional<bool>& labeled() const { return labeled_; }
   const std::optional<std::string>& label() const { return label_; }
-  std::string_view text() const { return text_; }  ///< without the label
+  std::string_view text() const { return text_; }  ///< text of the line, without the label
   const LogLine& parts() const { return parts_; }
 
  private:
@@ -165,8 +165,8 @@ struct LogRateAlarm {
 struct LogAnomaly {
   ScoredLogLine words = {};
   LogLineScore score = {};
-  std::optional<LogAlarm> alarm = {};    ///< a new alarm, or one that this line repeats
-  std::vector<LogRateAlarm> rates = {};  ///< new ones, at the time of this line
+  std::optional<LogAlarm> alarm = {};    ///< a new alarm, or an alarm that this line repeats
+  std::vector<LogRateAlarm> rates = {};  ///< new alarms about time windows, raised at the time of this line
   double surprisal_bits() const { return score.surprise; }
 };
 

@@ -209,7 +209,7 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
   }
 }
 
-/// Every fifth block of lines; none in a short log.
+/// Selects every fifth block of lines; none in a short log.
 class LogTraining::HeldOut {
  public:
   explicit HeldOut(Index lines)

@@ -1,6 +1,6 @@
 #pragma once
-/// Logs as training and the subcommands read them: shapes of lines (data/readers/log_lines.h) instead of the lines. The
-/// rules, and what is needed to score lines, are stored in the model card under `configuration.log`.
+/// Logs as training and the subcommands read them: line shapes (data/readers/log_lines.h) instead of lines. The rules,
+/// and what is needed to score lines, are stored in the model card under `configuration.log`.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -25,14 +25,14 @@ namespace unfold {
 struct LogCard {
   LogRules rules;
   bool label_column = false;
-  Index lines = 0, shapes = 0;  ///< in training: number of lines, and of different shapes among them
+  Index lines = 0, shapes = 0;  ///< number of lines in training, and number of different shapes among them
   /// Number of different words that training read as `<unk>`, at least 1. They share the probability of `<unk>`.
   Index unknown_words = 1;
   LogValues values = {};  ///< values of each rule
   /// Whether the values of named fields are masked, as in all models that were trained with a detector.
   bool fields = false;
   WordSlots slots = {};      ///< positions where words vary freely
-  double lines_per_day = 0;  ///< in training; 0: the lines have no times
+  double lines_per_day = 0;  ///< number of lines per day in training; 0: the lines have no times
   LogTemplateList templates = {};
   std::optional<SessionLines> session_lines = {};  ///< for files with a session in each line
   /// How lines are joined to records (data/readers/log_records.h): a regular expression, or empty for the usual rule.
@@ -89,10 +89,10 @@ class LogTraining {
   LogCard card_;
   LogScanner scanner_;
   LogDetector detector_;
-  std::optional<JsonBox> parts_;  // of the card: sessions (app/logs/log_sessions.h) and rates
+  std::optional<JsonBox> parts_;  // parts of the card: sessions (app/logs/log_sessions.h) and rates
 };
 
-/// Returns inputs in the form that a model of a log reads.
+/// Returns inputs in the form that a log model reads.
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
                               const std::optional<std::string>& only = {});
 

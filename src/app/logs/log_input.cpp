@@ -21,7 +21,7 @@ constexpr std::size_t kMostUnpacked = 8;  // compressed copies that are searched
 
 struct FoundFile {
   std::string path;
-  std::string suffix = {};  // of a rotated file: "1", "20240131"
+  std::string suffix = {};  // suffix of a rotated file: "1", "20240131"
   std::uint64_t device = 0, inode = 0;
   Index size = 0, modified = 0;  // nanoseconds
   bool is(const LogInputPosition& position) const {
@@ -52,7 +52,7 @@ std::string bytes_of(const FoundFile& file, Index from, std::size_t size) {
       const std::string_view bytes = input.bytes();
       return std::string(bytes.substr(std::min(static_cast<std::size_t>(from), bytes.size()), size));
     } catch (const DataError&) {
-      return {};  // damaged, or still being written
+      return {};  // the file is damaged, or still being written
     }
   }
   const int descriptor = open_for_reading(file.path);

@@ -8,14 +8,14 @@
 ///
 /// A position is identified by the device and inode of the file and by the bytes before it. If the file was renamed,
 /// compressed, or copied and truncated (`app.log.1`, `app.log-20240131.gz`), the rest of that copy is read first, then
-/// the copies that were made later, then the log. Copies with numbers are ordered by number, others by their times of
-/// modification. If no file continues the position, the log is read from its beginning. After a run over an empty log,
-/// the copies that were modified later are read first.
+/// the copies that were made later, then the log. Copies with numbers are ordered by number, others by modification
+/// time. If no file matches the position, the log is read from its beginning. After a run over an empty log, the copies
+/// that were modified later are read first.
 ///
 /// The last line of the log is returned only when it has a line end. If a copy ends within a line, the line continues
 /// in the next file.
 ///
-/// Errors: DataError as LineSource; an empty log is an error only without a position.
+/// Throws DataError like LineSource, but for an empty log only if there is no position.
 
 #include <chrono>
 #include <cstdint>
@@ -33,11 +33,11 @@ namespace unfold {
 /// The position in a log up to which it was read.
 struct LogInputPosition {
   static constexpr std::size_t kRecentBytes = 4096;
-  std::uint64_t device = 0, inode = 0;  ///< of the log; 0: no regular file was read
-  Index bytes = 0;                      ///< of the file, after decompression
+  std::uint64_t device = 0, inode = 0;  ///< device and inode of the log; 0: no regular file was read
+  Index bytes = 0;                      ///< position in the file, after decompression
   std::string recent = {};              ///< the last bytes before the position, at most kRecentBytes
   std::string carry = {};               ///< the beginning of an incomplete line, read from the preceding file
-  Index since = 0;                      ///< of an empty log: when it was modified, in nanoseconds
+  Index since = 0;                      ///< modification time of an empty log, in nanoseconds
 
   /// The next line is the first one of this file.
   void begin(std::uint64_t its_device, std::uint64_t its_inode, std::string its_carry);
@@ -68,7 +68,7 @@ class LogInput {
   bool began_file() const { return began_file_; }
   const std::string& file() const { return pieces_[piece_].path; }  ///< of the last line
   const std::string& carry() const { return carry_; }               ///< of the last line
-  std::size_t left_bytes() const { return left_bytes_; }  ///< of an incomplete line at the end; 0: there is none
+  std::size_t left_bytes() const { return left_bytes_; }  ///< bytes of an incomplete line at the end; 0: there is none
   std::string name() const { return path_ == "-" ? "standard input" : path_; }
 
  private:

@@ -182,7 +182,7 @@ class EventPrediction {
   static constexpr std::size_t kMostPairs = 20000;
   using Counts = std::unordered_map<std::uint64_t, Index>;
   double entropy_of(const Counts& counts) const {
-    std::vector<Index> sorted;  // so that the sum has the same bits in every run
+    std::vector<Index> sorted;  // sorted, so the sum is bit-identical in every run
     for (const auto& [key, count] : counts) sorted.push_back(count);
     std::ranges::sort(sorted);
     double sum = 0;

@@ -27,7 +27,7 @@
 
 namespace unfold {
 
-/// Readable names of events: the words of a file of sessions, or templates. Bounded.
+/// Readable event names: the words of a session file, or templates. Their number is bounded.
 class SessionEventNames {
  public:
   static constexpr std::size_t kMostNames = 4096, kLongestName = 200;
@@ -82,7 +82,7 @@ class LogSessionScorer {
   const std::vector<ScoredSession>& finish();  ///< ends all sessions
   const LogSessionCard& card() const { return sessions_; }
   const LogLineReader& line() const { return reader_; }
-  const SessionEventNames& names() const { return new_names_; }  ///< also of new events
+  const SessionEventNames& names() const { return new_names_; }  ///< names of all events, including new ones
   bool one_per_line() const { return sessions_.field.empty(); }
 
   nlohmann::json state() const;

@@ -59,7 +59,7 @@ void LogStateFile::read_journal() {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return;
   const std::string bytes = read_whole(path);
-  if (!bytes.starts_with(head)) return;  // of an earlier snapshot
+  if (!bytes.starts_with(head)) return;  // the journal belongs to an earlier snapshot
   std::size_t at = head.size();
   while (at + sizeof(std::uint32_t) <= bytes.size()) {
     std::uint32_t size = 0;

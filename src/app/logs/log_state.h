@@ -1,5 +1,5 @@
 #pragma once
-/// A file with the state of a log scorer, so that scoring continues exactly after a restart, a crash or kill -9.
+/// A file with the state of a log scorer, from which scoring continues exactly after a restart, a crash or kill -9.
 ///
 ///   LogStateFile file("state", model);
 ///   if (file.snapshot()) restore(*file.snapshot());

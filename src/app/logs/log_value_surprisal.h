@@ -3,7 +3,7 @@
 ///
 /// Let m be the number of values observed for one rule, d the number of distinct ones, and n(c) the number of
 /// observations whose value was seen at most c times. The surprisal of a value seen c times is the negative log
-/// probability of a value that is not more common:
+/// probability of a value that is at most as common:
 ///
 ///   surprise = - log2 [ (d + n(c)) / (m + d) ].
 ///

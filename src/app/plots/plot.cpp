@@ -16,9 +16,9 @@ namespace {
 constexpr double kHeight = 420, kLeft = 70, kTop = 40, kBottom = 50;
 constexpr double kAcross = 460;       // width of the plot area
 constexpr double kLetter = 8.5;       // upper estimate of the width of a character in labels
-constexpr double kTitleLetter = 9.5;  // the same for the title
-constexpr double kToLabel = 24;       // from the frame to the labels of lines
-constexpr double kLabelStep = 16;     // between labels
+constexpr double kTitleLetter = 9.5;  // upper estimate of the width of a character in the title
+constexpr double kToLabel = 24;       // distance from the frame to the labels of lines
+constexpr double kLabelStep = 16;     // distance between labels
 /// Colors that are distinguishable; kStyle has lighter shades of the dark ones for a dark background.
 constexpr std::array kColors = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#e07b00", "#0f9fb4", "#b0705f", "#808080"};
 static_assert(kColors.size() == kMostCurves);

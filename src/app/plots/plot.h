@@ -10,11 +10,11 @@ namespace unfold {
 
 struct CurvePoint {
   double x = 0;
-  Quartiles y = {};  ///< over several runs; all three are equal for one run
+  Quartiles y = {};  ///< quartiles over several runs; all three are equal for one run
 };
 struct Curve {
   std::string label;
-  std::vector<CurvePoint> points;  ///< by increasing x
+  std::vector<CurvePoint> points;  ///< points in order of increasing x
 };
 struct Axis {
   std::string label;

@@ -17,9 +17,9 @@ class Sparkline {
   std::string text(std::size_t cells) const;
 
  private:
-  std::vector<double> means_;  // of `each_` values
+  std::vector<double> means_;  // means of `each_` values
   std::size_t each_ = 1;
-  double open_sum_ = 0;  // of values that are not yet part of a mean
+  double open_sum_ = 0;  // sum of the values that are not yet part of a mean
   std::size_t open_count_ = 0;
 };
 

@@ -17,7 +17,7 @@ struct AddedColumn {
   std::vector<std::string> texts = {};
   std::vector<double> numbers = {};
   std::vector<nlohmann::ordered_json> values = {};
-  double deviation = 1;   ///< of the numbers; determines their digits
+  double deviation = 1;   ///< deviation of the numbers; determines their number of digits
   bool integers = false;  ///< the strings are integers
 
   nlohmann::ordered_json json(Index entry) const;

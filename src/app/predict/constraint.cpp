@@ -110,7 +110,7 @@ double log_sum_of_all(const ChainOfLabels& chain) {
   return chain_forward(chain.scores, chain.e(), {alpha.data(), chain.length, n, n}, scratch);
 }
 
-/// Without results: no labeling is allowed.
+/// Returns the allowed labelings of a chain; empty if no labeling is allowed.
 AllowedLabels allowed_labels(const ChainOfLabels& chain, const Automaton& allowed, Index count) {
   const LabelSearch search(chain.scores, chain.e(), allowed);
   AllowedLabels found{.best = search.best(count)};

@@ -32,7 +32,7 @@ struct Invented {
 struct Forecast {
   std::string name, text;
   double number = 0;
-  double deviation = 1;  ///< of the field; determines the number of digits
+  double deviation = 1;  ///< deviation of the field; determines the number of digits
 };
 
 double deviation_of(const FieldSpecification& field, Index i) {
@@ -112,7 +112,8 @@ class PathForecaster {
     stepper_.reset();
     for (Index t = 0; t < set_.length(example); ++t) step(t);
     std::vector<std::vector<Forecast>> result(at(request_.ahead));
-    const Index known = only_draws() ? 0 : std::min(shortest_, request_.ahead);  // positions whose inputs are all known
+    const Index known = only_draws() ? 0 : std::min(shortest_, request_.ahead);  // number of positions whose inputs are
+                                                                                 // all known
     const State<T> end = stepper_.state();
     start_path();
     for (Index k = 0; k < known; ++k) {
@@ -302,7 +303,7 @@ class PathForecaster {
   const PredictRequest& request_;
   Stepper<T> stepper_;
   bool reads_dates_ = false;
-  std::map<std::string, ExampleColumn> dates_;  // after the end of the example; row 0 is its last position
+  std::map<std::string, ExampleColumn> dates_;  // dates after the end of the example; row 0 is its last position
   std::vector<Read> reads_;
   Index shortest_ = 1 << 30;
   Index example_ = 0;

@@ -29,7 +29,7 @@ class HeadColumns {
   const FieldSpecification& field_;
   bool classes_;
   bool unsegmented_ = false;
-  std::vector<std::string> names_;  // of labels, or of hidden states
+  std::vector<std::string> names_;  // names of labels or of hidden states
   std::vector<AddedColumn> columns_;
   std::vector<double> probabilities_;
   std::vector<T> values_;

@@ -23,10 +23,10 @@ struct FillRequest {
   std::string model = {};              ///< run folder or model file
   std::vector<std::string> data = {};  ///< tables in which "", NA or ? marks a missing number
   Filling how = Filling::mean;
-  Index draws = 200;  ///< samples, if there is no closed form
+  Index draws = 200;  ///< number of samples, if there is no closed form
   std::uint64_t seed = 1;
   bool jsonl = false;
-  SchemaOptions stated = {};      ///< how a table is written where it differs from the training data
+  SchemaOptions stated = {};      ///< format of a table, where it differs from the training data
   const Model* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
 };
 /// Writes the rows one by one, restricted to the columns of the vector: tab-separated with a header, or as JSON lines

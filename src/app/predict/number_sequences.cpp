@@ -20,7 +20,7 @@ struct Growing {
   Index chain = 0;
   Index length = 0;  ///< the length if known in advance, otherwise 0
   Random random;
-  std::vector<float> numbers = {};  ///< in the scale of the network input
+  std::vector<float> numbers = {};  ///< numbers in the scale of the network input
   DrawnNumbers drawn = {};
 };
 

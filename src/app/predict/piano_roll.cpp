@@ -181,7 +181,7 @@ Roll read_roll(const std::string& path) {
 }
 
 std::string roll_midi(const Roll& roll, Index milliseconds) {
-  constexpr std::uint32_t kTicks = 96;  // per step, which is one quarter note
+  constexpr std::uint32_t kTicks = 96;  // ticks per step, which is one quarter note
   constexpr unsigned kOn = 0x90, kOff = 0x80;
   constexpr int kVelocity = 80, kRelease = 64;
   constexpr Index kLongest = 16'000;  // milliseconds; the tempo field has 24 bits

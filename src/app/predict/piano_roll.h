@@ -21,8 +21,8 @@ bool holds_roll_model(const std::string& model);
 struct RollRequest {
   std::string model = {};
   Index length = 100;      ///< steps
-  std::uint64_t seed = 1;  ///< of the random draws
-  Index number = 0;        ///< of the piece; pieces with the same seed and different numbers differ
+  std::uint64_t seed = 1;  ///< seed of the random draws
+  Index number = 0;        ///< number of the piece; pieces with the same seed and different numbers differ
   /// Fixed voices. They are kept, and one voice is added with at most one more note at each step. Empty: all notes are
   /// drawn.
   Roll voices = {};

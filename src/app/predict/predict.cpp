@@ -174,7 +174,8 @@ bool has_probabilities(const NetworkModel<T>& model) {
   });
 }
 
-/// Rejects options that do not apply to forecasts, which require an end of the data and contain only later positions.
+/// Rejects options that do not apply to forecasts: a forecast requires the end of the data and contains only later
+/// positions.
 template <class T>
 void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
   if (request.ahead == 0) return;

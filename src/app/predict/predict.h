@@ -26,7 +26,7 @@ struct PredictRequest {
   /// For forecasting models: > 0 predicts this number of positions beyond the end of each sequence instead of the
   /// existing positions.
   Index ahead = 0;
-  Index samples = 200;  ///< sampled paths for positions beyond the next one
+  Index samples = 200;  ///< number of sampled paths for positions beyond the next one
   std::uint64_t seed = 1;
   Index threads = 0;  ///< 0: all available processors
   /// Streaming: writes each example when it is complete. The result for a table row is written immediately if the
@@ -39,8 +39,8 @@ struct PredictRequest {
   /// "FIELD=VALUE" for fields that are known before a sequence begins; overrides the data (app/fields/condition.h).
   /// Without data, predicts a single example.
   std::vector<std::string> given = {};
-  SchemaOptions stated = {};                   ///< how a table is written where it differs from the training data
-  std::optional<std::string> constraint = {};  ///< for labels or targets (app/predict/constraint.h)
+  SchemaOptions stated = {};                   ///< format of a table, where it differs from the training data
+  std::optional<std::string> constraint = {};  ///< constraint on labels or targets (app/predict/constraint.h)
   const Model* loaded = nullptr;               ///< used instead of loading a file; `model` is then its name in messages
 };
 

@@ -54,7 +54,7 @@ std::vector<AddedColumn> predicted_columns(const NetworkModel<T>& model, const E
   return joined_columns(heads);
 }
 
-/// The N best labels of whole sequences: for each the labels, and their joint probability.
+/// The N best labelings of whole sequences, each with its joint probability.
 template <class T>
 void add_n_best(const NetworkModel<T>& model, const ExampleSet& set, Index count, Team& team,
                 std::vector<AddedColumn>& columns) {

@@ -17,8 +17,8 @@ struct PredictionKind {
   PredictionKind(const NetworkModel<T>& model, const PredictRequest& request);
 
   bool source, finds;  ///< whether whole sequences are predicted, with or without a source
-  bool numbers;        ///< of numbers
-  bool searches;       ///< for whole sequences
+  bool numbers;        ///< whether numbers are predicted
+  bool searches;       ///< whether the request requires a search over whole sequences
 };
 
 /// Returns the columns of all examples: labels or numbers of each position, the best labels under a constraint, or
@@ -27,7 +27,7 @@ template <class T>
 std::vector<AddedColumn> predictions(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
                                      Team& team);
 
-/// Predicts one row, from which the stepper continues.
+/// Advances the stepper to the last row of `window` and returns the predictions for this row.
 template <class T>
 std::vector<AddedColumn> stepped_columns(const NetworkModel<T>& model, const ExampleSet& window,
                                          FieldStepper<T>& stepper, const PredictRequest& request);

@@ -25,7 +25,7 @@ class TableWriter {
   /// Returns whether examples are sequences of rows, separated by empty lines.
   bool has_runs() const { return !by_example_; }
 
-  /// Each row of a table as an object.
+  /// Writes each row of a table as an object.
   void json_rows() const;
 
   void jsonl() const;
@@ -53,7 +53,7 @@ class TableWriter {
 
   const Examples& examples_;
   const std::vector<AddedColumn>& added_;
-  std::vector<std::string> names_;  ///< of the added columns, which differ from those of the data
+  std::vector<std::string> names_;  ///< names of the added columns, which differ from the names in the data
   bool characters_, target_characters_, by_example_ = false, of_pairs_ = false;
   const std::function<void(std::string_view)>& write_;
 };

@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kNeurons = 48;  // of all layers
+constexpr std::size_t kNeurons = 48;  // maximum number of units over all layers
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace unfold {
 /// The text shown below the units, position by position.
 struct ShownPlaces {
   std::vector<std::string> texts = {};  ///< "\n" ends a line
-  std::vector<Index> rows = {};         ///< row of the pass that has just read the text; -1: none
+  std::vector<Index> rows = {};         ///< for each text, the row of the pass that has just read it; -1: none
   bool words = false;                   ///< separate the strings by spaces
 };
 
@@ -38,7 +38,7 @@ class Activity {
   const Watched<T>& watched_;
   const Gradients<T>& gradients_;
   const ShownPlaces& places_;
-  std::vector<Index> rows_;  // those that are not -1
+  std::vector<Index> rows_;  // the rows that are not -1
 };
 
 /// Adds a chart of the gradient norms of the state by lag. `over` describes the positions averaged over. `estimated`:

@@ -16,7 +16,7 @@ using PageJson = nlohmann::ordered_json;
 /// The project's style and script and the plotting library, embedded at build time.
 extern const std::string_view kPageStyle, kPageScript, kChartLibrary, kChartVersion;
 
-/// A block is a JSON object with its kind. This one is a table of names and values.
+/// Returns a block, a JSON object with its kind: a table of names and values.
 PageJson facts_block(const std::vector<std::pair<std::string, std::string>>& facts);
 PageJson table_block(const std::vector<std::string>& heading, const std::vector<std::vector<std::string>>& rows);
 PageJson code_block(const std::string& text);

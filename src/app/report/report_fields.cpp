@@ -350,10 +350,10 @@ class FieldInspector {
   Team team_;
   std::string data_;
   std::optional<ExampleSet> set_;
-  std::optional<std::size_t> labels_, numbers_;  // indices of heads
+  std::optional<std::size_t> labels_, numbers_;  // indices of the heads for labels and for numbers
   Calibration calibration_;
   std::optional<Confusion> confusion_;
-  std::vector<Symbol> best_;  // by position
+  std::vector<Symbol> best_;  // best labels, by position
   std::vector<double> sure_;
   std::vector<CurvePoint> bands_;
   std::vector<HeadScores> scores_;

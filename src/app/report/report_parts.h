@@ -37,8 +37,8 @@ std::string command_of(const std::string& run);
 /// A table that compares baselines with the results of the model.
 PageSection baselines_section(const std::vector<ComparedBaseline>& baselines);
 
-/// Results of the inspection of a model: of text (report_text.cpp), of data with fields (report_fields.cpp), or of a
-/// task (report_task.cpp).
+/// Results of the inspection of a text model (report_text.cpp), a model of data with fields (report_fields.cpp), or a
+/// task model (report_task.cpp).
 struct Looked {
   std::vector<Level> levels = {};
   std::string no_levels = {};  ///< the reason if there are no levels

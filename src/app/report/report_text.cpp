@@ -35,7 +35,7 @@ struct Said {
   std::vector<double> bits;  // NaN where nothing was predicted
   std::vector<Symbol> best;
   std::vector<double> best_probability;
-  std::vector<std::vector<std::pair<Symbol, double>>> guesses;  // of the first symbols
+  std::vector<std::vector<std::pair<Symbol, double>>> guesses;  // guesses for the first symbols
 };
 
 double probability_of(float log_p) {
@@ -178,7 +178,7 @@ PageSection worst_section(const Alphabet& alphabet, const Said& said) {
 /// A text as a network reads it: a chain for each sequence that ends with `end` (kNoSymbol: one chain).
 struct ReadText {
   Batch batch;
-  ShownPlaces places;  ///< of the symbols shown below the units: the row after the symbol was read
+  ShownPlaces places;  ///< for each symbol shown below the units: the row after the symbol was read
 };
 ReadText read_text(const Alphabet& alphabet, const std::vector<Symbol>& text, Symbol end) {
   std::vector<Index> lengths(1, 0);
@@ -278,7 +278,7 @@ void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& 
   }
 }
 
-/// The unigram of the training text on the predicted symbols.
+/// Returns the results of the unigram model of the training text on the predicted symbols.
 std::vector<ComparedBaseline> compared_with_unigram(const SymbolModel& model, const Said& said) {
   const std::optional<FieldStatistics> known = stored_statistics(model, kSymbol);
   if (!known) return {};

@@ -12,7 +12,7 @@ namespace unfold {
 struct ClassFiles {
   std::vector<std::string> classes;
   std::string train, valid;
-  std::vector<std::string> test = {};  ///< test file by class
+  std::vector<std::string> test = {};  ///< test files, by class
   std::vector<Index> tested = {};      ///< number of sequences by test file
 };
 
@@ -29,8 +29,8 @@ struct ClassTraining {
 /// Trains a network and returns its run folder.
 std::string train_class_conditional(const ClassFiles& files, const std::string& out, const ClassTraining& training);
 
-/// Mean bits per test sequence of class `of`, including its end. If `told` is not empty, the network is conditioned on
-/// that class instead of the right one.
+/// Returns the mean bits per test sequence of class `of`, including the end of the sequence. If `told` is not empty,
+/// the network is conditioned on the class `told` instead of the right one.
 double bits_given_class(const std::string& run, const ClassFiles& files, std::size_t of, const std::string& told = {});
 
 /// A temporary folder, removed by the destructor.

@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-/// For one ReLU layer over 50 symbols, all weights uniform in +-0.1.
+/// Ratios for one ReLU layer over 50 symbols, with all weights uniform in +-0.1.
 struct Ratios {
   explicit Ratios(Index units) {
     const Init start = Init::uniform(0.1);

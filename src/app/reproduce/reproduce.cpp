@@ -60,7 +60,7 @@ std::string slug(const std::string& text) {
 
 /// One training run of a cell.
 struct Run {
-  std::vector<std::string> arguments;  ///< of `unfold train`, without the folder
+  std::vector<std::string> arguments;  ///< arguments of `unfold train`, without the folder
   std::string folder;
   Index seed;
   Json result = {};  ///< output of train --json, or {"failed": reason}; in both cases with "command"
@@ -155,7 +155,7 @@ class Reproducing {
 
   const ReproduceRequest& r_;
   Reporter& reporter_;
-  std::map<const Variant*, PreparedText> texts_;  // by column
+  std::map<const Variant*, PreparedText> texts_;  // prepared texts, by column
 };
 
 /// Parses the words as arguments of `unfold train`.
@@ -450,7 +450,8 @@ std::string Reproducing::plots(const Section& section) const {
       }
       curves.push_back({cell.row->label, join_curves(runs)});
       Quartiles q = quartiles(values(table, cell));
-      const auto shown_value = [&](double value) { return std::max(0.0, factor * value); };  // negative by chance
+      const auto shown_value = [&](double value) { return std::max(0.0, factor * value); };  // may be negative by
+                                                                                             // chance
       bars.push_back({cell.row->label, {shown_value(q.lower), shown_value(q.median), shown_value(q.upper)}});
     }
     const std::string name = slug(column->label);

@@ -17,10 +17,10 @@ struct ReproduceRequest {
   std::string out;                       ///< folder for runs and results; finished runs in it are not repeated
   std::string scale = "small";           ///< "small" (minutes) or "full" (hours)
   std::optional<std::string> only = {};  ///< only cells that contain this text in "ROW / COLUMN"
-  std::optional<double> minutes = {};    ///< per run, instead of the budget of the scale
+  std::optional<double> minutes = {};    ///< minutes per run, instead of the budget of the scale
   std::optional<Index> seeds = {};       ///< runs per cell, instead of the number of the scale
   bool finished = false;                 ///< run nothing; create the page from finished runs
-  Index threads = 0;                     ///< per run; 0: all available processors
+  Index threads = 0;                     ///< threads per run; 0: all available processors
   Index jobs = 1;                        ///< number of runs in parallel, each in its own process (work.h)
   Processes* processes = nullptr;        ///< all processes of mpirun, which call this function together; the first one
                                          ///< writes the page

@@ -29,7 +29,7 @@ struct SourceText {
 /// before.
 struct Variant {
   std::string label;
-  std::string arguments;                ///< of `unfold train`, separated by spaces
+  std::string arguments;                ///< arguments of `unfold train`, separated by spaces
   std::optional<SourceText> text = {};  ///< for columns
   bool fitted = false;                  ///< for rows: the model is fitted without gradient descent, so it has no budget
                                         ///< and a single seed
@@ -62,7 +62,7 @@ struct Reproduction {
   bool compares = false;        ///< whether there is no threshold: rows are only compared with each other
   std::string curve;            ///< key in validation events plotted as learning curve
   std::string curve_text = {};  ///< its description if it differs from the measure; empty: it is the measure
-  double curve_factor = 1;      ///< conversion from its unit to that of the measure
+  double curve_factor = 1;      ///< factor that converts its unit to the unit of the measure
   /// The x axis of learning curves, "seconds" or "epochs". The latter requires that all rows read the same data. Tables
   /// with `compares` have plots only over epochs.
   std::string curve_over = "seconds";

@@ -31,8 +31,8 @@ struct MatchRequest {
   BeamOptions beam = {};                 ///< length, beam (at least one per group), count and length normalization
   DecodeOptions search = {};             ///< groups, diversity and `prove`; other members are overwritten
   MatchOptions probability = {};         ///< samples and seed; other members are overwritten
-  std::optional<Index> expansions = {};  ///< limit for both searches; unset: their defaults
-  bool wants_probability = false;        ///< for `answer_text` and `answer_json`
+  std::optional<Index> expansions = {};  ///< limit on expansions for both searches; unset: their defaults
+  bool wants_probability = false;        ///< whether `answer_text` and `answer_json` return a probability
 };
 
 /// Returns completions, best first. Without `match` and `words`, they have `beam.length` symbols. Throws like sample,

@@ -19,12 +19,12 @@ struct GenerateRequest {
 };
 
 struct GenerateOutcome {
-  std::string name;       ///< of the task
+  std::string name;       ///< name of the task
   std::string text;       ///< for tasks with examples, a table (task_evaluation.h); for pairs, trees and grids, a file
   std::string mask = {};  ///< for texts: '1' for each symbol to be predicted, '0' for the others
   std::string unit;       ///< "line", "bar", "block", "example", "pair", "tree", "grid"
   Index units = 0, symbols = 0, predicted = 0;  ///< predicted: symbols of a text or of targets, labeled nodes of trees
-  Index steps = 0;                              ///< per example
+  Index steps = 0;                              ///< steps per example
   /// The bits per symbol (of a text) and per predicted symbol that a perfect model needs on average, and the score of
   /// the source itself on this text.
   double entropy = 0, entropy_of_predicted = 0, source_bits_per_symbol = 0;

@@ -19,8 +19,7 @@ namespace {
 
 Symbol last_of(const std::vector<Symbol>& symbols) { return symbols.empty() ? kNoSymbol : symbols.back(); }
 
-/// Decodes symbols and passes the text on block by block, so that a long sample needs little memory and appears
-/// immediately.
+/// Decodes symbols and passes the text on block by block, so a long sample needs little memory and appears immediately.
 class BlockStream {
  public:
   using Use = std::function<void(const SampledBlock&)>;

@@ -16,8 +16,8 @@ struct SampleRequest {
   SamplingOptions sampling = {};  ///< `prime` and `number` are overwritten
   std::string prime = {};         ///< read before sampling; not part of the sample
   Index count = 1;
-  /// For models of lines (train --lines): each sample is one line with its end, not empty unless the training data has
-  /// empty lines.
+  /// For models trained with --lines: each sample is one line with its end. It is not empty unless the training data
+  /// contains empty lines.
   bool by_line = false;
   std::vector<std::string> given = {};  ///< for models of whole sequences: "FIELD=VALUE" (app/fields/condition.h)
 };

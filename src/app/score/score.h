@@ -23,7 +23,7 @@ struct ScoreRequest {
   /// model.
   ScoreUnit by = ScoreUnit::symbol;
   std::optional<std::string> mask = {};  ///< file that marks the symbols to be predicted
-  std::string unknown = "error";         ///< for symbols not in the alphabet: "error" or "skip"
+  std::string unknown = "error";         ///< handling of symbols that are not in the alphabet: "error" or "skip"
   ReadingSettings reading = {};
   Index threads = 0;  ///< 0: all available processors
 };
@@ -35,7 +35,7 @@ struct ScoredSymbol {
 };
 struct ScoredState {
   ScoredSymbol symbol;
-  Index state;       ///< on the most probable path
+  Index state;       ///< state on the most probable path
   double posterior;  ///< posterior probability of the state, given the whole sequence
 };
 struct ScoredLine {
@@ -70,10 +70,10 @@ class ScoredText {
   Evaluation evaluation_ = {};
 };
 
-/// Throws UsageError, DataError, and ModelError (also for non-finite predictions).
+/// Throws UsageError, DataError, and ModelError (including for non-finite predictions).
 ScoredText score(const ScoreRequest& request, Reporter& reporter);
 ScoredText score(const ScoreRequest& request);
-/// Same as above, with the model named by `request.model` already loaded.
+/// Like the function above, for a model that is already loaded; `request.model` is its name.
 ScoredText score(std::unique_ptr<SymbolModel> model, const ScoreRequest& request, Reporter& reporter);
 
 /// Returns how well line scores separate lines whose label is not `normal` from the others. REQUIRES one label per

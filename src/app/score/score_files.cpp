@@ -72,8 +72,8 @@ class FileScoring {
   }
 
   std::string result_file(std::size_t i) const { return fmt::format("{}/file-{}.json", r_.out, i + 1); }
-  /// Identifies the input of a result, so that a different file with the same name, or changed contents, is not
-  /// confused with it.
+  /// Identifies the input of a result, to distinguish it from a different file with the same name and from changed
+  /// contents.
   std::string description(std::size_t i) const {
     std::error_code none;
     const auto size = std::filesystem::file_size(r_.data[i], none);

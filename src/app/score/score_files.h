@@ -19,11 +19,11 @@ namespace unfold {
 struct ScoreFilesRequest {
   std::string model;              ///< run folder or model file
   std::vector<std::string> data;  ///< files, without duplicates
-  std::string unknown = "error";  ///< for symbols not in the alphabet: "error" or "skip"
+  std::string unknown = "error";  ///< handling of symbols that are not in the alphabet: "error" or "skip"
   ReadingSettings reading = {};
   std::string out = {};            ///< folder for finished results; required with several processes
   Index jobs = 1;                  ///< child processes
-  Index threads = 0;               ///< per process; 0: an equal share of the processors
+  Index threads = 0;               ///< threads per process; 0: an equal share of the processors
   Processes* processes = nullptr;  ///< all processes with this request; nullptr: only this process
 };
 

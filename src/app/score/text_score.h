@@ -24,18 +24,18 @@ namespace unfold {
 /// How symbols that are not in the alphabet affect the score of their line.
 enum class UnknownScore {
   error,    ///< throws DataError
-  skip,     ///< they do not count
+  skip,     ///< unknown symbols do not count
   surprise  ///< adds kUnknownNats per character; the model does not read them
 };
 /// Parses "error", "skip" or "surprise". Throws UsageError that suggests the nearest name.
 UnknownScore parse_unknown_score(const std::string& name);
 
-/// ln 1,112,064: the surprisal of one of all Unicode code points, if they are equally probable.
+/// ln 1,112,064: the surprisal of a Unicode code point if all code points are equally probable.
 inline constexpr double kUnknownNats = 13.921728;
 
 struct TextLine {
-  std::string text;   ///< without its line end
-  bool ended = true;  ///< whether it had one
+  std::string text;   ///< the line without its line end
+  bool ended = true;  ///< whether the line had a line end
 };
 
 struct ScoredTextLine {

@@ -15,7 +15,7 @@ namespace unfold {
 namespace {
 
 constexpr Index kLargest = 448, kSmallest = 64, kMultiple = 32;
-constexpr double kStepsASecond = 30;  // of the largest model, on two cores
+constexpr double kStepsASecond = 30;  // steps per second of the largest model, on two cores
 constexpr double kSteps = 3500, kEpochs = 12;
 
 }  // namespace

@@ -14,7 +14,7 @@ std::string guess_item_lines(std::string_view text);
 
 inline constexpr std::size_t kFewestItems = 100, kReadForLines = 1 << 18;
 
-/// Key of the model card: whether the training data of a model of lines contains empty lines.
+/// Key of the model card: whether the training data of a model trained with --lines contains empty lines.
 inline constexpr const char* kEmptyLinesKey = "empty-lines";
 
 }  // namespace unfold

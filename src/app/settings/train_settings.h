@@ -30,7 +30,7 @@ struct TrainSettings {
   /// For data with fields: comma-separated lists such as "word,pos" and "chunk", "label@end", "value=mixture:5".
   /// `sequences` is a field; consecutive rows with equal values form a sequence.
   std::optional<std::string> read = {}, predict = {}, sequences = {};
-  std::optional<std::string> rows = {};  ///< of a table: "independent" or "sequence"; the schema decides otherwise
+  std::optional<std::string> rows = {};  ///< for tables: "independent" or "sequence"; default: the schema decides
   /// For tables: descriptions of their columns (data/schema/table_schema.h). `order` is a column.
   std::optional<std::string> order = {}, types = {}, missing = {}, decimal = {}, thousands = {}, header = {},
                              comment = {};
@@ -87,7 +87,7 @@ std::pair<SymbolKind, SymbolKind> parse_symbol_kinds(std::string_view text);
 /// Settings that do not affect the model.
 struct RunSettings {
   Index threads = 0;                             ///< 0: all available processors
-  std::optional<std::string> memory_limit = {};  ///< for activations, such as "2G" (parse_bytes)
+  std::optional<std::string> memory_limit = {};  ///< memory limit for activations, such as "2G" (parse_bytes)
   /// Device for the passes: "cuda", "cuda:1" (graph/device/device.h); default: the CPU. Results are not bit-identical
   /// to the CPU. A run may be resumed on a different device.
   std::optional<std::string> device = {};
@@ -190,7 +190,7 @@ std::size_t parse_bytes(const std::string& text, std::string_view option = "--me
 /// Returns the number of threads; 0 stands for all available ones. Throws UsageError for more than 1024.
 int thread_count(Index threads);
 
-inline constexpr const char* kDefaultSplit = "90/10";  ///< without a validation file
+inline constexpr const char* kDefaultSplit = "90/10";  ///< the default split if there is no validation file
 
 /// A table of all settings and the values that it refers to.
 struct SettingTable {

@@ -18,7 +18,7 @@ struct DifferenceBlock {
 };
 
 struct PairedDifference {
-  double mean = 0;           ///< per symbol, over all blocks
+  double mean = 0;           ///< mean difference per symbol, over all blocks
   double low = 0, high = 0;  ///< confidence interval at the requested level
   double probability = 1;    ///< two-sided p-value: twice the fraction (1 + k) / (1 + samples), where k samples have a
                              ///< mean on the other side of 0; at most 1, and never 0 (Davison & Hinkley 1997, 4.2)

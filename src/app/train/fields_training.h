@@ -86,7 +86,7 @@ class FieldsTraining {
   TrainOptions options_ = {};
   std::optional<HmmFit> states_;
   std::optional<MixtureFit> mixture_;
-  std::vector<Buffer<T>> left_out_ = {};  ///< of a selected network: predictions by cross-validation
+  std::vector<Buffer<T>> left_out_ = {};  ///< predictions of a selected network by cross-validation
   std::optional<NetworkModel<T>> model_;
   TrainOutcome outcome_ = {};
 };

@@ -18,7 +18,7 @@
 namespace unfold {
 namespace {
 
-/// Number of examples for evaluating a trained model of a task.
+/// Number of examples for evaluating a trained task model.
 constexpr Index kTestExamples = 1000;
 
 template <class T>

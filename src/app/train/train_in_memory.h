@@ -21,8 +21,8 @@ struct TrainedModel {
   std::string model;  ///< the contents of the model file
 };
 
-/// Trains as `train` does. The model is byte-identical to that of a run folder. Throws like `train`, and UsageError for
-/// settings that require a run folder.
+/// Trains as `train` does. The model is byte-identical to the model file of a run folder. Throws like `train`, and
+/// UsageError for settings that require a run folder.
 TrainedModel train_in_memory(const TrainRequest& request, Reporter& reporter);
 
 }  // namespace unfold

@@ -1,6 +1,6 @@
 #pragma once
-/// One kind of training: of running text, of data with fields, of a generated task, of a stream, or of a model that is
-/// fitted as a whole.
+/// One kind of training: on running text, data with fields, a generated task or a stream, or of a model that is fitted
+/// as a whole.
 
 #include <memory>
 #include <set>

@@ -19,7 +19,7 @@ inline constexpr Code kEndCode = 0;
 struct CorpusCountOptions {
   Index order = 5;
   Symbol line_end = kNoSymbol;                  ///< ends a sentence, as does the end of a piece
-  std::size_t memory = std::size_t{1} << 30;    ///< bytes of the table of a process
+  std::size_t memory = std::size_t{1} << 30;    ///< size of the table of a process in bytes
   Processes* processes = nullptr;               ///< nullptr: only the current process
   std::function<void(Index, Index)> tick = {};  ///< called with the number of symbols read and the total
 };

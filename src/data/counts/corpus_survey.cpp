@@ -129,7 +129,7 @@ class TokenCounts {
   CodeMap chars_;
 };
 
-/// Throws the first error in the files, as a single process would find it, in all processes.
+/// In all processes, throws the error that a single process would find first.
 void throw_first(const std::string& mine, Processes& processes) {
   for (const std::string& of_process : processes.gather(mine))
     if (!of_process.empty()) throw DataError(of_process);

@@ -6,8 +6,7 @@
 ///   CorpusSurvey found = survey_corpus(files, {.kind = SymbolKind::words}, processes);
 ///   const Corpus corpus = Corpus::of_blocks(found.files, found.marks, found.alphabet, 64);
 ///
-/// The corpus is the same as that of a single process that reads everything (Corpus::load): the same symbols in the
-/// same order.
+/// The corpus is the same as if a single process read everything (Corpus::load): the same symbols in the same order.
 
 #include <string>
 #include <vector>

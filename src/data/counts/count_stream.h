@@ -1,5 +1,5 @@
 #pragma once
-/// A stream of keys in ascending order with their counts.
+/// A stream of keys, in ascending order, and their counts.
 
 #include <cstdint>
 #include <memory>

@@ -32,7 +32,7 @@ struct DerivedField {
   bool operator==(const DerivedField&) const = default;
 };
 
-/// Empty if the name does not end in one of the suffixes above.
+/// Parses the name of a derived field; empty if the name does not end in one of the suffixes above.
 std::optional<DerivedField> parse_derived(std::string_view name);
 
 /// `spell` returns the characters of a text. `derive` returns the derived text, or an empty string if there is none

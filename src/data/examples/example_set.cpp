@@ -179,8 +179,8 @@ std::vector<Index> entries_of(const Examples& examples, const ExampleColumn& col
 /// occurrence.
 constexpr std::size_t kClosedAlphabet = 500;
 
-/// Returns all distinct strings, by descending frequency, with ties ordered by their bytes. Only those that occur at
-/// least `least` times; 0: at least twice if there are many.
+/// Returns all distinct strings, by descending frequency, with ties ordered by their bytes. Strings that occur fewer
+/// than `least` times are left out; 0: strings that occur once are left out if there are many.
 std::vector<std::string> distinct_texts(const Origin& origin, std::span<const Index> entries, Index least) {
   std::unordered_map<std::string, Index> counts;
   for (const Index e : entries)

@@ -24,7 +24,7 @@ struct TemplatePart {
   bool operator==(const TemplatePart&) const = default;
 };
 
-/// Empty if the name does not have one of the forms above.
+/// Parses a template; empty if the name does not have one of the forms above.
 std::vector<TemplatePart> parse_template(std::string_view name);
 std::string template_name(const std::vector<TemplatePart>& parts);
 

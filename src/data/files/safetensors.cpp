@@ -349,7 +349,7 @@ std::string_view SafetensorsFile::header() const {
   return header;
 }
 
-/// Verifies the checksum. It is at a fixed position, so that it can be checked before anything is parsed.
+/// Verifies the checksum. It is at a fixed position, so it can be checked before anything is parsed.
 void SafetensorsFile::check_sum(Checksum checksum) const {
   if (!bytes_.substr(kLengthBytes).starts_with(kChecksumStart) || bytes_.size() < kChecksumAt + kChecksumDigits) {
     if (checksum == Checksum::required)
@@ -367,7 +367,7 @@ void SafetensorsFile::check_sum(Checksum checksum) const {
                      question_marked(stated)));
 }
 
-/// Verifies the authentication tag. This comes after the checksum, so that accidental damage is reported as damage.
+/// Verifies the authentication tag. The tag is verified after the checksum, so accidental damage is reported as damage.
 void SafetensorsFile::check_tag(std::string_view header) const {
   const Key* key = authentication_key();
   const bool tagged = has_tag(header);

@@ -1,7 +1,7 @@
 #pragma once
 /// Reads tables that other libraries hold in memory, through the Arrow C stream interface: pyarrow, polars, DuckDB,
-/// pandas, and Parquet files through them. The values are copied; strings and dates are converted to those of a CSV
-/// file of the same table, so that models trained on either are identical.
+/// pandas, and Parquet files through them. The values are copied; strings and dates are converted to the strings in a
+/// CSV file of the same table, so models trained on either are identical.
 ///
 /// | Arrow | becomes |
 /// | --- | --- |

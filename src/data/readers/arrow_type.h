@@ -33,13 +33,14 @@ struct ArrowType {
     dictionary
   };
   Kind kind = Kind::null;
-  Index bytes = 0;                    ///< of a value, or of an offset of strings and lists
+  Index bytes = 0;                    ///< size of a value, or of an offset of strings and lists
   Index scale = 0;                    ///< number of digits of decimals after the point
   Index per_second = 1;               ///< units of times
   Index size = 0;                     ///< entries of a fixed list
   bool zoned = false;                 ///< a timestamp with a time zone
-  std::vector<ArrowType> inner = {};  ///< of lists and structures, and the values of a dictionary
-  Kind index = Kind::null;            ///< of a dictionary
+  std::vector<ArrowType> inner = {};  ///< types of the elements of a list, the members of a structure or the values of
+                                      ///< a dictionary
+  Kind index = Kind::null;            ///< index type of a dictionary
 
   bool is_list() const { return kind == Kind::list || kind == Kind::list_view || kind == Kind::fixed_list; }
   bool is_moment() const { return kind == Kind::date || kind == Kind::timestamp || kind == Kind::time; }
@@ -60,8 +61,8 @@ Range arrow_list(const ArrowType& type, const ArrowArray& array, Index i);
 /// A value that is not a list or a structure.
 struct ArrowCell {
   double number = 0;
-  Index units = 0;        ///< of dates and times
-  std::string text = {};  ///< of strings, and all digits of integers beyond 2^53
+  Index units = 0;        ///< value of a date or time
+  std::string text = {};  ///< text of a string, or all digits of an integer beyond 2^53
   bool inexact = false;   ///< whether the value is such an integer
 };
 /// REQUIRES: the entry is present.

@@ -48,8 +48,8 @@ struct ReaderOptions {
 
 /// The beginning of an input, used to detect the format.
 struct DataSample {
-  std::string_view name = {};   ///< without .gz, .xz, .zst
-  std::string_view bytes = {};  ///< at most 64 KiB
+  std::string_view name = {};   ///< name of the file without .gz, .xz, .zst
+  std::string_view bytes = {};  ///< the first bytes, at most 64 KiB
   bool whole = false;           ///< the sample is the whole input
   /// Complete lines, without their line ends; empty if the bytes are not text.
   std::vector<std::string_view> lines = {};
@@ -57,7 +57,7 @@ struct DataSample {
 
 struct ReaderEntry {
   const char *name, *help;
-  /// Returns what in the sample shows the format, such as "3 columns between blanks"; empty: no match.
+  /// Returns the evidence for the format in the sample, such as "3 columns between blanks"; empty: no match.
   std::string (*guess)(const DataSample& sample);
   Examples (*read)(const Input& input, const ReaderOptions& options);
   bool has_texts = false;            ///< reads text that is split into positions as specified by ReaderOptions::text

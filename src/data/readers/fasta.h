@@ -36,8 +36,8 @@ struct FastaFile {
 /// length.
 FastaFile read_fasta(const Input& input);
 
-/// Returns what in the name or the first lines of a file shows the format; empty: no match. Reads at most 64 KiB of an
-/// uncompressed file and only the name of a compressed one. Does not throw if the file cannot be read.
+/// Returns the evidence for the format in the name or the first lines of a file; empty: no match. Reads at most 64 KiB
+/// of an uncompressed file and only the name of a compressed one. Does not throw if the file cannot be read.
 std::string guess_fasta(const std::string& path);
 
 }  // namespace unfold

@@ -14,10 +14,10 @@ namespace unfold {
 /// .log. Empty: the format depends on the content. The extensions of compressed files are ignored.
 std::span<const std::string_view> formats_of_name(std::string_view name);
 
-/// Returns the format that a text not recognized by any reader resembles (a table, a log, JSON lines, columns or trees)
-/// and the first line that does not match it. Empty if the text looks like running text.
+/// For a text that no reader recognizes: the format that it resembles (a table, a log, JSON lines, columns or trees)
+/// and the first line that does not match this format. Empty if the text looks like running text.
 struct Resemblance {
-  std::string format = {};  ///< a name of a format
+  std::string format = {};  ///< name of the format
   std::string why = {};     ///< "97 of 100 lines are JSON objects, but line 3 is not"
   std::string remedy = {};  ///< for formats that cannot be read: how to convert the file
 };

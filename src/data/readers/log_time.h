@@ -15,7 +15,7 @@ namespace unfold {
 
 struct LogTime {
   double seconds = 0;
-  std::string_view text = {};  ///< as written in the line
+  std::string_view text = {};  ///< the time as written in the line
 };
 
 /// Returns the first time among the first 200 bytes of a line.

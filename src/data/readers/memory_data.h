@@ -4,7 +4,7 @@
 ///   const MemoryFiles files({{"data", std::make_shared<MemoryData>(std::move(data))}});
 ///   request.settings.data = {"data"};            // names that stand for the data while `files` exists
 ///
-/// The examples are those that the reader `format` returns for a file with the same contents, so that models trained on
+/// The examples are those that the reader `format` returns for a file with the same contents, so models trained on
 /// either are identical.
 
 #include <map>

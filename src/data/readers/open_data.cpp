@@ -41,7 +41,7 @@ namespace {
 
 constexpr std::string_view kAnyName = "*";  ///< stands for the names in a folder
 
-/// Opens a file, or the list that represents a folder. Names begin with "./", so that leading blanks are kept.
+/// Opens a file, or the list that represents a folder. Names begin with "./", which preserves leading blanks.
 Input open_images(const std::string& path) {
   std::error_code ignored;
   if (path == "-" || !fs::is_directory(path, ignored)) return Input::open(path);

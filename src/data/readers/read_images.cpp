@@ -207,7 +207,7 @@ class ImageList {
   ReaderText text_;
   fs::path folder_;
   bool of_folder_ = false;
-  std::string_view name_;  // of the image in this line
+  std::string_view name_;  // name of the image in this line
   Index line_ = 0, converted_ = 0;
   Examples examples_;
   ExampleColumn pixels_, labels_;

@@ -1,7 +1,7 @@
 /// The format `pairs`: one example per line, a source and a target separated by a tab: "source<TAB>target". Source and
 /// target have separate alphabets and lengths: the field "source" is a separate chain, which the positions of "target"
-/// attend to. An end marker follows each target, so that its length is predicted too. If no line has a tab, all lines
-/// are sources whose targets are to be predicted.
+/// attend to. An end marker follows each target, so its length is predicted, too. If no line has a tab, all lines are
+/// sources whose targets are to be predicted.
 
 #include <fmt/format.h>
 

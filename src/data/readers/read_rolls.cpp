@@ -65,7 +65,7 @@ Examples read_rolls(const Input& input, const ReaderOptions&) {
 std::string guess_rolls(const DataSample& sample) {
   std::vector<std::string_view> steps;
   bool sequence = false, chord = false;
-  // A piece may be longer than the sample, so that the sample contains no complete line.
+  // A piece may be longer than the sample; the sample then contains no complete line.
   std::vector<std::string_view> lines = sample.lines;
   if (lines.empty()) lines.push_back(sample.bytes.substr(0, sample.bytes.rfind(' ')));
   for (const std::string_view line : lines) {

@@ -453,7 +453,7 @@ class TableExamples {
     for (Index r = 0; r < rows_; ++r) {
       const std::size_t before = text.texts.size();
       if (whole.present(r)) positions.append(whole.texts[at(r)], text.texts);
-      const bool empty = text.texts.size() == before;  // then one position without an entry
+      const bool empty = text.texts.size() == before;  // an empty text becomes one position without an entry
       if (empty) text.texts.emplace_back();
       if (empty || !text.missing.empty()) {
         text.missing.resize(before, 0);
@@ -544,7 +544,7 @@ class CellCount {
     TableRow row;
     for (std::size_t position = 0; position < rows.size() && seen_ < kRowsToSee;) {
       const bool complete = splitter.next(rows, position, true, row) == RowSplitter::Result::row;
-      differs_ = !complete || row.misplaced_quote;  // with another separator it may not be one
+      differs_ = !complete || row.misplaced_quote;  // with another separator, it may not be a complete row
       if (differs_) return;
       if (is_empty_row(row)) continue;
       if (wanted_ == 0) wanted_ = row.cells.size();

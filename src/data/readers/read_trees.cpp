@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kNoLabel = "_";
 constexpr std::size_t kDeepestTree = 1000;
 
-/// A complete node; its children are complete too.
+/// A complete node, whose children are also complete.
 struct TreeNode {
   std::string_view label, word;  ///< empty: none
   Index parent = -1;
@@ -155,7 +155,7 @@ class TreeTexts {
     return true;
   }
   std::string_view text() const { return text_; }
-  Index number() const { return number_; }  ///< of the first line
+  Index number() const { return number_; }  ///< number of the first line
 
  private:
   static Index depth_of(std::string_view line) {

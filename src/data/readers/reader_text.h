@@ -80,7 +80,7 @@ class OpenQuotes {
   OpenQuotes& operator=(const OpenQuotes&);
   ~OpenQuotes();
 
-  void add(std::string_view line);  ///< REQUIRES: it ends in its line end
+  void add(std::string_view line);  ///< REQUIRES: the line includes its line end
   bool inside() const;
 
  private:

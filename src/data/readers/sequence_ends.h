@@ -1,6 +1,6 @@
 #pragma once
-/// Whole-sequence modeling: adds end markers to examples, so that their lengths are predicted too, and turns fields
-/// that are known in advance into sources.
+/// Whole-sequence modeling: adds end markers to examples, so their lengths are predicted as well, and turns fields that
+/// are known in advance into sources.
 
 #include <string>
 #include <string_view>

@@ -22,7 +22,7 @@ constexpr Index kNobody = -1;  // marks a missing position
 /// The nodes of one tree in their new order.
 struct Reshaped {
   std::vector<Index> from = {};     ///< the position whose entries a node has, or kNobody
-  std::vector<Index> parents = {};  ///< by index within the tree; kNobody for the root
+  std::vector<Index> parents = {};  ///< parents, by index within the tree; kNobody for the root
 };
 
 Index line_of(const Examples& examples, Index position) {

@@ -19,10 +19,10 @@ enum class TreeShape {
 TreeShape parse_tree_shape(std::string_view name);
 
 /// Replaces the trees. heads: positions are reordered so that children precede their parents; `id`, `head` and `deps`
-/// are dropped. Other shapes: the leaves are those of the trees that were read, or the positions of sequences, with
-/// their entries. Nodes above them have no entries, except that the new root keeps the entries of the old root, so that
-/// labels of whole trees are preserved. Throws a DataError that names the line for heads that are invalid or do not
-/// form a tree, and for a tree deeper than 1000 levels; UsageError for examples that the shape does not support.
+/// are dropped. Other shapes: the leaves are the leaves of the trees that were read, or the positions of sequences,
+/// with their entries. Nodes above them have no entries, except that the new root keeps the entries of the old root, so
+/// that labels of whole trees are preserved. Throws a DataError that names the line for heads that are invalid or do
+/// not form a tree, and for a tree deeper than 1000 levels; UsageError for examples that the shape does not support.
 void make_trees(TreeShape shape, Examples& examples);
 
 }  // namespace unfold

@@ -16,7 +16,7 @@ std::uint64_t little_endian(std::string_view bytes, std::size_t offset, std::siz
 bool is_zip(std::string_view bytes);  ///< checks the first bytes
 
 struct ZipMember {
-  std::string source;  ///< the archive, for messages
+  std::string source;  ///< name of the archive, used in messages
   std::string name;
   bool deflated = false;
   std::size_t begin = 0, packed = 0, size = 0;  ///< offset in the archive, and compressed and uncompressed size

@@ -512,8 +512,8 @@ bool ColumnProfile::counts_rows(const ColumnSchema& column) const {
   return sum == integer_sum_ && squares == integer_squares_;
 }
 
-/// Returns whether integers are codes that must be kept as text: with leading zeros or above 2^53, either many of them
-/// or all of the same length.
+/// Returns whether a column of integers contains codes that must be kept as text. It does if some integers have leading
+/// zeros or exceed 2^53, and either there are many of these or all integers have the same length.
 bool ColumnProfile::codes(Index entries, std::string& reason) const {
   const Index zeros = numbers(NumberShape::leading_zero), big = numbers(NumberShape::big_integer);
   const Index integers = numbers(NumberShape::integer) + zeros + big;

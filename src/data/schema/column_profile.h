@@ -2,8 +2,8 @@
 /// Statistics of the cells of one column, collected in one pass with bounded memory, and the decision on its type.
 ///
 /// Every cell is counted under its *kind*: missing, one of the shapes of numbers and dates, or text. The decision is
-/// made at the end from these counts, so that it does not depend on the order of the rows, and so that the type, the
-/// decimal mark and the date format can be determined without a second pass.
+/// made at the end from these counts. It therefore does not depend on the order of the rows, and the type, the decimal
+/// mark and the date format are determined without a second pass.
 
 #include <array>
 #include <cstdint>
@@ -37,7 +37,7 @@ std::string lower_name(std::string_view name);
 /// columns of numbers and dates, because elsewhere they are punctuation.
 enum class MissingSpelling { none, word, mark };
 MissingSpelling missing_spelling(std::string_view cell);
-/// Returns whether a cell may have such a spelling: true for all that have one, false for most others.
+/// Returns whether a cell may have such a spelling: true for all cells that have one, false for most others.
 inline bool may_spell_missing(std::string_view cell) {
   if (cell.empty() || cell.size() > 7) return false;
   const char c = cell[0];
@@ -179,7 +179,7 @@ class ColumnProfile {
   std::vector<OddCell> unit_free_;  ///< the first numbers without a unit
   unsigned marks_ = 0;              ///< which marks for missing values occurred: - . ?
   Index rows_ = 0;
-  std::uint64_t integer_sum_ = 0, integer_squares_ = 0;  ///< of integers, modulo 2^64
+  std::uint64_t integer_sum_ = 0, integer_squares_ = 0;  ///< sums over integers, modulo 2^64
   double last_integer_ = 0;
   std::uint64_t last_hash_ = 0;
   NumberShape last_shape_ = NumberShape::none;

@@ -16,7 +16,8 @@ namespace {
 constexpr Index kRowsPerGroup = 2;
 constexpr Index kRowsPerUnorderedGroup = 3;
 constexpr Index kRowsToCompare = 20;  ///< with fewer rows, their neighbors do not show whether they are a sequence
-constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< of all pairs of a group and a time, at least
+constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< minimum fraction of all pairs of a group and a
+                                                                    ///< time that occur
 
 class RoleAssignment {
  public:

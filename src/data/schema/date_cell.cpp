@@ -297,9 +297,9 @@ DateScan scan_day_first(DateCursor& in) {
   if (separator == '.' || separator == '/' || separator == '-' || separator == ' ') in.accept(separator);
   in.skip_blanks();
   if (is_date_letter(in.peek())) return scan_day_and_name(first, in);
-  const std::size_t digits = in.position() - start;  // of the first number, with the separator
+  const std::size_t digits = in.position() - start;  // number of characters of the first number and the separator
   if (separator == ' ' || !in.number(1, 2, second) || !in.accept(separator)) return {};
-  // 30.01.24 has two digits everywhere, so that 1.2.10 is not a date.
+  // 30.01.24 has two digits everywhere, so 1.2.10 is not a date.
   const bool points = separator == '.' && digits == 3 && in.position() - start == 6;
   if (!read_year(in, separator == '/' || points, year)) return {};
   const bool day_first = is_valid_date(year, second, first), month_first = is_valid_date(year, first, second);

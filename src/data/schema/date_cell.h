@@ -37,8 +37,8 @@ std::optional<DateFormat> date_format_of(std::string_view pattern);
 
 /// A point in time.
 struct Moment {
-  Index days = 0;                  ///< since 1970-01-01, in the zone of the cell
-  Index second = 0;                ///< of the day, 0 to 86399, in the zone of the cell
+  Index days = 0;                  ///< days since 1970-01-01, in the zone of the cell
+  Index second = 0;                ///< second of the day, 0 to 86399, in the zone of the cell
   Index nanosecond = 0;            ///< of the second
   bool has_time = false;           ///< the cell has a time of day
   std::optional<Index> zone = {};  ///< minutes east of UTC, if specified
@@ -69,7 +69,7 @@ struct DateScan {
     time_of_day
   };
   Shape shape = Shape::none;
-  char separator = 0;  ///< between the numbers of a date
+  char separator = 0;  ///< separator between the numbers of a date
   Moment moment;
   Moment month_first;
 };

@@ -5,8 +5,8 @@
 ///   1959,1,2710.3                     1959Q1,1,2710.3
 ///   1959,2,2778.8                     1959Q2,2,2778.8
 ///
-/// The cells of the column `year` are replaced with complete dates (YYYYQn, YYYY-MM, YYYY-MM-DD, with HH:MM), so that
-/// one column has the time of a row. Its original cells are kept for output.
+/// The cells of the column `year` are replaced with complete dates (YYYYQn, YYYY-MM, YYYY-MM-DD, with HH:MM), so one
+/// column contains the complete date of a row. Its original cells are kept for output.
 
 #include <optional>
 #include <string>

@@ -174,8 +174,8 @@ class SchemaInference::State {
     for (std::size_t c = 0; c < schema_.columns.size(); ++c) schema_.columns[c].panel = pairs_.are_unique(c);
   }
 
-  /// Marks the columns that depend on the preceding rows. If the rows are sorted by a category, its borders do not
-  /// count.
+  /// Marks the columns that depend on the preceding rows. If the rows are sorted by a category, the borders between its
+  /// values do not count.
   void find_serial_columns() {
     Index borders = 0;
     for (std::size_t c = 0; c < profiles_.size(); ++c)
@@ -218,7 +218,7 @@ class SchemaInference::State {
                     name, date_pattern(*column.date_format), name, date_pattern(other)));
   }
 
-  /// Strings of a table in memory remain strings even if those of a file would be read as numbers.
+  /// Strings of a table in memory remain strings even if the same strings in a file would be read as numbers.
   static void keep_texts(const ColumnProfile& profile, ColumnProfile::Context context, ColumnSchema& column) {
     const StatedType category{.type = ColumnType::category, .unit = {}, .date_format = {}};
     const bool numbers = column.type == ColumnType::number || column.type == ColumnType::integer;

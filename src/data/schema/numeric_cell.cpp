@@ -39,7 +39,7 @@ bool is_in_parentheses(std::string_view text) { return text.size() > 2 && text.f
 
 /// The result of the scan of the digits and marks before an exponent.
 struct Mantissa {
-  std::uint64_t value = 0;  ///< of the first 19 digits
+  std::uint64_t value = 0;  ///< value of the first 19 digits
   int digits = 0;
   int significant = 0;  ///< digits from the first nonzero one
   int before = 0;       ///< digits before the first mark
@@ -156,7 +156,7 @@ int exponent_value(std::string_view text) {
   return negative ? -value : value;
 }
 
-constexpr std::size_t kMostPlainDigits = 19;  ///< whose integer has 64 bits
+constexpr std::size_t kMostPlainDigits = 19;  ///< maximum number of digits whose integer fits into 64 bits
 constexpr std::size_t kHalfBytes = 8;
 constexpr std::uint64_t kEachByteOfEight = 0x0101010101010101, kEightZeros = 0x30 * kEachByteOfEight;
 

@@ -13,12 +13,12 @@
 
 namespace unfold {
 
-inline constexpr char kNoCellSeparator = '\0';  ///< of a table with one column
+inline constexpr char kNoCellSeparator = '\0';  ///< separator of a table with one column
 
 struct TableRow {
   std::vector<std::string_view> cells;
   std::string_view bytes;        ///< the row without its line end
-  Index line = 1;                ///< where it begins, from 1
+  Index line = 1;                ///< line at which the row begins, from 1
   bool comment = false;          ///< the row begins with the comment prefix; it has no cells
   bool plain = true;             ///< printable ASCII only
   bool carriage_return = false;  ///< the line end is CRLF
@@ -53,7 +53,7 @@ class RowSplitter {
   bool quotes_ = true;
   Index line_ = 1, next_line_ = 1;
   std::deque<std::string> unescaped_;
-  std::size_t used_ = 0;  ///< of `unescaped_`, in this row
+  std::size_t used_ = 0;  ///< number of entries of `unescaped_` used in this row
 };
 
 }  // namespace unfold

@@ -9,7 +9,8 @@ namespace unfold {
 namespace {
 
 constexpr Index kFewestComparisons = 8;
-constexpr double kDeviations = 2.4;  ///< of the share of comparisons from one half
+constexpr double kDeviations = 2.4;  ///< threshold for the distance of the share of comparisons from one half, in
+                                     ///< standard deviations
 constexpr double kLeastEffect = 0.06, kLeastPeriodicEffect = 0.25;
 constexpr std::size_t kMostRuns = 256;
 

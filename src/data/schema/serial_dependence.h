@@ -1,5 +1,5 @@
 #pragma once
-/// Whether the entries of a column depend on the preceding ones, judged from the first rows of a table.
+/// Tests whether the entries of a column depend on the preceding entries, using the first rows of a table.
 ///
 /// An entry is compared with the one before it and with those 2, 4, 8 and 16 rows before it. In rows without an order,
 /// such as those of a survey, the preceding one is the nearer one (for texts: the equal one) in half of the
@@ -49,7 +49,7 @@ class SerialDependence {
 
   std::array<Entry, kKept> last_;  ///< the preceding rows; row r is at r % kKept
   Index rows_ = 0, changes_ = 0;
-  std::array<Comparisons, kLags.size()> values_, equalities_;  ///< by lag
+  std::array<Comparisons, kLags.size()> values_, equalities_;  ///< comparisons, by lag
   bool ascends_ = true, descends_ = true, one_run_each_ = true;
   std::vector<std::uint64_t> runs_;  ///< distinct entries, as long as each forms one run
 };

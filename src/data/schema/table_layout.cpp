@@ -31,7 +31,8 @@ using SampleRow = std::vector<std::string>;
 struct SampledRows {
   std::vector<SampleRow> rows;
   std::vector<Index> lines;
-  std::size_t columns = 0;   ///< the most frequent number of cells; among equally frequent ones, that of the first row
+  std::size_t columns = 0;   ///< the most frequent number of cells; if several are equally frequent, the number in the
+                             ///< first row
   std::size_t agreeing = 0;  ///< number of rows with that number of cells
   bool quotes = false;
   Index separators = 0, before_blank = 0;
@@ -81,7 +82,7 @@ SampledRows sampled_rows(std::string_view text, bool complete, char separator, c
 char separator_of(std::string_view text, bool complete, char line_end, const SchemaOptions& options) {
   char best = kNoCellSeparator;
   double best_score = 0;
-  char occurs = kNoCellSeparator;  // in all rows, but in different numbers
+  char occurs = kNoCellSeparator;  // a separator that occurs in all rows, but not equally often
   for (const char separator : kCellSeparators) {
     const SampledRows sample = sampled_rows(text, complete, separator, line_end, options.comment);
     if (!sample.splits()) continue;

@@ -18,13 +18,14 @@ struct TableLayout {
   std::string
       comment;  ///< prefix of lines that are skipped: stated, or that of the lines above the table; may be empty
   std::size_t columns = 0;
-  Index first_line = 0;  ///< of the first row with this number of cells
+  Index first_line = 0;  ///< line of the first row with this number of cells
   bool header = false;
   std::string header_reason;
   bool unnamed_first = false;      ///< the header has no name for the first column
   std::vector<std::string> names;  ///< numbers from 1 for columns without a name
   std::vector<std::string> notes;
-  Index blank_separated = 0;                   ///< numbers between blanks in each row of one column; 0: there are none
+  Index blank_separated = 0;                   ///< how many blank-separated numbers each row of a one-column table
+                                               ///< contains; 0: none
   std::vector<std::string> periods;            ///< names that are years or dates in order, at least two
   std::vector<std::vector<std::string>> rows;  ///< the first rows with this number of cells, without the header
 };

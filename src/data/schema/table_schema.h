@@ -44,7 +44,7 @@ struct ColumnSchema {
   std::string role_reason;
 
   Index rows = 0;     ///< cells of the column
-  Index missing = 0;  ///< among them
+  Index missing = 0;  ///< missing cells
   Index distinct = 0;
   bool distinct_exact = true;  ///< false: `distinct` is an estimate
   std::vector<std::string> examples;
@@ -60,7 +60,7 @@ struct ColumnSchema {
   bool has_time = false;      ///< dates with a time of day
   bool exchangeable = false;  ///< day and month of all dates could be exchanged, and no option specifies their order
   DateStep step;
-  TextUnit unit = TextUnit::words;  ///< of texts
+  TextUnit unit = TextUnit::words;  ///< for texts: how they are split
   bool panel = false;   ///< a panel: times repeat, but no two rows have the same time and the same entry in this column
   bool serial = false;  ///< a row is more similar (or less similar) to the preceding row than to earlier ones
   bool sorted = false;  ///< numbers in ascending or descending order; other entries: equal ones are neighbors
@@ -68,7 +68,7 @@ struct ColumnSchema {
   Index entries() const { return rows - missing; }
 };
 
-/// Number of occurrences in a file, with the lines of the first ones.
+/// Number of occurrences in a file, and the lines of the first occurrences.
 struct LineCount {
   Index count = 0;
   std::vector<Index> lines;
@@ -99,8 +99,8 @@ struct TableSchema {
   std::optional<DateParts> date_parts = {};  ///< the columns whose cells together are the dates of the rows
   std::vector<std::string> periods = {};     ///< columns whose names are years or dates: each row may be a series
   bool events = false;  ///< events of groups in time: the next event is predicted from the earlier ones
-  /// Each row is an example with its own label, like the rows of a survey; otherwise rows, or those of each group,
-  /// form a sequence. Rows with texts are examples in any case (`text`).
+  /// Each row is an example with its own label, as in a survey; otherwise the rows, or the rows of each group, form a
+  /// sequence. Rows with texts are always examples (`text`).
   bool independent_rows = false;
   std::string rows_reason = {};  ///< a clause; empty if a group, an order or texts decide, or if there is one column
   Index blank_separated = 0;     ///< values between blanks in each row of a table with one column; 0: there are none
@@ -119,8 +119,9 @@ struct StatedType {
   ColumnType type = ColumnType::number;
   std::optional<TextUnit> unit;                     ///< `words` and `characters`
   std::optional<DateFormat> date_format;            ///< `date:DD/MM/YYYY`
-  std::optional<NumberConvention> convention = {};  ///< of a model; inferred if the option does not specify it
-  std::string number_unit = {};                     ///< of a model; numbers with other units are odd cells
+  std::optional<NumberConvention> convention = {};  ///< convention stored in a model; inferred if the option does not
+                                                    ///< specify it
+  std::string number_unit = {};                     ///< unit stored in a model; numbers with other units are odd cells
 };
 
 /// What the user specifies about a table; everything else is inferred.

@@ -15,8 +15,8 @@ namespace unfold {
 
 /// Operators +, -, *, max and min of two operands, modulo `modulus`. An expression has up to `depth` levels of
 /// operators; below the first level, each operand is a digit with probability `stop`. With `roots`, only the root is
-/// labeled; with `brackets`, the brackets around every operator and its operands are also words, so that the words show
-/// the structure.
+/// labeled; with `brackets`, the brackets around every operator and its operands are also words, so the words show the
+/// structure.
 struct ArithmeticOptions {
   Index depth = 4;
   Index modulus = 10;

@@ -17,7 +17,7 @@
 namespace unfold {
 namespace {
 
-/// An open file that is closed at the end of its scope, so that only a few of many files are open at a time.
+/// An open file that is closed at the end of its scope; only a few of many files are therefore open at a time.
 class OpenFile {
  public:
   explicit OpenFile(const std::string& path) : descriptor_(open_for_reading(path)) {}

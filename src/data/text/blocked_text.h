@@ -43,7 +43,7 @@ class BlockedText {
   Index symbols() const { return first_.back(); }
   Index bytes() const { return file_.size(); }
 
-  /// Throws RuntimeFailure if the file differs from the one that the marks were computed from.
+  /// Throws RuntimeFailure if the file has changed since the marks were computed.
   void read(const Alphabet& alphabet, Index begin, std::span<Symbol> out) const;
   /// Returns the number of bytes of the symbols before this one, up to the end of the last of them.
   Index bytes_before(const Alphabet& alphabet, Index symbol) const;

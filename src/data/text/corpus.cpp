@@ -61,7 +61,7 @@ struct Corpus::Source {
   std::unique_ptr<BlockedText> blocks;
   std::optional<ByteTable> table;
   std::unique_ptr<SymbolStore> store;
-  std::vector<Mark> marks;  ///< before symbol 0, kMarkEvery, 2 kMarkEvery, ...
+  std::vector<Mark> marks;  ///< positions before symbol 0, kMarkEvery, 2 kMarkEvery, ...
   Index length = 0, bytes = 0, unknown = 0;
 
   const std::string& name() const { return blocks ? blocks->name() : input->name(); }

@@ -1,5 +1,5 @@
 #pragma once
-/// Lines with labels, which are in the first column or in a separate file.
+/// Reads lines with labels, which are in the first column or in a separate file.
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
-/// Divides a batch into shards: groups of its chains that different processes can compute, and whose sums are added in
-/// a fixed order (distributed/shard_sum.h). The assignment of chains to shards is a function of the batch and the
-/// number of shards.
+/// Divides a batch into shards: groups of its chains that different processes can compute. The sums of the shards are
+/// added in a fixed order (distributed/shard_sum.h). The assignment of chains to shards is a function of the batch and
+/// the number of shards.
 ///
 ///   BatchShards shards(network);
 ///   shards.divide(batch, count);

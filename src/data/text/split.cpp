@@ -132,7 +132,7 @@ std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split
     throw UsageError("split: the shares of the parts must be at least 0 and sum to 100 %; use parse_split");
   if (order == SplitOrder::shuffled && corpus.sequences() >= kFewestShuffled) return split_sequences(corpus, split);
   std::array<Split, 3> parts;
-  Index begin = 0, share = 0;              // of the part, over all symbols
+  Index begin = 0, share = 0;              // begin of the part over all symbols; sum of the shares so far
   Index sequence = 0, sequence_begin = 0;  // the sequence in which the part begins
   for (std::size_t p = 0; p < parts.size(); ++p) {
     parts[p].name = kPartNames[p];

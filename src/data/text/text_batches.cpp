@@ -182,7 +182,7 @@ TextBatches::TextBatches(const Corpus& corpus, const Split& part, const BatchOpt
     throw UsageError(fmt::format("curriculum {}: must be 0 or more symbols", options.curriculum));
   if (part.empty()) throw UsageError("the training part is empty");
   require_predictions(corpus, part, options.predict_after);
-  // The number of streams is that of the whole part, so that the state keeps its size as a curriculum grows.
+  // The number of streams is computed from the whole part, so the state keeps its size as a curriculum grows.
   const Index most = options.whole_sequences ? static_cast<Index>(part.pieces.size()) : part.symbols();
   streams_ = std::min(options.batch, most);
   start_epoch();

@@ -23,7 +23,8 @@ std::string given_numbers(const std::string& name, const std::string& from, cons
 
 std::string c_table(const char* name, const std::vector<double>& numbers) {
   std::string text = fmt::format("static const double @{}[] = {{", name);
-  for (const double x : numbers) text += fmt::format("{:a}, ", x);  // which CText writes in decimal
+  for (const double x : numbers)
+    text += fmt::format("{:a}, ", x);  // CText converts the hexadecimal literals to decimal
   return text + "};\n";
 }
 

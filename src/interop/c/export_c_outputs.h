@@ -19,9 +19,9 @@ class COutputs {
   COutputs(const FieldSpecification& field, FieldOutput given) : field_(field), given_(given) {}
 
   FieldOutput given() const { return given_; }
-  std::string arguments(bool types) const;  ///< of the function that predicts
-  std::string what_is_given() const;        ///< for comments
-  std::string tables() const;               ///< to return to units of the data
+  std::string arguments(bool types) const;  ///< arguments of the function that predicts
+  std::string what_is_given() const;        ///< description of the results, for comments
+  std::string tables() const;               ///< tables that convert results to units of the data
   std::set<std::string> functions() const;  ///< names for c_functions
   /// Statements that compute the results from the signal at the pointer `signal`, which `statements` compute.
   std::string text(const std::string& statements, const std::string& signal) const;

@@ -19,8 +19,8 @@ struct CStep {
   std::string constants;            ///< weights and tables
   std::string fields;               ///< members of the state
   std::string begin;                ///< statements that initialize the state
-  std::string statements;           ///< of a step
-  std::string output_statements;    ///< after `statements`, only if the output is needed
+  std::string statements;           ///< statements of a step
+  std::string output_statements;    ///< statements that follow `statements` only if the output is needed
   std::string output;               ///< pointer to the output after these statements
   std::set<std::string> functions;  ///< names for c_functions
   bool uses_places = false;         ///< there are index tables

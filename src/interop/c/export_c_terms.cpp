@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kColumns = 64;  // per call of a product function
+constexpr Index kColumns = 64;  // columns per call of a product function
 
 /// Formats `numbers` in lines.
 template <class Write>

@@ -1,8 +1,8 @@
 /// Loop tiling of affine maps and the element-wise programs that read them (export_c_writer.h). The sums of sixteen
 /// units or more are still in registers or in the L1 cache when their gates are computed; meanwhile the processor
 /// prefetches the weights of the next tile. If the weights do not fit into a cache but part of them stays there, every
-/// other step visits the tiles in reverse order, so that it begins with the weights used last. Neither optimization
-/// changes the order of any sum.
+/// other step visits the tiles in reverse order, so it begins with the weights used last. Neither optimization changes
+/// the order of any sum.
 
 #include <algorithm>
 #include <iterator>
@@ -13,7 +13,7 @@ namespace unfold {
 namespace {
 
 constexpr Index kLanes = 16;
-constexpr Index kMostGates = 6;  // whose sums, 16 each, stay in registers
+constexpr Index kMostGates = 6;  // number of gates whose sums, 16 per gate, stay in registers
 constexpr Index kTileColumns = 64;
 /// If all weights fit into the L1 cache, larger tiles are faster: fewer loads of x, and more independent chains of
 /// gates.

@@ -20,7 +20,7 @@ struct CTiling {
                                                  ///< state
   Index whole() const { return units / width; }  ///< number of whole tiles
   Index rest() const { return units % width; }
-  Index columns() const { return gates * width; }  ///< of a whole tile
+  Index columns() const { return gates * width; }  ///< number of columns of a whole tile
   Index size() const;
   /// For each column of a tile in [0, whole()], the component of the map; -1: padding.
   std::vector<Index> components(Index tile) const;
@@ -118,7 +118,7 @@ class CStepWriter {
   CStep out_ = {};
   ValueLocations places_;
   std::vector<const Item*> items_ = {};
-  std::map<int, CTiling> tilings_ = {};  // of affine nodes
+  std::map<int, CTiling> tilings_ = {};  // tilings of affine nodes, by node
   bool turns_ = false;                   // every other step visits the tiles in reverse order
   std::string indent_ = "  ";
   int names_ = 0;

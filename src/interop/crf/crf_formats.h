@@ -1,15 +1,14 @@
 #pragma once
 /// Import and export of conditional random fields over column features (model/network/linear.h) in the text formats of
-/// other programs: the output of `crfsuite dump`, and the text models of CRF++ (`crf_learn -t`, read back with
-/// `crf_learn -C`). Weights are written with all digits, so a model that is exported and imported again gives the same
-/// results.
+/// other programs: the output of `crfsuite dump`, and CRF++ text models (`crf_learn -t`, read back with `crf_learn
+/// -C`). Weights are written with all digits, so a model that is exported and imported again gives the same results.
 ///
 /// CRFsuite has attributes with arbitrary names. Exported attributes are named NAME=TEXT, where NAME is a template
 /// ("word[-1]|pos[0]") or a column, possibly derived ("word.suffix3"). The attributes `__BOS__` and `__EOS__` occur at
 /// the first and the last position and hold the start and stop weights of the labels. Attributes of templates in the
-/// syntax of CRF++ (U05:a/b) are imported with the template file that defines them. CRF++ numbers columns from 0; they
-/// are imported under the names "1", "2", ... or under the names in a given list. Start and stop weights are features
-/// of the values beyond the ends, %x[-1,0] and %x[1,0].
+/// syntax of CRF++ (U05:a/b) are imported with the template file that defines them. CRF++ numbers columns from 0; the
+/// columns are imported under the names "1", "2", ... or under the names in a given list. Start and stop weights are
+/// features of the values beyond the ends, %x[-1,0] and %x[1,0].
 
 #include <functional>
 #include <map>
@@ -49,9 +48,9 @@ struct CrfWeights {
 /// names used here. Throws a DataError that names the file, the line and a fix.
 CrfWeights read_crfsuite(const Input& input, const std::map<std::string, std::string, std::less<>>& templates);
 void write_crfsuite(const CrfWeights& crf, const std::function<void(std::string_view)>& write);
-/// Reads a text model of CRF++. `columns` holds the names of the columns. Throws DataError as above.
+/// Reads a CRF++ text model. `columns` holds the names of the columns. Throws DataError as above.
 CrfWeights read_crfpp(const Input& input, const std::vector<std::string>& columns);
-/// Writes a text model of CRF++. Throws UsageError for a feature that is not a template over the given columns.
+/// Writes a CRF++ text model. Throws UsageError for a feature that is not a template over the given columns.
 void write_crfpp(const CrfWeights& crf, const std::vector<std::string>& columns,
                  const std::function<void(std::string_view)>& write);
 /// Reads a template file in the syntax of CRF++; returns feature names by template name.

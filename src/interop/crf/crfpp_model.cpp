@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char *kFirstLabel = "Ufirst", *kLastLabel = "Ulast";
 
-/// Parses a text model of CRF++. Its sections, separated by empty lines, are numbers, labels, templates, feature
-/// strings with the offset of their first weight, and weights.
+/// Parses a CRF++ text model. Its sections, separated by empty lines, are numbers, labels, templates, feature strings
+/// with the offset of their first weight, and weights.
 class CrfppReader {
  public:
   CrfppReader(const Input& input, const std::vector<std::string>& columns)

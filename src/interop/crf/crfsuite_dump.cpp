@@ -54,7 +54,8 @@ class CrfsuiteReader {
     if (colon == std::string_view::npos) lines_.fail("expected a number, a colon and a name");
     return line.substr(colon + 2);
   }
-  /// Parses a weight from the right, where the label is known: the name before it may contain arrows and colons.
+  /// Parses a weight from right to left, because only the label is known: the name before it may contain arrows and
+  /// colons.
   DumpedWeight weight_in(std::string_view line) const {
     const std::size_t open = line.find(") "), colon = line.rfind(": "), arrow = line.substr(0, colon).rfind(kArrow);
     if (open == std::string_view::npos || colon == std::string_view::npos || arrow == std::string_view::npos ||

@@ -20,7 +20,7 @@ StackMatrix without_embedding(const StackWeights& stack) {
   return result;
 }
 
-/// Transposes a weight matrix: row r of the result holds the weights from input r, with gates in the given order.
+/// Transposes a weight matrix: row r of the result holds the weights of input r, with gates in the given order.
 Json kernel(const StackMatrix& w, const std::vector<Index>& order, Index n) {
   Json rows = Json::array();
   for (Index r = 0; r < w.cols; ++r) {

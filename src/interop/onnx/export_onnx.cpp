@@ -29,7 +29,7 @@ void add_property(ProtoMessage& model, const std::string& key, const std::string
 struct Scanned {
   std::string given, seen;
   OnnxType type;
-  std::vector<std::string> shape;  // of one step
+  std::vector<std::string> shape;  // shape of the input of one step
 };
 
 /// An ONNX graph with a scan: its inputs are the time-dependent inputs, lengths and initial states; its outputs are the

@@ -29,7 +29,7 @@ template <class T>
 StackModel<T> stack_holder(const NetworkModel<T>& model);
 
 /// The weights of a model, with standardization folded in, so that the stack reads and predicts values in units of the
-/// data. For a GRU without a second bias, that bias is zero, except for the contribution of the standardization.
+/// data. For a GRU without a second bias, the second bias is zero, except for the contribution of the standardization.
 template <class T>
 StackWeights stack_of(const StackModel<T>& model, const Parameters<T>& parameters);
 

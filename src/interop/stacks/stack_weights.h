@@ -1,7 +1,7 @@
 #pragma once
 /// A recurrent network as PyTorch, Keras and RTNeural represent it: stacked layers of one cell type, unidirectional or
 /// bidirectional, with an optional embedding below and one linear layer above. Weights have PyTorch's layout and gate
-/// order, so that every other format needs only one conversion:
+/// order, so every other format needs only one conversion:
 ///
 ///   from PyTorch's state dict (named_arrays.h) --+                     +--- a model of this library (stack_model.h)
 ///   from Keras' weights (named_arrays.h) --------+--- StackWeights ----+

@@ -14,9 +14,9 @@ namespace unfold {
 
 struct FieldReads {
   StepInputs signals = {};
-  std::vector<std::string> names = {};  ///< of all numbers, in order
+  std::vector<std::string> names = {};  ///< names of all numbers, in order
   std::vector<double> mean = {}, deviation = {};
-  std::vector<std::string> texts = {};  ///< of all symbolic fields
+  std::vector<std::string> texts = {};  ///< names of all symbolic fields
   std::vector<const FieldSpecification*> fields = {};
   bool looks_back = false;  ///< a step reads the position before the one that it predicts
 };

@@ -1,7 +1,7 @@
 #pragma once
 /// Batches of examples with fields (example_set.h). Every chain is an example, either whole or, if examples are long
-/// and the network supports truncation, window by window with carried state. Windows are filled (lanes.h), so that
-/// every step covers the same number of positions, even at the end of long examples.
+/// and the network supports truncation, window by window with carried state. Windows are filled (lanes.h), so every
+/// step covers the same number of positions, even at the end of long examples.
 
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@
 namespace unfold {
 
 struct ExampleBatchOptions {
-  /// Names of fields, including "previous F"; they become fields of the batches.
+  /// Names of the fields that are read, including "previous F"; they become fields of the batches.
   std::vector<std::string> reads = {};
   std::vector<std::string> predicts = {};  ///< fields that the set does not contain are missing in every row
   Index batch = 16;                        ///< number of examples that are processed in parallel
@@ -33,8 +33,8 @@ struct ExampleBatchOptions {
   /// In training, all epochs use the order of the set. If the examples fit one batch and nothing is random, the source
   /// is unchanging.
   bool in_order = false;
-  /// For readers: a batch with more positions than this is divided into several batches, with its chains in order; with
-  /// a window, a single chain is divided, too. 0: never. Does not affect the result at any position.
+  /// For readers: a batch with more positions than this is divided into several batches, with its chains in order. With
+  /// a window, even a single chain is divided. 0: never. Does not affect the result at any position.
   Index most_positions = 0;
 };
 

@@ -21,7 +21,7 @@
 
 namespace unfold {
 
-/// A field as a network reads it: the current entry, or the one some positions earlier.
+/// A field as a network reads it: the current entry, or an entry some positions earlier.
 struct FieldRead {
   std::string field;
   Index back = 0;
@@ -44,7 +44,7 @@ struct FieldChoice {
   /// many different strings, otherwise 1.
   Index least = 0;
   Index hash_bits =
-      0;  ///< above 0: the strings of fields that are read are hashed into 2^hash_bits symbols (Alphabet::hashed)
+      0;  ///< if above 0: the strings of fields that are read are hashed into 2^hash_bits symbols (Alphabet::hashed)
 };
 
 /// Creates the specification of the fields of some examples. Throws DataError if there are no examples, if a field does
@@ -52,13 +52,12 @@ struct FieldChoice {
 /// Throws UsageError for a field that is both read and predicted once per example.
 DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source);
 
-/// One field of all examples: one entry per position, in order, or one per example for fields with one entry per
-/// example.
+/// The entries of one field in all examples: one entry per position, in order, or one per example.
 struct FieldColumn {
   std::vector<Symbol> symbols = {};          ///< kNoSymbol: missing, or predicted and not seen in training
   std::map<Index, std::string> unseen = {};  ///< the strings of unseen symbols, by entry
   std::vector<float> values = {};            ///< standardized, `size` per entry
-  std::vector<char> present = {};            ///< for values: one flag per entry
+  std::vector<char> present = {};            ///< for values: one flag per entry, 0 if it is missing
   /// For a source: for each example, the end of its source in the entries. For a spelled field: one per entry.
   std::vector<Index> ends = {};
   Range chain(Index i) const {
@@ -97,7 +96,7 @@ class ExampleSet {
   bool has_trees() const { return !parents_.empty(); }
   /// REQUIRES has_trees().
   Tree tree(Index example) const;
-  /// Replaces the trees with others over the same nodes, in the format of Examples::parents. REQUIRES has_trees().
+  /// Replaces the trees with others over the same nodes, in the format of Examples::parents. REQUIRES: has_trees().
   void set_parents(std::vector<Index> parents) { parents_ = std::move(parents); }
   /// Returns the maximum number of children of a node.
   Index most_children() const;
@@ -112,8 +111,8 @@ class ExampleSet {
 
   /// Returns a subset of the examples, in the given order.
   ExampleSet subset(std::span<const Index> examples) const;
-  /// Positions [from, to) of one example, which must be a sequence, preceded by up to `warmup` positions that are only
-  /// read. Empty if there are no positions.
+  /// Returns positions [from, to) of one example, which must be a sequence, preceded by up to `warmup` positions that
+  /// are only read. Empty if there are no positions.
   ExampleSet part(Index example, Index from, Index to, Index warmup) const;
 
  private:

@@ -41,8 +41,8 @@ struct ExampleColumn {
   /// The cells of the file where an entry is written differently: "1,200" for 1200. One per entry, or one per example
   /// if the entries are the words or characters of one cell. Empty: entries are written as they are.
   CellList cells = {};
-  /// The strings are integers, true or false, which JSON shows without quotes. For a column in memory that a table is
-  /// read from: some of the strings may be numbers.
+  /// Whether the strings are integers, true or false, which JSON shows without quotes. For a column in memory from
+  /// which a table is read: whether some of the strings may be numbers.
   bool integers = false;
   bool derived = false;  ///< computed by the reader from a different column, and not written with the data
 
@@ -60,7 +60,7 @@ struct ExampleColumn {
 };
 
 struct Examples {
-  std::string source;                       ///< the file, for messages
+  std::string source;                       ///< name of the file, used in messages
   std::vector<ExampleColumn> columns = {};  ///< names are unique
   std::vector<Index> ends = {};             ///< one per example: its end in the positions
   std::vector<Index> lines = {};            ///< line of the file, from 1, of each position; empty: unknown
@@ -83,7 +83,7 @@ struct Examples {
   Index begin(Index example) const { return example == 0 ? 0 : ends[static_cast<std::size_t>(example - 1)]; }
   Index end(Index example) const { return ends[static_cast<std::size_t>(example)]; }
   Index length(Index example) const { return end(example) - begin(example); }
-  /// Null if there is none.
+  /// Returns the column with this name; null if there is none.
   const ExampleColumn* find(std::string_view name) const {
     for (const ExampleColumn& column : columns)
       if (column.name == name) return &column;
@@ -102,11 +102,12 @@ struct Examples {
 
 /// Returns a subset of the examples, in the given order.
 Examples subset(const Examples& all, std::span<const Index> examples);
-/// Positions [from, to) of one example, which must be a sequence.
+/// Returns positions [from, to) of one example, which must be a sequence.
 Examples part(const Examples& all, Index example, Index from, Index to);
-/// Appends further examples. A column without values takes the type that it has in the other file; a column of strings
-/// in one and numbers in the other becomes a column of strings and is marked (ExampleColumn::clash). Throws DataError
-/// if the columns differ otherwise, or if only one of them consists of trees or grids.
+/// Appends further examples. A column without values takes the type that it has in the other file; a column that
+/// contains strings in one file and numbers in the other becomes a column of strings and is marked
+/// (ExampleColumn::clash). Throws DataError if the columns differ otherwise, or if only one of them consists of trees
+/// or grids.
 void append(Examples& examples, Examples more);
 
 }  // namespace unfold

@@ -1,6 +1,6 @@
 #pragma once
-/// The specification of the data of a model: named fields with their types, alphabets and standardization. It is
-/// created once from a reader and its data, stored in the card of the model, and checked at every use.
+/// The specification of a model's data: named fields with their types, alphabets and standardization. It is created
+/// once from a reader and its data, stored in the card of the model, and checked at every use.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -37,17 +37,17 @@ struct DataSpecification {
   bool found = false;  ///< the model finds the shape of the trees (loss/tree_merges.h)
   bool grids = false;  ///< positions form grids; if neither trees nor grids: sequences
 
-  /// The specification of models of symbol streams: the single field kSymbol.
+  /// Returns the specification for models of symbol streams: the single field kSymbol.
   static DataSpecification text(const Alphabet& alphabet);
 
   /// Throws UsageError with the nearest name if there is no such field.
   const FieldSpecification& field(std::string_view name) const;
-  /// Throws DataError that names the first field of a batch that does not match the specification. Additional fields
+  /// Throws a DataError that names the first field of a batch that does not match the specification. Additional fields
   /// are ignored.
   void check(const Batch& batch) const;
 
   nlohmann::json to_json() const;
-  /// Throws ModelError that says what is invalid.
+  /// Throws a ModelError that says what is invalid.
   static DataSpecification from_json(const nlohmann::json& json);
   bool operator==(const DataSpecification&) const = default;
 };

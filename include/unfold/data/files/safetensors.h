@@ -8,12 +8,12 @@
 ///   const auto file = SafetensorsFile::open("model.safetensors");   // verifies the checksum
 ///
 /// Our files contain as the first entry of `__metadata__` "checksum": "crc32:HHHHHHHH", the CRC-32 of the whole file
-/// with zeros in place of these eight digits, so that any change is detected. Writing is deterministic: equal contents
-/// give equal bytes. With a key (`authentication_key`) a second entry follows, "mac": "blake2b:" and the 64 digits of a
-/// tag (base/formats/authentication_key.h) of the file with zeros in place of both. A reader with a key accepts only
-/// files with that tag, and a reader without a key rejects files that have one. The data begins at a multiple of 64;
-/// wide element types come first, sorted by name within a width, so every tensor is aligned to its elements although
-/// the format does not allow gaps.
+/// with zeros in place of these eight digits. Any change is therefore detected. Writing is deterministic: equal
+/// contents give equal bytes. With a key (`authentication_key`) a second entry follows, "mac": "blake2b:" and the 64
+/// digits of a tag (base/formats/authentication_key.h) of the file with zeros in place of both. A reader with a key
+/// accepts only files with that tag, and a reader without a key rejects files that have one. The data begins at a
+/// multiple of 64; wide element types come first, sorted by name within a width, so every tensor is aligned to the size
+/// of its elements although the format does not allow gaps.
 
 #include <cstdint>
 #include <map>
@@ -106,7 +106,7 @@ class SafetensorsWriter {
 
 enum class Checksum {
   required,  ///< files without our checksum are rejected
-  optional   ///< for files of other programs: verified if present
+  optional   ///< for files written by other programs: the checksum is verified if present
 };
 
 /// Returns whether the bytes look like the beginning of a safetensors file, damaged or not, rather than like text: some

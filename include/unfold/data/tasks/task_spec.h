@@ -15,8 +15,8 @@ namespace unfold {
 /// Throws UsageError for an unknown task or option (suggesting the nearest name), for an invalid value, and for mnist
 /// without `folder`, the folder of its files. Throws DataError for files that are missing or damaged.
 std::unique_ptr<Task> make_task(std::string_view spec, const std::string& folder = {});
-/// The task with only the options that differ from the defaults, in the order of the table. Throws UsageError like
-/// make_task.
+/// Returns the SPEC with only the options that differ from the defaults, in the order of the table. Throws UsageError
+/// like make_task.
 std::string canonical_task(std::string_view spec);
 /// Returns whether the task reads files. REQUIRES a valid SPEC.
 bool task_needs_files(std::string_view spec);

@@ -1,8 +1,8 @@
 #pragma once
 /// Synthetic tasks and MNIST: sequences of symbols or vectors with a target, which is a value or a class at the end, or
-/// a symbol at every step. The pathological problems of Hochreiter & Schmidhuber, "Long short-term memory" (1997), as
-/// used by Martens & Sutskever, "Learning recurrent neural networks with Hessian-free optimization" (2011); copying
-/// (Arjovsky et al. 2016); MNIST pixel by pixel (Le et al. 2015).
+/// a symbol at every step. They include the pathological problems of Hochreiter & Schmidhuber, "Long short-term memory"
+/// (1997), as used by Martens & Sutskever, "Learning recurrent neural networks with Hessian-free optimization" (2011);
+/// copying (Arjovsky et al. 2016); MNIST pixel by pixel (Le et al. 2015).
 ///
 ///   auto task = adding({.length = 100});
 ///   Example example;
@@ -46,8 +46,8 @@ class Task {
   virtual TaskShape shape() const = 0;
   /// Number of steps of every example.
   virtual Index length() const = 0;
-  /// For a curriculum: the smallest meaningful number of steps, and this task with `steps` steps, which is from
-  /// shortest() to length(). shortened() throws UsageError if the length is fixed.
+  /// For a curriculum: shortest() returns the smallest meaningful number of steps, and shortened() this task with
+  /// `steps` steps, a number from shortest() to length(). shortened() throws UsageError if the length is fixed.
   virtual Index shortest() const { return length(); }
   virtual std::unique_ptr<Task> shortened(Index steps) const;
   /// The number of final steps that decide whether a sequence is correct: every class there must be the most probable
@@ -67,8 +67,8 @@ class Task {
   }
   /// REQUIRES number < examples(part) if the part is limited.
   virtual void example(TaskSplit part, std::uint64_t seed, Index number, Example& out) const = 0;
-  /// An example of the training part in epoch `pass`, counted from 0: tasks with data augmentation transform it
-  /// differently in each epoch. A function of the epoch, the seed and the number.
+  /// Sets `out` to an example of the training part in epoch `pass`, counted from 0: tasks with data augmentation
+  /// transform it differently in each epoch. The example is a function of the epoch, the seed and the number.
   virtual void in_pass(Index /*pass*/, std::uint64_t seed, Index number, Example& out) const {
     example(TaskSplit::training, seed, number, out);
   }

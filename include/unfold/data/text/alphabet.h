@@ -27,7 +27,7 @@ namespace unfold {
 ///     the symbol `<eos>`. The literal words `<eos>` and `<unk>` in a text are those symbols.
 ///   - entries: the whole text of a field of an example: any non-empty UTF-8 text. Not for running text: such an
 ///     alphabet finds and names symbols, and does not encode.
-///   - hashed: as entries, but hashed into a fixed number of symbols; no string is unknown, and strings are not stored.
+/// - hashed: like entries, but hashed into a fixed number of symbols; no string is unknown, and strings are not stored.
 enum class SymbolKind { bytes, chars, words, entries, hashed };
 
 /// Parses "bytes", "chars" or "words", the kinds for running text. Throws UsageError that suggests the nearest name.
@@ -37,7 +37,7 @@ std::string_view to_string(SymbolKind kind);
 /// How to treat a symbol that is not in the alphabet. Words are replaced with `<unk>` if the alphabet has it,
 /// regardless of the policy.
 enum class UnknownPolicy {
-  error,  ///< throws DataError with the file, the line, the symbol and the remedy
+  error,  ///< throws a DataError with the file, the line, the symbol and the remedy
   skip    ///< leaves the symbol out and counts it
 };
 /// Parses "error" or "skip". Throws UsageError that suggests the nearest name.
@@ -49,7 +49,7 @@ inline constexpr std::string_view kUnknownWord = "<unk>";
 /// A fixed, ordered set of symbols. Immutable.
 class Alphabet {
  public:
-  Alphabet() = default;  ///< bytes, of size 0
+  Alphabet() = default;  ///< an alphabet of bytes, of size 0
   /// The symbols in order: for bytes one byte each, for chars one UTF-8 character each, for words valid UTF-8 without
   /// blanks and line ends, for entries valid UTF-8. Throws ModelError if a symbol is malformed or occurs twice, if
   /// there are none, or if a words alphabet does not contain `<eos>`.
@@ -87,14 +87,15 @@ class Alphabet {
   std::string decode(std::span<const Symbol> symbols, Symbol previous = kNoSymbol) const;
 
   /// {"kind": "bytes", "symbols": [0, 1, ...]}, {"kind": "chars", "symbols": "\n !abc"} or
-  /// {"kind": "words", "symbols": ["<eos>", "the", ...]}; entries as words; {"kind": "hashed", "symbols": BITS}.
+  /// {"kind": "words", "symbols": ["<eos>", "the", ...]}; entries have the same form as words; {"kind": "hashed",
+  /// "symbols": BITS}.
   nlohmann::json to_json() const;
   /// Throws ModelError that names the key that is missing, unknown or malformed.
   static Alphabet from_json(const nlohmann::json& json);
 
   friend bool operator==(const Alphabet& a, const Alphabet& b) { return a.kind_ == b.kind_ && a.texts_ == b.texts_; }
 
-  /// One step of the tokenizer: the symbol at `position`, which is advanced past it.
+  /// The symbol that one step of the tokenizer finds at `position`, which is advanced past it.
   struct Token {
     Symbol symbol;          ///< kNoSymbol if it is not in the alphabet
     std::string_view text;  ///< its text in the source; empty if only blanks were left
@@ -116,7 +117,8 @@ class Alphabet {
   SymbolKind kind_ = SymbolKind::bytes;
   std::vector<std::string> texts_;
   CodeMap by_code_;  ///< bytes, chars: maps a byte or code point to its symbol
-  std::unordered_map<std::string, Symbol, TextHash, std::equal_to<>> words_;  ///< also for entries
+  std::unordered_map<std::string, Symbol, TextHash, std::equal_to<>>
+      words_;  ///< words, entries: maps a text to its symbol
   Symbol unknown_ = kNoSymbol, line_end_ = kNoSymbol;
 };
 

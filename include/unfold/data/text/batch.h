@@ -36,7 +36,7 @@ struct Batch {
   Structure structure = Structure::chains(1, 1);
   std::map<std::string, Field, std::less<>> fields;
   Carry carry;
-  std::vector<Index> passages;  ///< one per chain: index of its passage; scores are summed per passage
+  std::vector<Index> passages;  ///< one per chain: index of its passage; the scores of a passage are added up
   std::vector<Index> places;    ///< one per chain: index of its first position
   Index predicted = 0;          ///< number of rows that are predicted
   Index symbols = 0;            ///< rows in scored segments, predicted or not
@@ -94,7 +94,7 @@ void copy_state(const State<T>& from, State<T>& to);
 template <class T>
 void upload_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding);
 
-/// Passes only the fields of deeper parts, which belong to sources.
+/// Like the function above, but passes only the fields of deeper parts, which belong to sources.
 template <class T>
 void set_source_inputs(const Batch& batch, const Network<T>& network, Unfolding<T>& unfolding);
 

@@ -1,6 +1,6 @@
 #pragma once
 /// A text file that is read block by block on demand, without mapping it or keeping it in memory. Several processes can
-/// read parts of one file that does not fit into the memory of any of them.
+/// each read a part of a file that does not fit into the memory of any of them.
 ///
 ///   const BlockFile file("corpus.txt", SymbolKind::words);
 ///   for (Index b = 0; b < file.blocks(); ++b) use(file.read(b).bytes);   // every byte once

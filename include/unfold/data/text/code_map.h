@@ -1,5 +1,5 @@
 #pragma once
-/// A table from code points (or bytes) to symbols, in pages of 256, so that its size depends on the scripts in use.
+/// A table from code points (or bytes) to symbols, stored in pages of 256, so its size depends on the scripts in use.
 
 #include <cstddef>
 #include <vector>

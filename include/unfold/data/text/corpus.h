@@ -39,7 +39,7 @@ class Corpus {
   static Corpus load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOptions& options = {});
   static Corpus load(const std::vector<std::string>& files, Alphabet alphabet, const CorpusOptions& options = {});
   /// A corpus over files that are read block by block, each one sequence; several processes can share files that none
-  /// of them keeps in memory. `marks` are those of all blocks, and the alphabet contains all tokens
+  /// of them keeps in memory. `marks` contains the marks of all blocks, and the alphabet contains all tokens
   /// (data/counts/corpus_survey.h). `kept_blocks`: size of the block cache, at least the number of positions that are
   /// read in parallel.
   static Corpus of_blocks(std::vector<BlockFile> files, std::span<const BlockMark> marks, Alphabet alphabet,
@@ -54,7 +54,7 @@ class Corpus {
   const Alphabet& alphabet() const { return alphabet_; }
   Index sequences() const { return static_cast<Index>(sequences_.size()); }
   Index length(Index sequence) const { return sequence_at(sequence).range.size(); }
-  Index symbols() const { return symbols_; }        ///< of all sequences together
+  Index symbols() const { return symbols_; }        ///< number of symbols of all sequences together
   const std::string& source(Index sequence) const;  ///< name of the file a sequence came from
 
   /// Fills `out` with the symbols begin, begin + 1, ... of a sequence; begin + out.size() must be at most
@@ -66,8 +66,8 @@ class Corpus {
   /// words belong to the following word or line end; symbols that were left out do not count.
   Index bytes() const;
   Index bytes(Index sequence, Range range) const;
-  /// The same from position `begin` of sequence `first` up to position `end` of sequence `last`. Both sequences must
-  /// come from the same source (UsageError).
+  /// Like the function above, from position `begin` of sequence `first` up to position `end` of sequence `last`. Both
+  /// sequences must come from the same source (UsageError).
   Index bytes(Index first, Index begin, Index last, Index end) const;
 
   /// Restricts the symbols that are predicted: `mask` holds `0` or `1` for every symbol of all sequences in order;

@@ -1,6 +1,6 @@
 #pragma once
 /// Lanes: parallel readers of items of different lengths, window by window. A lane that has finished an item continues
-/// with its next one in the same window, so that windows are full and every position has the same weight.
+/// with its next one in the same window, so all windows are full and every position has the same weight.
 
 #include <span>
 #include <vector>
@@ -21,8 +21,8 @@ class Lanes {
   explicit Lanes(std::vector<std::vector<Index>> lengths);  ///< lengths of the items of each lane, in order
 
   /// Returns the segments of the next `window` positions of every lane. The slots of `carry` carry the state of a lane:
-  /// its first chain continues where its last one ended, or starts from the initial state if an item begins. False at
-  /// the end.
+  /// its first chain continues where its last one ended, or starts from the initial state if an item begins. Returns
+  /// false at the end.
   bool next(Index window, std::vector<Stretch>& stretches, Carry& carry);
   void skip(Index positions);         ///< advances as if this many positions of every lane had been read
   Index windows(Index window) const;  ///< total, from the beginning

@@ -28,7 +28,8 @@ inline constexpr const char *kSymbol = "symbol", *kPreviousSymbol = "previous sy
 template <class T>
 Network<T> text_network(const std::shared_ptr<const Plan>& plan, Signal symbols, Signal logits, bool dropout = false);
 
-/// Symbols [begin, end) of a sequence, read from the initial state. Those before `score_from` only warm up the state.
+/// Symbols [begin, end) of a sequence, read from the initial state. The symbols before `score_from` only warm up the
+/// state.
 struct Passage {
   Index sequence = 0;
   Range range = {};
@@ -50,7 +51,7 @@ struct LocalShards {
 class StreamReader final : public BatchReader {
  public:
   StreamReader(const Corpus& corpus, Index window, Symbol predict_after = kNoSymbol, const LocalShards& own = {});
-  void start(std::vector<std::vector<Passage>> streams);  ///< goes to the first batch
+  void start(std::vector<std::vector<Passage>> streams);  ///< replaces the streams and goes to the first batch
   bool next(Batch& batch) override;                       ///< allocates only if the shape changes
   /// Advances as if next had been called `batches` times.
   void skip(Index batches) { lanes_.skip(batches * window_); }
@@ -81,10 +82,10 @@ struct BatchOptions {
 
 /// Batches of the training part, epoch after epoch, without end. An epoch reads every symbol exactly once: the
 /// sequences are shuffled and concatenated in a circle, which is cut into `batch` equal streams at a random offset, so
-/// that epochs are cut differently. The order is a function of (seed, epoch); a position is (epoch, batch). The state
-/// is reset at the start of a sequence and of an epoch and, with several streams, after every 128 windows of a longer
-/// sequence, at a different time for each stream. Otherwise a network that has only seen states from long contexts can
-/// enter different states from the initial one and never leave them.
+/// each epoch is cut differently. The order is a function of (seed, epoch); a position is (epoch, batch). The state is
+/// reset at the start of a sequence and of an epoch and, with several streams, after every 128 windows of a longer
+/// sequence, at a different time for each stream. Otherwise, a network that has only seen states from long contexts
+/// can, after the initial state, enter states that it has not seen and never leave them.
 class TextBatches final : public BatchSource {
  public:
   /// Throws UsageError if window or batch is below 1.

@@ -1,6 +1,6 @@
 #pragma once
-/// Text sources with known entropy, so that the score of a model can be given as excess bits over the source: the four
-/// examples of Ollivier, "Riemannian metrics for neural networks II" (2015), section "Examples".
+/// Text sources with known entropy, so the score of a model can be given as excess bits over the source. They are the
+/// four examples of Ollivier, "Riemannian metrics for neural networks II" (2015), section "Examples".
 ///
 ///   auto source = nested_alphabet();
 ///   GeneratedText made = generate(*source, {.seed = 1, .symbols = 260000});

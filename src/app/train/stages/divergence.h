@@ -35,7 +35,8 @@ struct BaselineFigure {
   std::string name;      ///< "nats per symbol", "mean squared error of load"
   bool squared = false;  ///< a squared error; otherwise nats
   double result = 0;
-  double constant = std::numeric_limits<double>::quiet_NaN();  ///< of the best constant prediction; NaN: not known
+  double constant = std::numeric_limits<double>::quiet_NaN();  ///< metric of the best constant prediction; NaN: not
+                                                               ///< known
   Index size = 1;                                              ///< number of values in one prediction
   bool better_choices = false;  ///< whether the most probable classes are correct more often than the most frequent one
 };
@@ -59,7 +60,7 @@ auto with_parameters(Model& model, const Parameters<T>& other, const auto& measu
 }
 
 /// Compares the nats per symbol of a language model on a part of a text with those of the uniform distribution and of
-/// the frequencies in the training part. `nats`: of the model.
+/// the frequencies in the training part. `nats`: the nats per symbol of the model.
 BaselineFigure text_figure(double nats, const Corpus& corpus, const Split& training, const Corpus& measured,
                            const Split& part, Symbol predict_after);
 /// Returns the metrics of each head in `found`, measured on the examples `measured`.
@@ -69,7 +70,7 @@ std::vector<BaselineFigure> field_figures(const NetworkModel<T>& model, const Fi
 /// The first examples, or the first positions of a single sequence.
 ExampleSet beginning_of(const ExampleSet& examples, Index positions);
 
-/// Returns the score of a model of a task on the first `count` validation examples of the task.
+/// Returns the score of a task model on the first `count` validation examples of the task.
 BaselineFigure task_figure(const TaskScore& score, const Task& task, std::uint64_t seed, Index count);
 
 }  // namespace unfold

@@ -1,7 +1,7 @@
 #pragma once
 /// Refit: after a model was validated on held-out examples, it is fitted again to the training and validation part
-/// together. Its validation metrics are those of the first fit. Models trained by gradients start from the beginning
-/// and run for the best number of steps by validation, in proportion to the number of examples.
+/// together. The reported validation metrics are those of the first fit. Models trained by gradients start from the
+/// beginning and run for the best number of steps by validation, in proportion to the number of examples.
 
 #include "app/fields/field_plan.h"
 #include "app/settings/train_settings.h"

@@ -30,7 +30,7 @@ void set_series_defaults(const FieldPlan& plan, const Examples& examples, TrainS
 template <class T>
 struct SelectedSeriesModel {
   std::string model;                    ///< SPEC
-  std::vector<Buffer<T>> outputs = {};  ///< of a network trained by gradients: see SeriesSelection
+  std::vector<Buffer<T>> outputs = {};  ///< outputs of a network trained by gradients: see SeriesSelection
 };
 /// Selects the model and reports the candidates. A network is trained according to the settings.
 template <class T>

@@ -121,7 +121,7 @@ void add_metric(StepEstimate& cost, const UnitsOfMap& map, bool full, Index posi
   const auto units = static_cast<double>(map.units), s = static_cast<double>(map.shared),
              g = static_cast<double>(map.gated), a = static_cast<double>(map.alphabet);
   const double sums = sum_seconds<T>(map, full) * static_cast<double>(positions) * units / threads;
-  const double rows = full ? 1 : 3 / std::max(1.0, s);  // rows of the shared block, relative to its size
+  const double rows = full ? 1 : 3 / std::max(1.0, s);  // number of rows of the shared block, relative to its size
   cost.metric_seconds += sums + (full ? units * solution_work(map) * factor_seconds() : 0);
   cost.metric_bytes += 8 * units * (s * s * rows + (a + 1) * (g + 1) * (g + s));
   cost.units += map.units;

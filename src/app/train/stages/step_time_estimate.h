@@ -15,7 +15,7 @@
 namespace unfold {
 
 struct StepEstimate {
-  double seconds = 0;            ///< per step
+  double seconds = 0;            ///< seconds per step
   double metric_seconds = 0;     ///< part of `seconds` spent on the matrices of the units (ruop and rbpm)
   double metric_bytes = 0;       ///< memory for these matrices
   Index units = 0, weights = 0;  ///< units that have such a matrix; the maximum number of weights of one unit

@@ -13,7 +13,7 @@ namespace unfold {
 
 struct RestartWork {
   std::string folder = {};
-  int threads = 1;                 ///< of this process, one per candidate
+  int threads = 1;                 ///< threads of this process, one per candidate
   bool can_resume = false;         ///< resuming: finished candidates in the folder belong to this run
   Processes* processes = nullptr;  ///< nullptr: only this process
 };
