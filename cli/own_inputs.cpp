@@ -24,14 +24,14 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
-/// Compares device and inode numbers, so that links count as the same file. A file that does not exist is equal to no
+/// Compares device and inode numbers; links therefore count as the same file. A file that does not exist is equal to no
 /// other file.
 bool is_same(const fs::path& a, const fs::path& b) {
   std::error_code none;
   return fs::equivalent(a, b, none);
 }
 
-/// Returns the files of an input: those of a run folder; standard input may also come from a file.
+/// Returns the files of an input: all files of a run folder, or the file that standard input comes from.
 std::vector<std::string> files_of(const std::string& input) {
   if (input == "-") return {"/dev/stdin"};
   if (!is_folder(input)) return {input};
@@ -78,7 +78,7 @@ bool names_standard_output(const std::string& path) {
   return path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/");
 }
 
-/// Throws if two outputs are one file: one of them would be lost, or their contents mixed.
+/// Throws if two outputs are the same file: one output would be lost, or the two would be mixed.
 void refuse_one_file_for_two(const std::vector<FileNamed>& outputs) {
   std::map<std::string, const FileNamed*> places;
   for (const FileNamed& output : outputs) {

@@ -147,7 +147,7 @@ std::string LogRows::masked() const {
   return all;
 }
 
-/// The text is the last column, so that it may contain tabs.
+/// The text is the last column and may therefore contain tabs.
 std::string LogRows::row(const LogAnomaly& anomaly, const std::string* label) const {
   const ScoredLogLine& s = anomaly.words;
   const LogLineScore& score = anomaly.score;

@@ -117,7 +117,7 @@ void TextRows::see(const ScoredTextLine& scored) {
             });
 }
 
-/// The text is the last column, so that it may contain tabs.
+/// The text is the last column and may therefore contain tabs.
 std::string TextRows::row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const {
   std::string text = fmt::format("{}\t{}\t{}\t{}", line.number, line.symbols, decimals(bits), decimals(mean));
   if (label != nullptr) text += '\t' + *label;

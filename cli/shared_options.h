@@ -24,7 +24,7 @@ OptionRow prime_file_row(std::optional<std::string>& file);
 /// --seed of random sampling.
 OptionRow sampling_seed_row(Index& seed);
 /// --types, --missing, --decimal, --thousands, --header, --comment, --group and --order, for subcommands that read
-/// tables with a model: they describe in which respects the format of a file differs from that of the training data.
+/// tables with a model: they describe how the format of a file differs from the format of the training data.
 OptionRows statement_rows(TrainSettings& stated);
 /// --jobs: runs in separate processes.
 OptionRow jobs_row(Index& jobs);

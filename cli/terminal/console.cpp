@@ -108,7 +108,7 @@ std::string_view first_letters(std::string_view text, std::size_t count) {
   return text.substr(0, end);
 }
 
-std::string* captured_text = nullptr;  // of the live CapturedResults, or null
+std::string* captured_text = nullptr;  // text of the active CapturedResults, or null
 
 }  // namespace
 

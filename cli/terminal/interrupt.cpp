@@ -56,7 +56,8 @@ void on_stop(int signal) {
 void on_lost_memory(int, siginfo_t* what, void*) {
   const char* name = mapped_file_at(what->si_addr);
   if (name == nullptr) {
-    std::signal(SIGBUS, SIG_DFL);  // not in a mapped file: returning repeats the fault, which now ends the process
+    std::signal(SIGBUS, SIG_DFL);  // the fault is not in a mapped file: it is repeated on return and then ends the
+                                   // process
     return;
   }
   say("unfold: ");

@@ -106,13 +106,13 @@ class CommandOptions {
   void check_inputs() const;
   UsageError unknown_option(const std::string& argument) const;
   std::string canonical_word(const std::string& word) const;
-  bool lists_all() const;  ///< whether no option is marked as common, so that --help lists all of them
+  bool lists_all() const;  ///< whether no option is marked as common; --help then lists all options
   std::string listed(bool all) const;
 
   std::string verb_, summary_;
   std::vector<std::string> examples_;
   OptionRows rows_;
-  std::vector<State> states_;  // by row
+  std::vector<State> states_;  // states, by row
   bool all_requested_ = false;
   std::optional<InputsRow> inputs_;
   std::optional<std::string> config_file_;

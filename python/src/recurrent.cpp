@@ -146,7 +146,8 @@ class StackBuilder {
         for (const Signal y : outputs) c_.output(y);
       below = outputs;
     }
-    // The final states of reversed layers are at the first position; those of the others are in the carried state.
+    // The final states of reversed layers are at the first position; the final states of the other layers are in the
+    // carried state.
     for (const Layer& l : layers)
       for (const Signal state : l.states)
         if (l.reversed && std::ranges::count(c_.outputs(), state.id) == 0) c_.output(state);
@@ -261,7 +262,7 @@ struct Recurrent<T>::Body {
   std::vector<T> gradient;  // gradient of the biases; the other blocks are unused
 
   std::unique_ptr<Unfolding<T>> unfolding;
-  int generation = -1;  // of the team
+  int generation = -1;  // generation of the team
   std::vector<std::int64_t> batch_sizes;
   Index steps = 0, sequences = 0;
   std::optional<std::uint64_t> weights_sum;

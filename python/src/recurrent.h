@@ -74,7 +74,8 @@ class Recurrent {
   /// must be present), the others are set.
   void backward(const RecurrentBatch& batch, const RecurrentTensors<T>& values, std::span<T> block,
                 const RecurrentTensors<T>& gradients, int threads);
-  /// Directional derivative: reads the tangents of x, h_0, c_0 and the weights, and sets those of y, h_n and c_n.
+  /// Directional derivative: reads the tangents of x, h_0, c_0 and the weights, and sets the tangents of y, h_n and
+  /// c_n.
   void tangent(const RecurrentBatch& batch, const RecurrentTensors<T>& values, std::span<T> block,
                const RecurrentTensors<T>& tangents, int threads);
 

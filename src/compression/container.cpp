@@ -224,8 +224,8 @@ void ContainerReader::check_seal() {
   record_.clear();
 }
 
-/// The version byte shows whether the container was written with a key and can be read without it, so that a missing
-/// key can be distinguished from a wrong one.
+/// The version byte can be read without the key and shows whether the container was written with one. A missing key can
+/// therefore be distinguished from a wrong one.
 void ContainerReader::choose_seal(char version, const Key* key) {
   if (version == kKeyedVersion && key == nullptr)
     throw VerificationError(fmt::format("{} was written with a key; name the key file with --key", name_));

@@ -42,7 +42,7 @@ class RangeDecoder {
   std::uint64_t place(int bits) const;
   void consume(std::uint64_t first, std::uint64_t size, int bits);
   int decode_bit(std::uint64_t one, int bits);
-  std::uint32_t position_in_total(std::uint32_t total) const;  ///< in [0, total)
+  std::uint32_t position_in_total(std::uint32_t total) const;  ///< a position in [0, total)
   void consume_share(std::uint32_t first, std::uint32_t size, std::uint32_t total);
 
  private:

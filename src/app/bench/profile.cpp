@@ -67,7 +67,7 @@ double Rates::seconds_per_call(const std::function<void(Index)>& run) const {
     run(calls);
     return (seconds_now() - start) / static_cast<double>(calls);
   };
-  const auto long_enough = [&](Index calls) {  // in each of kLeast samples
+  const auto long_enough = [&](Index calls) {  // whether each of kLeast samples takes long enough
     for (std::size_t i = 0; i < kLeast; ++i)
       if (sample(calls) * static_cast<double>(calls) < sample_seconds_) return false;
     return true;

@@ -18,7 +18,7 @@ struct ProfileLine {
 };
 
 struct Profile {
-  std::vector<ProfileLine> lines;  ///< in the order of a step; their seconds add up to the step time
+  std::vector<ProfileLine> lines;  ///< stages in the order of a step; their seconds add up to the step time
   double seconds_per_step = 0, attainable_seconds = 0;
 };
 

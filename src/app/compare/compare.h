@@ -26,7 +26,7 @@ struct CompareRequest {
 
 struct ComparedModel {
   std::string name, model;  ///< name as in the request; SPEC
-  double bits = 0;          ///< per symbol, position or example
+  double bits = 0;          ///< bits per symbol, position or example
 };
 /// The comparison of two models. The difference is bits of a minus bits of b, so positive values mean that b is better.
 struct ComparedPair {

@@ -1,7 +1,7 @@
 #pragma once
 /// `compress --block` in several processes that share a folder. Each process compresses pieces of the file; the first
-/// process joins them. The result has the same bytes as with one process. Finished pieces stay next to the output until
-/// all are done, so that the same command resumes after processes were killed.
+/// process joins them. The result is byte-identical to the result of one process. Finished pieces stay next to the
+/// output until all are done, so that the same command resumes after processes were killed.
 
 #include <string>
 
@@ -18,7 +18,8 @@ struct DistributedCompression {
 };
 
 /// Called by all processes. Only the sink and the result of the first process are used. Throws like `compress`, and
-/// UsageError in all processes if the options or the input file of one process differ from those of the first.
+/// UsageError in all processes if the options or the input file of one process differ from the options or the input
+/// file of the first one.
 CompressResult compress_in_processes(const DistributedCompression& work, const ByteSink& sink, Processes& processes,
                                      Reporter& reporter);
 

@@ -37,7 +37,7 @@ bool holds_task_model(const std::string& model) {
 bool holds_damaged_model(const std::string& model) {
   try {
     const std::unique_ptr<Model> loaded = load_model_file(model_file(model));
-    return loaded->as<SymbolModel>() == nullptr;  // not a model that any command supports
+    return loaded->as<SymbolModel>() == nullptr;  // no command supports this model
   } catch (const ModelError&) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(model, ignored)) return true;

@@ -1,7 +1,7 @@
 #pragma once
 /// Explanation of a model's predictions. For a text: the surprisal of each symbol, the most probable alternatives, and
 /// the influence of earlier symbols on the state. For data with fields: the predicted labels, and the influence of
-/// positions or features on one of them.
+/// positions or features on one of these labels.
 ///
 ///   const Explanation why = explain_text({.model = "run", .text = "The cat sat"});
 ///   for (const ExplainedSymbol& s : why.symbols) use(s.name, s.bits, s.guesses);
@@ -45,10 +45,10 @@ struct ExplainedSymbol {
 /// The influence of one earlier symbol.
 struct Lag {
   Index lag = 0;       ///< 1: the preceding symbol
-  Index position = 0;  ///< of the earlier symbol, from 1
+  Index position = 0;  ///< position of the earlier symbol, from 1
   std::string name = {};
   double state = 0;     ///< norm of the gradient of the state with respect to the symbol's contribution to the network
-  double surprise = 0;  ///< the same for the surprisal, in bits, of the explained symbol
+  double surprise = 0;  ///< norm of the gradient of the surprisal, in bits, of the explained symbol
 };
 struct Explanation {
   std::string model;
@@ -73,7 +73,7 @@ struct ExplainedLabel {
   Index position = 0;  ///< from 1
   std::string read = {}, observed = {},
               best = {};   ///< the value at the position; the observed label, if known; the predicted label
-  double probability = 0;  ///< of the predicted label
+  double probability = 0;  ///< probability of the predicted label
   double bits = 0;         ///< surprisal of the observed label; NaN if there is none
 };
 struct FieldExplanation {

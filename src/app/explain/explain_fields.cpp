@@ -190,7 +190,7 @@ class ExplainedExample {
   std::shared_ptr<const DataSpecification> data_;
   std::optional<ExampleSet> set_;
   Index first_ = 0;           // index of the example's first position in the data
-  std::vector<Symbol> best_;  // by label position
+  std::vector<Symbol> best_;  // best labels, by label position
   std::ptrdiff_t place_ = 0;  // index of the explained label
   FieldExplanation result_;
 };

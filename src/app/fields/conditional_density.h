@@ -38,8 +38,8 @@ class VectorDistribution {
  public:
   virtual ~VectorDistribution() = default;
   virtual bool any_order() const = 0;
-  /// Returns the conditional mean of number d. Exact; requires any_order() or that the known numbers are those before
-  /// d.
+  /// Returns the conditional mean of number d. Exact; requires any_order(), or that exactly the numbers before d are
+  /// known.
   virtual double mean(const PartialVector<T>& part, std::size_t d) = 0;
   /// Same as above for a bit or a class: returns the probability of each value.
   virtual std::vector<double> probabilities(const PartialVector<T>& part, std::size_t d) = 0;

@@ -76,7 +76,7 @@ void ExampleSplit::stratify(const Examples& examples, const SplitShares& shares,
   const auto class_of = [&](Index e) {
     return predicted->present(e) ? std::string_view(predicted->texts[at(e)]) : std::string_view();
   };
-  std::map<std::string_view, std::array<Index, 3>> counts;  // by class and part
+  std::map<std::string_view, std::array<Index, 3>> counts;  // number of examples by class and part
   for (std::size_t part = 0; part < examples_.size(); ++part)
     for (const Index e : examples_[part]) ++counts[class_of(e)][part];
   const auto misses_part = [&](const auto& entry) {
@@ -114,7 +114,7 @@ void ExampleSplit::keep_classes(const Examples& examples, std::span<const std::s
 
 void ExampleSplit::split_by_source(const Examples& examples, const SplitShares& shares) {
   std::map<std::vector<std::string>, std::vector<Index>> by_source;
-  std::vector<const std::vector<Index>*> sources;  // in the order of the file
+  std::vector<const std::vector<Index>*> sources;  // examples of each source, in the order of the file
   for (Index e = 0; e < examples.count(); ++e) {
     std::vector<std::string> key;
     for (const ExampleColumn& column : examples.columns) {

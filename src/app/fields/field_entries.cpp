@@ -48,7 +48,7 @@ nlohmann::ordered_json literal_json(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
   const NumberShape shape = scan_number(text).shape;
   if (shape == NumberShape::integer) return number_json(scan_number(text).value);
-  constexpr std::size_t kDigitsOfInteger = 18;  // those of 64 bits have at least as many
+  constexpr std::size_t kDigitsOfInteger = 18;  // 64-bit integers have at least as many digits
   const bool plain = shape == NumberShape::big_integer && text.size() <= kDigitsOfInteger + 1 && text[0] != '+';
   if (plain) return nlohmann::ordered_json::parse(text);
   return text;
@@ -85,7 +85,7 @@ std::optional<std::string_view> whole_cell(const Examples& examples, const Examp
 std::string predicted_number(double value, double deviation) {
   constexpr int kUsualDigits = 6, kDigitsOfDeviation = 4, kMostDigits = 17;
   if (!std::isfinite(value) || !(deviation > 0)) return fmt::format("{:.6g}", value);
-  // Exponents are taken from the decimal text, so that they do not depend on the rounding of logarithms.
+  // Exponents are taken from the decimal text; they therefore do not depend on the rounding of logarithms.
   const auto exponent = [](double x) {
     const std::string text = fmt::format("{:e}", std::abs(x));
     return std::stoi(text.substr(text.find('e') + 1));

@@ -22,7 +22,7 @@ nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry);
 std::optional<std::string_view> whole_cell(const Examples& examples, const ExampleColumn& column, Index example);
 
 /// Formats a predicted number with six digits, or more if the number is large relative to the standard deviation of the
-/// field, so that four digits of the deviation are shown. An unknown deviation is taken as 1.
+/// field, in which case four digits of the deviation are shown. An unknown deviation is taken as 1.
 std::string predicted_number(double value, double deviation = 1);
 
 }  // namespace unfold

@@ -174,8 +174,8 @@ class HeadCount {
   const Unsegmented<T>* unsegmented_;
   const ValueDistribution<T>* distribution_;
   Index beam_;
-  std::vector<std::string> names_;        // names of labels; unseen ones follow the others
-  std::map<std::string, Symbol> unseen_;  // by name
+  std::vector<std::string> names_;        // names of labels; unseen labels come last
+  std::map<std::string, Symbol> unseen_;  // unseen labels, by name
   std::unique_ptr<LabelMetrics> labels_;
   std::optional<TreeMeasures> nodes_;  // metrics of trees
   ValueMetrics values_;

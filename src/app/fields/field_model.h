@@ -39,14 +39,14 @@ template <class T>
 bool goes_row_by_row(const NetworkModel<T>& model) {
   return reads_row_by_row(model, model.layout());
 }
-/// Throws DataError if a tree node has more children than the model distinguishes, because the contents of the others
-/// would be lost.
+/// Throws DataError if a tree node has more children than the model distinguishes, because the contents of the
+/// additional children would be lost.
 void check_child_count(const ModelSpec& spec, const ExampleSet& examples);
 
 std::vector<std::string> predicted_fields(const NetworkLayout& layout);
 [[noreturn]] void throw_without_fields(const Model& model, const std::string& name);
 
-/// Upper limits of request parameters, equal to those of the command-line options.
+/// Upper limits of request parameters, the same as for the command-line options.
 inline constexpr Index kMaxSamples = 1'000'000, kMaxAhead = 1'000'000, kMaxAnswers = 10'000;
 
 /// Calls use(model) with the network model, in its own precision. Throws UsageError for a model without fields.

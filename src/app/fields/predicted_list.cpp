@@ -45,7 +45,7 @@ std::vector<std::string> split_names(std::string_view list, const std::vector<st
   std::vector<std::string> names;
   while (true) {
     const std::size_t comma =
-        list.find(',', names_known.length_at(list, ",.[@="));  // also derived fields and neighbors
+        list.find(',', names_known.length_at(list, ",.[@="));  // the item may be a derived field or a neighbor
     if (const std::string name(list.substr(0, comma)); !name.empty()) names.push_back(name);
     if (comma == std::string_view::npos) return names;
     list.remove_prefix(comma + 1);

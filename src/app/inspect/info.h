@@ -62,7 +62,7 @@ nlohmann::ordered_json to_json(const ModelInfo& info);
 std::string logged_unit(const std::vector<std::string>& runs);
 
 /// Plots bits per symbol or per prediction against `over` ("seconds" or "step"): medians and quartiles over the runs
-/// that trained the same model. Uses the validation losses, or the training losses of all runs if one of them has no
+/// that trained the same model. Uses the validation losses, or the training losses of all runs if some run has no
 /// validation. Throws ModelError for a folder without either, UsageError for runs with different units, and
 /// RuntimeFailure.
 void plot_runs(const std::vector<std::string>& folders, const std::string& svg_file,

@@ -97,7 +97,7 @@ class LogValueScorer {
 
   struct Scored {
     MaskedValue value;
-    double surprise = 0;  ///< in nats
+    double surprise = 0;  ///< surprisal in nats
   };
   /// Returns the scored values of a line, in order. Throws like LogLineReader::read.
   const std::vector<Scored>& score(std::string_view line, Index lines = 1);

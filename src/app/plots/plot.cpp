@@ -84,8 +84,8 @@ class Scale {
     return high > low ? from_ + (to_ - from_) * (inside - low) / (high - low) : (from_ + to_) / 2;
   }
   bool empty() const { return low_ > high_; }
-  /// Tick values within the range. On a logarithmic axis, powers of ten and, if these are few, also 2 and 5 times them;
-  /// on a linear axis, multiples of 1, 2 or 5 times a power of ten.
+  /// Returns tick values within the range. On a logarithmic axis, powers of ten and, if these are few, also 2 and 5
+  /// times them; on a linear axis, multiples of 1, 2 or 5 times a power of ten.
   std::vector<double> ticks() const {
     std::vector<double> result;
     if (empty()) return result;

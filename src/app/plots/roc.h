@@ -18,7 +18,7 @@ struct Roc {
   /// half (Mann & Whitney 1947).
   double area = 0;
   Index positives = 0, negatives = 0;
-  std::vector<RocPoint> curve;  ///< from (0, 0) to (1, 1), one point per distinct score, by decreasing threshold
+  std::vector<RocPoint> curve;  ///< points from (0, 0) to (1, 1), one per distinct score, by decreasing threshold
 };
 
 /// Computes the curve; `positive` has one label per score. Throws DataError unless both classes occur and all scores

@@ -9,7 +9,7 @@ namespace unfold {
 /// A table. Columns of numbers are right-aligned; the first column and columns of text are left-aligned.
 struct TextTable {
   std::vector<std::string> heading;
-  std::vector<std::vector<std::string>> rows;  ///< as many cells as `heading`, otherwise UsageError
+  std::vector<std::vector<std::string>> rows;  ///< rows with as many cells as `heading`; otherwise UsageError
 };
 
 std::string to_markdown(const TextTable& table);  ///< escapes vertical bars in cells

@@ -37,11 +37,11 @@ VectorTable sample_vectors(const VectorRequest& request);
 
 struct CompletedNumber {
   std::string name;  ///< a column, or "color=red" for a class, whose mean is its probability
-  double mean = 0;   ///< for a bit, the probability of 1
+  double mean = 0;   ///< conditional mean; for a bit, the probability of 1
   double error = 0;  ///< standard error of the mean if estimated from samples; 0 if exact
 };
 /// Returns conditional means given the known numbers. They are exact for models that support any order and for the
-/// first number after the given ones; the others are estimated from `count` samples. Throws like sample_vectors.
+/// first number after the given ones; all others are estimated from `count` samples. Throws like sample_vectors.
 std::vector<CompletedNumber> complete_vector(const VectorRequest& request);
 
 }  // namespace unfold

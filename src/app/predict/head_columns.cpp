@@ -70,7 +70,7 @@ void HeadColumns<T>::set(Index entry, std::span<const T> signal, Symbol best) {
 template <class T>
 void HeadColumns<T>::set_symbol(Index entry, std::span<const T> logits, Symbol chosen) {
   const auto largest = std::max_element(logits.begin(), logits.end());
-  const bool none = unsegmented_ && chosen == kNoSymbol;  // then the probability is that of the blank
+  const bool none = unsegmented_ && chosen == kNoSymbol;  // if true, the probability is the probability of the blank
   const std::size_t best = none ? logits.size() - 1 : chosen == kNoSymbol ? at(largest - logits.begin()) : at(chosen);
   probabilities_.assign(logits.begin(), logits.end());
   double sum = 0;

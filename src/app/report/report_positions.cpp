@@ -161,7 +161,8 @@ class PositionLook {
     PageJson symbols = PageJson::array();
     for (Index e = 0; e < shown_.count(); ++e) {
       for (Index t = 0; t < shown_.length(e); ++t) {
-        const Index entry = shown_.begin(e) + t;  // also an index into the whole set, of which shown_ is the beginning
+        const Index entry = shown_.begin(e) + t;  // shown_ is the beginning of the whole set, so this is also an index
+                                                  // into the whole set
         std::string there = entry_of(predicted, entry);
         if (there.empty()) there = "·";
         const std::string shown = itself ? there : read_at(e, t);
@@ -234,7 +235,7 @@ class PositionLook {
   void follow(const Window& window, std::vector<std::vector<double>>& before,
               std::vector<std::vector<double>>& behind) {
     const auto [example, position] = window;
-    const Index reach = 2 * kFarthest;  // beyond the largest lag, so that the initial state has no effect
+    const Index reach = 2 * kFarthest;  // extends beyond the largest lag, so the initial state has no effect
     const Index from = std::max<Index>(0, position - reach), length = set_.length(example);
     const Index to = both_directions() ? std::min(length, position + reach + 1) : position + 1;
     const ExampleSet part = set_.part(example, from, to, 0);

@@ -46,7 +46,7 @@ std::optional<std::pair<Index, Parameters<T>>> last_checkpoint(const std::string
     const auto steps = read_log_curve(folder.log(), "done", "step", "step");
     return std::pair(steps.empty() ? Index{0} : static_cast<Index>(steps.back().first), std::move(parameters));
   } catch (const Error&) {
-    return std::nullopt;  // from a different version, or damaged: omit it from the page
+    return std::nullopt;  // the checkpoint is damaged or from a different version: omit it from the page
   }
 }
 

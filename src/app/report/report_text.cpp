@@ -95,7 +95,7 @@ std::string shown_text(const Alphabet& alphabet, Symbol symbol) {
   return printable ? text : alphabet.name(symbol);
 }
 
-/// Symbols that occur in the text, numbered by first occurrence, so that large alphabets are not stored as a whole.
+/// Symbols that occur in the text, numbered by first occurrence. Large alphabets are therefore not stored as a whole.
 struct Shown {
   PageJson texts = PageJson::array(), names = PageJson::array();
   std::vector<Index> place;

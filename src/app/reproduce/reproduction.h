@@ -30,7 +30,7 @@ struct SourceText {
 struct Variant {
   std::string label;
   std::string arguments;                ///< arguments of `unfold train`, separated by spaces
-  std::optional<SourceText> text = {};  ///< for columns
+  std::optional<SourceText> text = {};  ///< for columns: the source of generated texts
   bool fitted = false;                  ///< for rows: the model is fitted without gradient descent, so it has no budget
                                         ///< and a single seed
   std::string rate = {};                ///< for columns: the value of {rate} in the rows

@@ -71,7 +71,7 @@ TextScorer::Line TextScorer::read(const TextLine& from, const std::string& sourc
   Line line{.scored = {.number = ++lines_, .text = from.text}};
   std::string_view& text = line.scored.text;
   if (labeled_) {
-    if (lines_ == 1) text = strip_bom(text);  // as split_labels does
+    if (lines_ == 1) text = strip_bom(text);  // the same as in split_labels
     const std::size_t length = std::min(text.find_first_of(" \t\r"), text.size());
     if (length == 0) throw DataError(fmt::format("{}: line {} does not begin with a label", source, lines_));
     line.scored.label = text.substr(0, length);

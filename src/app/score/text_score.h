@@ -43,7 +43,7 @@ struct ScoredTextLine {
   Index symbols = 0;  ///< predicted symbols, and unknown symbols that count
   double nats = 0;
   std::optional<std::string_view> label = {};
-  std::string_view text = {};  ///< without the label; valid as long as the TextLine
+  std::string_view text = {};  ///< text without the label; valid as long as the TextLine
 };
 
 class TextScorer {

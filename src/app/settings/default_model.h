@@ -33,8 +33,8 @@ inline constexpr Index kFewestUpdates = 600;
 bool is_small_text(const TrainSettings& settings, Index symbols);
 
 /// Sets the defaults for a small text: small batches, kFewestUpdates updates or more, early stopping after a third of
-/// them without an improvement, and a model with fewer units and more dropout. Settings that were specified stay as
-/// they are. Returns a note. REQUIRES is_small_text(settings, symbols), a default budget.
+/// these updates without an improvement, and a model with fewer units and more dropout. Settings that were specified
+/// are unchanged. Returns a note. REQUIRES is_small_text(settings, symbols), a default budget.
 std::string set_small_text_defaults(TrainSettings& settings, const Given& given, Index symbols);
 
 }  // namespace unfold

@@ -13,8 +13,7 @@ namespace unfold {
 /// Returns whether training has validation data.
 bool validates(const TrainSettings& settings);
 
-/// Returns how a text is divided: lines that are sequences are shuffled, except those of a log, which are in temporal
-/// order.
+/// Returns how a text is divided: lines that are sequences are shuffled, except log lines, which are in temporal order.
 SplitOrder split_order(const TrainSettings& settings);
 /// Returns how the text that a model was trained on was divided.
 SplitOrder split_order(const SymbolModel& model);

@@ -134,7 +134,7 @@ struct Given : std::set<std::string, std::less<>> {
   void add(Members... members) {
     (emplace(name_of(members)), ...);
   }
-  bool resumed = false;  ///< the other settings are those of a run that is continued
+  bool resumed = false;  ///< the other settings come from a run that is continued
 };
 
 /// Throws UsageError for a given option of tables if the format of `file` does not have such columns.
@@ -160,7 +160,7 @@ Config comparable(const Config& all, bool resume);
 /// comparable with one that was stored by an earlier version.
 Config without_defaults_unknown_to(const Config& stored, const Config& here);
 
-/// Validates the settings before data is read, converts SPECs to canonical form, so that equal configurations are
+/// Validates the settings before data is read, converts SPECs to canonical form, in which equal configurations are
 /// equal as text, and sets defaults that depend on model and optimizer. Throws UsageError for invalid settings and for
 /// specified settings that do not apply.
 void make_canonical(TrainSettings& settings, const RunSettings& run, const Given& given);

@@ -14,7 +14,7 @@ bool can_resume(const std::string& folder, const std::string& settings) {
   std::ifstream file(begun);
   if (std::string(std::istreambuf_iterator<char>(file), {}) == settings) return run.has_checkpoint();
   run.lock();
-  run.clear();  // first, so that no checkpoint of other settings remains next to the new file
+  run.clear();  // done first, so no checkpoint of other settings remains next to the new file
   write_file_atomically(begun, settings);
   return false;
 }

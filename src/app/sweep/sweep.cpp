@@ -188,7 +188,7 @@ std::optional<double> number_at(const SweepJson& result, const std::string& plac
   try {
     const SweepJson::json_pointer pointer((place.starts_with('/') ? "" : "/") + place);
     if (result.contains(pointer) && result.at(pointer).is_number()) return result.at(pointer).get<double>();
-  } catch (const SweepJson::exception&) {  // not a valid JSON pointer, for example with a lone ~
+  } catch (const SweepJson::exception&) {  // the path is not a valid JSON pointer, for example because of a lone ~
   }
   return {};
 }

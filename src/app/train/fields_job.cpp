@@ -25,7 +25,7 @@ constexpr const char* kSimplestDensity = "gaussian-mixture:1";
 
 }  // namespace
 
-/// A resumed run treats its stored settings as given, so that repeated options lead to the same settings as before.
+/// A resumed run treats its stored settings as given; repeated options therefore lead to the same settings as before.
 void FieldsJob::settle() {
   TrainSettings& s = context_.settings();
   if (is_fitted_model(s.model))

@@ -50,7 +50,7 @@ std::vector<Index> lengths_of(const ExampleSet& examples) {
   return lengths;
 }
 
-/// Batches for one pass over all examples as they are.
+/// Returns the options for one pass over all examples without random changes.
 ExampleBatchOptions one_pass(ExampleBatchOptions batches) {
   batches.unknown_rate = batches.word_dropout = 0;
   batches.shift = 0;

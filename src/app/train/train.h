@@ -9,7 +9,7 @@
 ///   request.given.add(&TrainSettings::model, &TrainSettings::steps);  // others may get defaults that depend on the
 ///   data TrainOutcome outcome = train(request);
 ///
-/// The model file is byte-identical to that of `unfold train` with the same settings.
+/// The model file is byte-identical to the one that `unfold train` writes with the same settings.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -54,11 +54,11 @@ struct TrainOutcome {
   TrainingResult result = {};
   std::optional<Figures> valid = {};           ///< metrics of the best model, if there is validation data
   bool has_test = false;                       ///< whether the split has a test part
-  std::optional<TaskMetrics> task_valid = {};  ///< for tasks, instead of `valid`; on separate examples
+  std::optional<TaskMetrics> task_valid = {};  ///< for tasks, instead of `valid`: metrics on separate examples
   std::optional<TaskMetrics> task_test = {};
   std::optional<FieldFigures> field_valid =
       {};  ///< for data with fields, instead of `valid`; metrics of the best model
-  std::vector<ComparedBaseline> baselines = {};  ///< on the validation data
+  std::vector<ComparedBaseline> baselines = {};  ///< baselines on the validation data
   Index refitted_examples =
       0;  ///< number of examples that the model was fitted to after validation (refit.h); 0: it was not refitted
   std::optional<FieldFigures> field_test = {};  ///< metrics on the test part of the split

@@ -26,7 +26,7 @@ void TrainingContext::check_out() const {
   if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite cannot be combined");
 }
 
-/// Sets the format of data in memory to that of files with the same contents. Returns whether the data is in memory.
+/// Gives data in memory the format of files with the same contents. Returns whether the data is in memory.
 bool TrainingContext::settle_memory() {
   const MemoryData* memory = settings().data.empty() ? nullptr : MemoryFiles::find(settings().data.front());
   if (memory == nullptr) {

@@ -20,7 +20,8 @@ class TrainingJob {
 
   /// Derives settings from the data, before the settings are converted to canonical form.
   virtual void settle() {}
-  /// Returns the names of settings that run() derives from the data. They may differ from those of a run in the folder.
+  /// Returns the names of settings that run() derives from the data. These settings may differ from the settings of a
+  /// run in the folder.
   virtual std::set<std::string_view> open_settings() const { return {}; }
   virtual TrainOutcome run() = 0;
 };

@@ -55,7 +55,7 @@ void send(int to, const std::string& bytes, Processes& processes) {
   processes.exchange(std::span(&sending, 1), {});
 }
 
-/// Returns the sums over all processes. In addition to its own counts, the first process holds those of one other
+/// Returns the sums over all processes. In addition to its own counts, the first process holds the counts of one other
 /// process at a time.
 WordCounts sum_over(WordCounts mine, Processes& processes) {
   if (processes.alone()) return mine;

@@ -11,7 +11,7 @@ namespace unfold {
 
 /// Collective: must be called by all processes, each with its own counts of keys of `codes` codes. The first process
 /// gets a stream of the sums; the others send their counts block by block while it is read, so it must be read to the
-/// end. The others get null after they have sent everything.
+/// end. The other processes get null after they have sent everything.
 std::unique_ptr<CountStream> gather_counts(std::unique_ptr<CountStream> mine, Index codes, Processes& processes);
 
 }  // namespace unfold

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kSmallestTable = std::size_t{1} << 12, kLeastBuffer = 64;  // keys
 
-/// Packs codes into words, the first code in the highest bits, so that words compare as the codes do.
+/// Packs codes into words, with the first code in the highest bits, so words compare like the codes.
 template <std::size_t W>
 class Packing {
  public:

@@ -10,7 +10,7 @@
 ///   word.chars      "M", "c", "D", ..., "'", "s"        all of them, as a separate chain at every position
 ///   word.run2       "at McDonald's"  with the preceding entry, which is <s> before the first one
 ///
-/// Characters are Unicode code points; case and digits are those of the Unicode Character Database (utf8proc).
+/// Characters are Unicode code points; case and digits are defined by the Unicode Character Database (utf8proc).
 
 #include <optional>
 #include <string>

@@ -122,7 +122,7 @@ class DividedCut {
   bool cuts_chains_;
   std::set<Index> fresh_;
   std::vector<Cut> parts_;
-  Index positions_ = 0;  // of the last part
+  Index positions_ = 0;  // positions of the last part
 };
 
 /// Used by readers.
@@ -211,7 +211,7 @@ class ExampleFiller {
   }
 
  private:
-  /// Throws for fields that exist only in sequences: those of preceding positions, and the characters of words.
+  /// Throws for fields that exist only in sequences: fields of preceding positions, and the characters of words.
   void require_sequences() const {
     for (const Use& use : uses_) {
       if (use.back > 0)

@@ -21,7 +21,7 @@ Idx::Idx(Input input) : input_(std::move(input)) {
     std::uint64_t size = 0;
     for (std::size_t i = 0; i < 4; ++i) size = size << 8 | all[4 + 4 * d + i];
     shape_.push_back(static_cast<Index>(size));
-    // Checked at every step, so that the product cannot overflow.
+    // The size is checked at every step, so the product cannot overflow.
     elements *= size;
     if (elements > all.size())
       throw DataError(fmt::format("{}: the sizes in the header exceed the size of the file", name()));

@@ -25,7 +25,7 @@ namespace unfold {
 
 struct ArrowTable {
   std::string format;  ///< "table", or "jsonl" if a column has lists
-  Examples examples;   ///< for a table, one example with one entry per row
+  Examples examples;   ///< the examples; for a table, one example with one entry per row
 };
 
 /// Takes the stream, which is released at the end. Throws DataError if the stream fails or there are no rows, and for

@@ -267,7 +267,7 @@ std::string decimal_text(const unsigned char* bytes, Index size, Index scale) {
       carry = sum >> 8;
     }
   }
-  std::string digits;  // in reverse order
+  std::string digits;  // digits in reverse order
   while (std::any_of(magnitude.begin(), magnitude.end(), [](unsigned char byte) { return byte != 0; })) {
     unsigned rest = 0;
     for (auto byte = magnitude.rbegin(); byte != magnitude.rend(); ++byte) {

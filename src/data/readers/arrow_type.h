@@ -49,7 +49,7 @@ struct ArrowType {
 /// Throws a DataError that begins with `where` for types that are not supported.
 ArrowType arrow_type(const ArrowSchema& schema, const std::string& where);
 
-/// The type and the array of the values; for a dictionary, those of its values instead of its indices.
+/// Returns the type of the values; for a dictionary, the type of its values instead of its indices.
 const ArrowType& value_type(const ArrowType& type);
 
 /// Returns whether entry i, counted without the offset of the array, has a value. For dictionaries, this is the value

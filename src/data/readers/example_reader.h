@@ -28,7 +28,8 @@ struct ReaderOptions {
   std::string format = {};  ///< a name in readers(); empty: detected
   /// How running text is split into positions: words separated by blanks, characters, or bytes.
   SymbolKind text = SymbolKind::words;
-  std::optional<SymbolKind> target_text = {};  ///< for `pairs`: the kind of symbols of targets; empty: as `text`
+  std::optional<SymbolKind> target_text = {};  ///< for `pairs`: the kind of symbols of targets; empty: the same as
+                                               ///< `text`
   /// For `pairs`: targets end with a separate field "target.stop", which is kStop after the last symbol and kGo before;
   /// the target is missing there. Otherwise they end with the symbol kTargetEnd.
   bool stops = false;
@@ -38,8 +39,8 @@ struct ReaderOptions {
   SchemaOptions schema = {};  ///< for a table: options that describe it
   bool date_parts = true;     ///< for a table: adds columns derived from dates (calendar_columns.h)
   bool headed = false;        ///< for a table: the first row holds the column names, regardless of its contents
-  /// Columns of `columns` and `table` that are always read as strings, or as numbers. The types of the others are
-  /// detected.
+  /// Columns of `columns` and `table` that are always read as strings, or as numbers. The types of all other columns
+  /// are detected.
   std::vector<std::string> texts = {}, numbers = {};
   SequenceEndOptions whole = {};  ///< sequence ends and sources, added to the examples after reading
   TreeShape trees = TreeShape::given;

@@ -79,7 +79,7 @@ void FastaPass::begin_record() {
 }
 
 void FastaPass::end_record() {
-  if (is_complete()) return;  // also before the first record
+  if (is_complete()) return;  // the record is already checked, or there is none yet
   if (letters_in_record() == 0)
     throw_data_error(source_, header_, fmt::format("the record \"{}\" has no letters; remove it", file_.names.back()));
   if (file_.has_qualities)

@@ -1,5 +1,5 @@
 #pragma once
-/// Files of other programs that no reader accepts, recognized by their first bytes, so that they are not read as text:
+/// Files of other programs that no reader accepts, recognized by their first bytes so that they are not read as text:
 ///
 ///   foreign_format(bytes)     // "a spreadsheet; save it as CSV"; empty: not one of them
 

@@ -130,7 +130,8 @@ class LogScanner::Matcher {
   explicit Matcher(const LogRules& rules) {
     std::string all = "(?:";
     for (const LogRule& rule : rules.rules()) {
-      // Compiled separately, so that unbalanced brackets cannot close a group of the combined expression.
+      // The pattern is first compiled separately, so unbalanced brackets cannot close a group of the combined
+      // expression.
       (void)compile(rule.pattern, rule.place);
       const std::string rest = fmt::format("(?:{}){}(*MARK:{})", rule.pattern, kBorderBehind, names_.size());
       const Pattern alone = compile(rest, rule.place);

@@ -9,8 +9,8 @@
 ///   line.masked[3];  // {"ip", "10.0.0.7"}
 ///
 /// A scanner with `fields` also finds the values of named fields: `key=value`, `key="value"` and `"key": value`, as in
-/// logfmt and JSON. A value without blanks is one masked value, whose name is that of the rule that matches all of it,
-/// or `word`. It includes its key.
+/// logfmt and JSON. A value without blanks is one masked value, whose name is the name of the rule that matches all of
+/// it, or `word`. The masked value includes the key.
 ///
 /// Where no rule (log_rules.h) matches, a token is a word (letters, digits, `_`, `$` and everything beyond ASCII; `-`
 /// or `.` between a character of a word and a letter is part of the word) or one character of any other kind. Bytes
@@ -80,7 +80,7 @@ LogTemplates shapes_of(std::string_view text, const std::function<void(std::stri
 /// Calls `use` for every line of a text, without line ends and byte order mark.
 void for_each_log_line(std::string_view text, const std::function<void(std::string_view)>& use);
 
-/// Replaces words that occur only once in a text of templates with `<unk>`, so that models trained by gradient descent
+/// Replaces words that occur only once in a text of templates with `<unk>`. Models trained by gradient descent thus
 /// learn a representation of unknown words. Returns the number of replaced words.
 Index make_rare_words_unknown(std::string& shapes);
 

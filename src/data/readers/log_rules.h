@@ -19,7 +19,7 @@ namespace unfold {
 
 struct LogRule {
   std::string name;     ///< name of the placeholder, such as `num`: lower-case letters, digits and `-`
-  std::string pattern;  ///< as written in the file
+  std::string pattern;  ///< regular expression, as written in the file
   std::string place;    ///< "FILE: line N", for messages
 };
 
@@ -35,7 +35,7 @@ class LogRules {
   const std::vector<LogRule>& rules() const { return rules_; }
   /// A text that parses to the same rules; it is stored in models.
   std::string text() const;
-  static std::string_view built_in();  ///< with its comments, as a starting point for users
+  static std::string_view built_in();  ///< text of the built-in rules with comments, as a starting point for users
 
  private:
   std::vector<LogRule> rules_;

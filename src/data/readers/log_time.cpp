@@ -130,7 +130,7 @@ std::optional<double> syslog_time(TimeCursor& in) {
     year = written;
     in = ahead;
   }
-  if (year == 1970 && month == 2 && day == 29) day = 28;  // of a leap year that is not written
+  if (year == 1970 && month == 2 && day == 29) day = 28;  // the date is in a leap year that is not written
   return joined_time(days_of(year, month, day), seconds, 0);
 }
 

@@ -154,7 +154,7 @@ class ColumnsReader {
   Index first_line_ = 0, example_begin_ = 0;
   std::vector<std::string> names_;
   std::vector<std::string_view> cells_;
-  std::vector<std::vector<std::string_view>> entries_;  // by column
+  std::vector<std::vector<std::string_view>> entries_;  // entries, by column
 };
 
 Examples read_columns(const Input& input, const ReaderOptions& options) {

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kPixels = "pixels", *kLabel = "label";
-/// Limit for all images of a file together, so that they fit into memory with several bytes per number.
+/// Limit for all images of a file together: they must fit into memory with several bytes per number.
 constexpr Index kMostNumbers = Index{1} << 30;
 
 /// Appends the shape and the end position of a grid.

@@ -53,7 +53,7 @@ class TableColumn {
   TableColumn(const ColumnSchema& schema, const SchemaOptions& options, bool vectors)
       : schema_(schema), options_(options) {
     column_.name = schema.name;
-    // Columns that are left out keep their type if all cells are numbers, so that they are written unchanged.
+    // Columns that are left out keep their type if all cells are numbers, so they are written unchanged.
     numbers_ = is_numeric_column(schema) ? schema.odd == 0 || schema.role != ColumnRole::left_out
                                          : reads_as_numbers(schema, vectors);
     column_.width = numbers_ ? 1 : 0;

@@ -18,7 +18,7 @@ namespace {
 constexpr double kFittingShare = 0.9;
 constexpr Index kFittingBesidesOne = 3;
 constexpr Index kMostClasses = 20;     ///< of integers
-constexpr Index kEntriesPerClass = 2;  ///< at least, on average
+constexpr Index kEntriesPerClass = 2;  ///< minimum number of entries per class, on average
 constexpr Index kRowsOfCounter = 5;    ///< minimum number of rows for a column to be a row counter
 constexpr Index kRowsOfUnsortedCounter = 10;
 constexpr Index kEntriesOfCodes = 5;
@@ -187,7 +187,7 @@ Index ColumnProfile::with_other_units(std::string_view unit) const {
   return unit.empty() ? with_unit : all_numbers() - own;
 }
 
-/// Adds numbers whose unit differs from that of most numbers, and numbers without a unit, to the odd cells.
+/// Adds numbers whose unit differs from the most common unit, and numbers without a unit, to the odd cells.
 void ColumnProfile::collect_other_units(ColumnSchema& column) const {
   if (units_.empty()) return;
   column.odd += with_other_units(column.number_unit);

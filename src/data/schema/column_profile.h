@@ -102,7 +102,7 @@ class ColumnProfile {
   };
   struct Dates {
     StepTracker day_first, month_first;
-    std::array<Index, kDateFormats> integers = {};  ///< by format, in columns named like dates
+    std::array<Index, kDateFormats> integers = {};  ///< number of integers by date format, in columns named like dates
     /// year, compact, unix_seconds, unix_milliseconds, compact_month
     std::array<StepTracker, 5> integer_steps;
     Index with_time = 0;

@@ -118,8 +118,8 @@ class RoleAssignment {
     return named(options_.read, column) || named(options_.predict, column);
   }
 
-  /// Returns whether rows follow each other in time, so that a text is a comment on a row: regular dates and a number
-  /// to predict.
+  /// Returns whether the rows form a time series, in which a text is a comment on a row: dates are regular, and there
+  /// is a number to predict.
   bool is_series(const ColumnSchema* order) const {
     if (order == nullptr || !options_.read.empty()) return false;
     if (options_.order) return true;

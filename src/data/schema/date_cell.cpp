@@ -529,7 +529,7 @@ std::optional<Moment> date_of_integer(Index number, DateFormat format) {
   const bool milliseconds = format == DateFormat::unix_milliseconds;
   if (!milliseconds && format != DateFormat::unix_seconds) return {};
   const Index unit = milliseconds ? 1000 : 1;
-  constexpr Index kFirst = 100'000'000, kLast = 9'999'999'999;  // from 1973
+  constexpr Index kFirst = 100'000'000, kLast = 9'999'999'999;  // Unix seconds from 1973 on
   if (number < kFirst * unit || number > kLast * unit) return {};
   const Index seconds = number / unit;
   moment.days = seconds / 86400;

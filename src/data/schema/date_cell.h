@@ -2,7 +2,7 @@
 /// Dates and times as people write them in tables, and the regular step of a series of dates.
 ///
 /// `scan_date` reads a cell without deciding between 31/12 and 12/31; the column decides (`DateFormat`), and
-/// `parse_date` then returns the moment. Dates are those of the proleptic Gregorian calendar, years 1 to 9999.
+/// `parse_date` then returns the moment. Dates follow the proleptic Gregorian calendar, years 1 to 9999.
 
 #include <array>
 #include <optional>
@@ -39,7 +39,7 @@ std::optional<DateFormat> date_format_of(std::string_view pattern);
 struct Moment {
   Index days = 0;                  ///< days since 1970-01-01, in the zone of the cell
   Index second = 0;                ///< second of the day, 0 to 86399, in the zone of the cell
-  Index nanosecond = 0;            ///< of the second
+  Index nanosecond = 0;            ///< nanosecond of the second
   bool has_time = false;           ///< the cell has a time of day
   std::optional<Index> zone = {};  ///< minutes east of UTC, if specified
 
@@ -95,7 +95,7 @@ struct DateStep {
   Index seconds = 0;  ///< length of the step; 0 if it is counted in months
   Index months = 0;
   Index exceptions = 0;            ///< number of differences not equal to the step
-  Index earliest = 0, latest = 0;  ///< in seconds since 1970-01-01 00:00 UTC
+  Index earliest = 0, latest = 0;  ///< earliest and latest date in seconds since 1970-01-01 00:00 UTC
 };
 
 /// Collects the differences between successive dates in constant memory.

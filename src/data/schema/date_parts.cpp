@@ -38,8 +38,8 @@ std::optional<std::size_t> find_part(const std::vector<std::string>& names, std:
   return found == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names.begin()));
 }
 
-/// Returns whether the options leave the type of a column to the rules. A model specifies the types of all columns;
-/// that of the year is a date.
+/// Returns whether the options leave the type of a column to the rules. A model specifies the types of all columns; the
+/// type of the year column is a date.
 bool are_free(const DateParts& parts, const std::vector<std::string>& names, const SchemaOptions& options) {
   const auto stated = options.types.find(names[parts.year]);
   const bool date = stated != options.types.end() && stated->second.type == ColumnType::date;

@@ -20,7 +20,7 @@ std::string shown_number(double x, int decimals) {
 }
 
 constexpr std::size_t kMostDescribedColumns = 200;
-constexpr std::size_t kMostShownBytes = 30;  ///< of an example
+constexpr std::size_t kMostShownBytes = 30;  ///< maximum number of bytes of an example cell
 
 bool is_unprintable(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || (c >= 0x202A && c <= 0x202E) ||

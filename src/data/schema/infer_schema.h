@@ -36,8 +36,9 @@
 /// | category | other texts |
 ///
 /// "1,200" and "1.234" are ambiguous. The convention under which the most cells of the column are numbers decides;
-/// among several, the one with the decimal mark of the table (that of the unambiguous columns; without any, a comma in
-/// tables separated by semicolons in which 1,234 occurs, otherwise a point).
+/// if there are several, the one with the decimal mark of the table decides. This is the mark of the unambiguous
+/// columns; if there are none, it is a comma in tables separated by semicolons in which 1,234 occurs, otherwise a
+/// point.
 
 #include <functional>
 #include <memory>

@@ -206,7 +206,7 @@ struct PlainDigits {
   const std::uint64_t x = word ^ (std::uint64_t{'.'} * kEachByteOfEight);
   const std::uint64_t points = ~(((x & kLow) + kLow) | x | kLow);
   if (points == 0) return kHalfBytes;
-  const auto bit = static_cast<std::size_t>(std::countr_zero(points)) - 7;  // of the lowest point
+  const auto bit = static_cast<std::size_t>(std::countr_zero(points)) - 7;  // bit of the lowest point
   const std::uint64_t below = word & ((std::uint64_t{1} << bit) - 1);
   word = (word & ~((std::uint64_t{0xFF} << bit) | ((std::uint64_t{1} << bit) - 1))) | below << 8 | first;
   return kHalfBytes - 1 - bit / 8;
@@ -425,7 +425,7 @@ UnitCell split_unit(std::string_view text) {
     unit = without_first_blanks(rest.substr(end));
     rest = rest.substr(0, end);
   } else {
-    constexpr std::string_view kFirstBytes = "%$UEGJCA\xC2\xE2";  // of all signs
+    constexpr std::string_view kFirstBytes = "%$UEGJCA\xC2\xE2";  // first bytes of all signs
     if (kFirstBytes.find(rest[0]) == std::string_view::npos) return {};
     const auto begin = std::find_if(rest.begin(), rest.end(),
                                     [&](char c) { return starts_number(c) || c == ' ' || c == '-' || c == '+'; });

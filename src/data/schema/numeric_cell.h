@@ -49,7 +49,7 @@ struct NumberScan {
   double value = 0;    ///< for `point_three` and `comma_three`: the value with a decimal mark
   double grouped = 0;  ///< for `point_three` and `comma_three`: the value with a thousands separator; otherwise `value`
   int decimals = 0;    ///< digits after the decimal mark minus the exponent, at least 0
-  int digits = 0;      ///< all digits, without those of the exponent
+  int digits = 0;      ///< number of digits, not counting the exponent
 };
 
 /// The largest integer up to which a double represents every integer exactly.
@@ -62,8 +62,8 @@ bool is_shortest_text(std::string_view text, double value);
 
 /// A cell divided into its number and the unit before or after it: "12 %", "$12.50", "-€3", "3.5 km".
 struct UnitCell {
-  std::string number;     ///< with its sign; empty if the cell is not a number with a unit
-  std::string_view unit;  ///< as in the cell: "%", "$", "km"
+  std::string number;     ///< number with its sign; empty if the cell is not a number with a unit
+  std::string_view unit;  ///< unit as written in the cell: "%", "$", "km"
 };
 /// Recognizes percent signs, currency and common units of measurement. Numbers without a unit have none.
 UnitCell split_unit(std::string_view text);

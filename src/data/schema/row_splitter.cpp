@@ -49,7 +49,8 @@ struct BlockMasks {
 /// The high bits of the bytes that are not printable ASCII.
 std::uint64_t unprintable_bytes(std::uint64_t word) {
   const std::uint64_t low = word & kLowBits;
-  return (word | ~(low + kEachByte * 0x60) | (low + kEachByte)) & kHighBits;  // beyond ASCII, below 0x20, 0x7F
+  return (word | ~(low + kEachByte * 0x60) | (low + kEachByte)) &
+         kHighBits;  // bytes beyond ASCII, below 0x20, and 0x7F
 }
 
 #ifdef __SSE2__

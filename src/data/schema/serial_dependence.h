@@ -1,8 +1,8 @@
 #pragma once
 /// Tests whether the entries of a column depend on the preceding entries, using the first rows of a table.
 ///
-/// An entry is compared with the one before it and with those 2, 4, 8 and 16 rows before it. In rows without an order,
-/// such as those of a survey, the preceding one is the nearer one (for texts: the equal one) in half of the
+/// An entry is compared with the preceding entry and with the entries 2, 4, 8 and 16 rows before it. In rows without an
+/// order, such as survey answers, the preceding one is the nearer one (for texts: the equal one) in half of the
 /// comparisons; in a series more often, or, if the series is periodic, much less often. Unlike a correlation, the share
 /// of comparisons changes little if the rows are sorted by a class: only comparisons across the few borders between
 /// classes are affected, and they are subtracted.

@@ -298,7 +298,7 @@ void name_layout(TableLayout& layout, const SampleRow& head, bool one_column_of_
   }
 }
 
-/// Returns whether names are those of the months, in order, starting at `first`.
+/// Returns whether the names, starting at `first`, are the names of the months in order.
 bool are_months(const std::vector<std::string>& names, std::size_t first) {
   constexpr std::size_t kMonths = 12;
   if (names.size() != first + kMonths) return false;

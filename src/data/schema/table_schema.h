@@ -51,8 +51,8 @@ struct ColumnSchema {
   Index odd = 0;
   std::vector<OddCell> odd_cells;
 
-  NumberConvention convention;        ///< of numbers and integers
-  std::optional<double> least, most;  ///< of numbers and integers
+  NumberConvention convention;        ///< for numbers and integers
+  std::optional<double> least, most;  ///< smallest and largest value of numbers and integers
   int decimals = 0;                   ///< resolution: maximum number of digits after the decimal mark
   std::string number_unit;            ///< "%" or "$" if the cells are numbers with this unit (numeric_cell.h)
   bool class_labels = false;          ///< a category whose values are integers
@@ -84,7 +84,7 @@ struct TableSchema {
   char separator = ',';  ///< '\0' for a table with one column
   bool header = false;
   std::string header_reason;
-  Index rows = 0;  ///< without the header, comments, empty lines and rows of a different length
+  Index rows = 0;  ///< number of rows without the header, comments, empty lines and rows of a different length
   LineEnds line_ends;
   bool byte_order_mark = false;
   LineCount undecodable;         ///< bytes that are not UTF-8
@@ -109,7 +109,7 @@ struct TableSchema {
 
   /// Returns nullptr if there is no such column.
   const ColumnSchema* find(std::string_view name) const;
-  /// Returns the column whose text is an example, so that the rows are independent of each other; nullptr if
+  /// Returns the column whose texts are the examples, in which case the rows are independent of each other; nullptr if
   /// consecutive rows form sequences.
   const ColumnSchema* text() const;
 };

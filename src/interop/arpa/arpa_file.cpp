@@ -20,7 +20,7 @@ void require_plain_text(const NgramModel& model, const std::string& name) {
         "{}: {}, which an ARPA file cannot represent, so the imported model would have different scores; {}", name,
         what, remedy));
   };
-  const auto is_set = [&](const char* key) {  // of any type: a model file may contain anything
+  const auto is_set = [&](const char* key) {  // the value may have any type, because a model file may contain anything
     const auto found = configuration.find(key);
     return found != configuration.end() && !found->is_null() && *found != nlohmann::json(false);
   };

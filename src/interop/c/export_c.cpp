@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kLongestName = 200;
 
 /// Returns what is wrong with a prefix of C and C++ identifiers; empty if it is valid. Every identifier continues with
-/// `_` and more characters, so that it cannot hide a keyword or a library function.
+/// `_` and more characters, so it cannot hide a keyword or a library function.
 std::string fault_of(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto allowed = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; };

@@ -62,7 +62,7 @@ int @find_read(int field, const char *text, size_t size) {
 }
 )";
 
-/// Returns a C string literal. Octal escapes have three digits, so that a following digit is not read as part of one.
+/// Returns a C string literal. Octal escapes have three digits, so a following digit is not read as part of an escape.
 std::string quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {

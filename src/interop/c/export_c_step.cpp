@@ -154,7 +154,7 @@ void CStepWriter<T>::affine(const Item& item) {
   settle();
 }
 
-/// Writes an element-wise program over all components, or over those of a tile.
+/// Writes an element-wise program over all components, or over the components of a tile.
 template <class T>
 void CStepWriter<T>::pointwise(const Item& item, const CTile* tile) {
   const std::string first = tile != nullptr ? tile->first + " + " : "";

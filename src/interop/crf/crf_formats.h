@@ -28,7 +28,7 @@ struct CrfWeights {
   /// One feature, a template or a column, with the weights of each of its values.
   struct Read {
     std::string name;
-    std::vector<std::string> texts;  ///< in the order of the file
+    std::vector<std::string> texts;  ///< values of the feature, in the order of the file
     std::map<std::string, Weights, std::less<>> weights;
   };
 

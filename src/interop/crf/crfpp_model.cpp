@@ -87,7 +87,7 @@ class CrfppReader {
         std::copy(from, from + static_cast<Index>(n * n), crf.transitions.begin());
         continue;
       }
-      // Outputs of transitions follow those of labels.
+      // Outputs of transitions follow the outputs of labels.
       const bool steps = found.text.starts_with('B');
       const auto outputs = static_cast<Index>(steps ? n * n : n), first = static_cast<Index>(steps ? n : 0);
       put(found.text, first, {from, from + outputs}, crf);

@@ -14,7 +14,7 @@ struct StackModel {
   const ModelSpec& spec;
   const Circuit& circuit;
   const Network<T>& network;
-  bool gives_symbols;                ///< by softmax; false: it predicts values
+  bool gives_symbols;                ///< whether it predicts symbols, with a softmax; false: it predicts values
   StackScale read = {}, given = {};  ///< transformation from data values to network inputs and outputs
   bool reads_symbols() const { return circuit.is_symbols(network.inputs.front().signal); }
   Signal input() const { return network.inputs.front().signal; }

@@ -6,8 +6,8 @@
 ///   ExampleSet training(examples, data);
 ///
 /// Text fields become symbols, with a separate alphabet for each field. The alphabet of a field that is read contains
-/// `<unk>` for strings that did not occur; that of a predicted field does not. Numeric fields are standardized, unless
-/// all their numbers are 0 or 1 or the caller disables it.
+/// `<unk>` for strings that did not occur; the alphabet of a predicted field does not. Numeric fields are standardized,
+/// unless all their numbers are 0 or 1 or the caller disables it.
 
 #include <memory>
 #include <set>
@@ -121,8 +121,8 @@ class ExampleSet {
   std::shared_ptr<const DataSpecification> data_;
   std::vector<Index> ends_;
   std::vector<Index> warmup_;                    // empty: none
-  std::vector<Index> parents_;                   // as Examples::parents
-  std::vector<std::pair<Index, Index>> shapes_;  // as Examples::shapes
+  std::vector<Index> parents_;                   // in the format of Examples::parents
+  std::vector<std::pair<Index, Index>> shapes_;  // in the format of Examples::shapes
   std::map<std::string, FieldColumn, std::less<>> columns_;
 };
 

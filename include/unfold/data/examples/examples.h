@@ -39,7 +39,7 @@ struct ExampleColumn {
   /// predicting the column, whose entries are then strings. Empty: they agree.
   std::string clash = {};
   /// The cells of the file where an entry is written differently: "1,200" for 1200. One per entry, or one per example
-  /// if the entries are the words or characters of one cell. Empty: entries are written as they are.
+  /// if the entries are the words or characters of one cell. Empty: entries are written unchanged.
   CellList cells = {};
   /// Whether the strings are integers, true or false, which JSON shows without quotes. For a column in memory from
   /// which a table is read: whether some of the strings may be numbers.

@@ -133,8 +133,8 @@ struct AlphabetOptions {
 
 /// Builds the alphabet of some inputs, in an order that depends only on their contents: all 256 bytes by value;
 /// characters by code point; words (including `<eos>` and `<unk>`) by descending frequency, with ties ordered by their
-/// bytes, where the count of `<unk>` is that of all words that it replaces. Throws DataError (invalid UTF-8, no data)
-/// and UsageError (a vocabulary for a kind other than words, or one that is too small).
+/// bytes, where the count of `<unk>` is the total count of all words that it replaces. Throws DataError (invalid UTF-8,
+/// no data) and UsageError (a vocabulary for a kind other than words, or one that is too small).
 Alphabet build_alphabet(std::span<const Input> inputs, const AlphabetOptions& options);
 Alphabet build_alphabet(const std::vector<std::string>& files, const AlphabetOptions& options);
 

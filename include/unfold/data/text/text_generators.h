@@ -8,7 +8,7 @@
 ///
 /// A source draws *units* (lines, bars, blocks) one after another, each from a separate random stream: unit n is a
 /// function of (seed, n). Units are independent, except that a unit may depend on its number. Every random choice can
-/// be recovered from the text, so the information content of the choices equals that of the text.
+/// be recovered from the text, so the choices and the text have the same information content.
 
 #include <memory>
 #include <string>

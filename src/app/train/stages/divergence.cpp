@@ -31,7 +31,8 @@ std::string comparison_text(const BaselineFigure& figure, double initial) {
   return text + fmt::format(", the initial network {:.4g}", initial);
 }
 
-/// Returns whether the result is worse than that of a constant, so that it is also compared with the initial network.
+/// Returns whether the result is worse than the result of a constant; if so, it is also compared with the initial
+/// network.
 bool is_worse(const BaselineFigure& figure) {
   if (std::isnan(figure.constant)) return !figure.squared && figure.result > kDivergedNats;
   return !(figure.result <= figure.constant);

@@ -45,7 +45,7 @@ struct BaselineFigure {
 bool has_diverged(const BaselineFigure& figure, double initial);
 
 /// Reports which metrics are worse than a constant. `initial`: returns the results of the initial network, in the order
-/// of `figures`; called only when one of them is worse. Throws DivergedError.
+/// of `figures`; called only when a metric is worse. Throws DivergedError.
 void check_divergence(const std::vector<BaselineFigure>& figures, const std::function<std::vector<double>()>& initial,
                       const TrainSettings& settings, const std::string& run, Reporter& reporter);
 
@@ -59,8 +59,8 @@ auto with_parameters(Model& model, const Parameters<T>& other, const auto& measu
   return result;
 }
 
-/// Compares the nats per symbol of a language model on a part of a text with those of the uniform distribution and of
-/// the frequencies in the training part. `nats`: the nats per symbol of the model.
+/// Compares the nats per symbol of a language model on a part of a text with the uniform distribution and with the
+/// frequencies in the training part. `nats`: the nats per symbol of the model.
 BaselineFigure text_figure(double nats, const Corpus& corpus, const Split& training, const Corpus& measured,
                            const Split& part, Symbol predict_after);
 /// Returns the metrics of each head in `found`, measured on the examples `measured`.

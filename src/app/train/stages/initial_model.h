@@ -18,7 +18,7 @@ void export_hmm_as_network(const std::string& model, const std::function<void(st
 /// `model` is a run folder or model file of a linear-gnn. Throws ModelError that says why it is not an HMM.
 void export_network_as_hmm(const std::string& model, const std::function<void(std::string_view)>& write);
 
-/// The initial parameters of training: those of a network, or of an hmm converted to a network.
+/// The initial parameters of training, taken from a network or from an hmm converted to a network.
 class InitialModel {
  public:
   /// Loads the model and fills in settings that were not set explicitly: architecture, symbols and precision. Throws

@@ -6,9 +6,9 @@
 
 namespace unfold {
 
-/// Returns the network to train: that of the model, the same network with a different loss on its labels, or, for
-/// latent trees, a network added to `circuit`, which must be empty. For sequence objectives and latent trees, adds to
-/// `sources` a component that chooses the sequences or trees; it keeps references to `model` and `team`. Throws
+/// Returns the network to train: the network of the model, the same network with a different loss on its labels, or,
+/// for latent trees, a network added to `circuit`, which must be empty. For sequence objectives and latent trees, adds
+/// to `sources` a component that chooses the sequences or trees; it keeps references to `model` and `team`. Throws
 /// UsageError if the objective does not apply to the model.
 template <class T>
 Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSettings& settings, Circuit& circuit,

@@ -16,7 +16,7 @@
 namespace unfold {
 namespace {
 
-/// Returns the texts in memory with the name of the first file, or those of the files.
+/// Returns the texts in memory that have the name of the first file; otherwise the contents of the files.
 std::vector<Input> inputs_of(const std::vector<std::string>& files) {
   const MemoryData* memory = MemoryFiles::find(files.front());
   return memory != nullptr ? memory->texts : open_inputs(files);
@@ -43,8 +43,8 @@ AlphabetOptions alphabet_options(const TrainSettings& s, bool is_log) {
           .with_unknown = is_log || (s.valid.has_value() && kind == SymbolKind::words)};
 }
 
-/// Returns the number of blocks to cache: one per position that a process reads concurrently, which are its batch lanes
-/// and those of validation. With restarts, it counts the lanes of all candidates trained at the same time.
+/// Returns the number of blocks to cache: one per position that a process reads concurrently, that is, for each batch
+/// lane and each validation lane. With restarts, it counts the lanes of all candidates trained at the same time.
 Index kept_blocks(const TrainSettings& s, const Processes& processes) {
   const Index validation = TrainerOptions().validation_streams, shards = s.shards.value_or(1);
   if (s.restarts > 1) return std::min<Index>(s.restarts, thread_count(0)) * (s.batch + validation);

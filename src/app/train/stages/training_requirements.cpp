@@ -63,7 +63,7 @@ void require_training_memory(const Plan& plan, const ExampleSet& training, const
 void check_one_pass_settings(const TrainSettings& s, bool resume) {
   const std::initializer_list<std::pair<std::string_view, bool>> options = {
       {name_of(&TrainSettings::early_stop), s.early_stop > 0},
-      {name_of(&TrainSettings::best_by), s.task && s.best_by},  // with data with fields, it may be a default
+      {name_of(&TrainSettings::best_by), s.task && s.best_by},  // for data with fields, it may be a default
       {name_of(&TrainSettings::curriculum), s.curriculum > 0},
       {name_of(&TrainSettings::copy_matching_parameters), s.copy_matching_parameters.has_value()},
       {name_of(&TrainSettings::goal_error), s.goal_error.has_value()},
