@@ -153,7 +153,7 @@ class BaseEstimator(Parameters):
             raise UsageError(f"{type(self).__name__}: options must be a dictionary, not {type(options).__name__}")
         for name in ("data", "text", "out", "resume", "overwrite", "progress"):
             if name in options:
-                raise UsageError(f"{type(self).__name__}: options has {name}, which fit sets itself; leave it out")
+                raise UsageError(f"{type(self).__name__}: options has {name}, which fit sets itself; omit {name}")
         given.update(options)
         return {name: value for name, value in given.items() if value is not None}
 
@@ -286,8 +286,8 @@ def labels_of(y: Any, who: str) -> list[Any]:
     texts = [isinstance(label, str) for label in labels]
     if any(texts) and not all(texts):
         a, b = texts.index(True), texts.index(False)
-        raise UsageError(f"{who}: labels must be all strings or all non-strings, but that of sequence {a} is "
-                         f"{labels[a]!r} and that of {b} {labels[b]!r}")
+        raise UsageError(f"{who}: labels must be all strings or all non-strings, but the label of sequence {a} is "
+                         f"{labels[a]!r} and the label of {b} is {labels[b]!r}")
     if any(isinstance(label, float) and label % 1 for label in labels):
         raise UsageError(f"{who}: Unknown label type: continuous. Labels are classes; a Forecaster predicts numbers")
     return labels

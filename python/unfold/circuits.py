@@ -10,8 +10,8 @@ A cell is a function that adds one step to a circuit. It contains no loop over t
 ...     return y
 
 `unfold.register_cell("leaky", leaky)` makes it a model: `unfold.train("book.txt", model="leaky:64")`. The function is
-called once for each layer, and the circuit that it built is stored in the model file, so that the command and other
-programs can use the model without Python.
+called once for each layer, and the circuit that it built is stored in the model file, so the command and other programs
+can use the model without Python.
 
 A circuit with outputs is a function of its parameters and inputs, with all derivatives:
 
@@ -26,8 +26,8 @@ A circuit with outputs is a function of its parameters and inputs, with all deri
 >>> gradient.shape == (f.size,), to_x.shape
 (True, (5, 3))
 
-Arrays are [positions, size] for one sequence, or lists of such arrays for several; positions of symbols are vectors of
-whole numbers, -1 where there is none. There is no padding. Results do not depend on the number of threads.
+Arrays are [positions, size] for one sequence, or lists of such arrays for several; symbols are vectors of whole
+numbers, in which -1 means no symbol. There is no padding. Results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class _Input(NamedTuple):
 
 
 def _is_one(value: Any, dimensions: int) -> bool:
-    """Whether a value is one sequence, of the given number of dimensions, and not a list of sequences."""
+    """Return whether a value is one sequence with the given number of dimensions, not a list of sequences."""
     depth = 0
     while not hasattr(value, "ndim"):
         if isinstance(value, (str, bytes)) or not hasattr(value, "__getitem__") or not hasattr(value, "__len__"):
@@ -135,7 +135,7 @@ def _array(value: Any, what: str, kinds: str = "biuf") -> Array:
 
 
 class Function:
-    """A circuit with outputs as a function of its parameters and inputs, and all its derivatives.
+    """A function of parameters and inputs that evaluates a circuit with outputs, and all its derivatives.
 
     All parameters are one vector; `views` gives its matrices by name. The functions change nothing: equal arguments
     give equal results, bit by bit.
@@ -193,7 +193,7 @@ class Function:
     # ------------------------------------------------------------------------------------------------ parameters
 
     def initial(self, seed: int = 1) -> Array:
-        """Return initial parameters, drawn as the `Init` of each one says."""
+        """Return initial parameters, drawn as specified by the `Init` of each parameter."""
         drawn: Array = self._passes.initial(seed)
         return drawn
 
@@ -259,7 +259,8 @@ class Function:
         lengths = read[0][1]
         for found, (_, others, _) in zip(self._inputs, read):
             if others != lengths:
-                raise UsageError(f"Function: {found.name} has sequences of other lengths than {self._inputs[0].name}")
+                raise UsageError(f"Function: {found.name} and {self._inputs[0].name} have sequences of different "
+                                 "lengths")
         if not lengths or min(lengths) < 1:
             raise UsageError("Function: a sequence needs at least one position")
         self._single, self._lengths = read[0][2], lengths
@@ -308,7 +309,7 @@ class Function:
             several sequences; a dictionary of these by name if there are several inputs. NaN is a number here: it makes
             the outputs NaN.
         dropout_seed
-            Draw masks of dropout from this seed; None: no dropout.
+            The seed from which dropout masks are drawn; None: no dropout.
 
         Returns
         -------
@@ -331,7 +332,7 @@ class Function:
 
     def vjp(self, parameters: ArrayLike, inputs: Inputs, cotangents: Any, *, squared: bool = False,
             dropout_seed: Optional[int] = None) -> tuple[Array, Any]:
-        """Return the products of the transposed Jacobian: those of the parameters and of the inputs.
+        """Return the products of the transposed Jacobian and the cotangents, for the parameters and the inputs.
 
         Parameters
         ----------
@@ -347,7 +348,7 @@ class Function:
         -------
         tuple
             The gradient [size] of the sum of outputs times cotangents, and its gradient with respect to the inputs, in
-            their form; None for symbols.
+            the form of the inputs; None for symbols.
         """
         self.forward(parameters, inputs, dropout_seed)
         gradient: Array = self._passes.backward(self._output_rows(cotangents, "cotangents"), squared)
@@ -368,9 +369,9 @@ class Function:
         parameters, inputs
             As for `forward`.
         direction
-            Vector [size] of the parameters; None: they do not move.
+            Vector [size], the direction of the parameters; None: the parameters are fixed.
         input_directions
-            Arrays with the shapes of the inputs (a dictionary may omit some); None: they do not move.
+            Arrays with the shapes of the inputs (a dictionary may omit some); None: the inputs are fixed.
         """
         self.forward(parameters, inputs)
         moving = {}
@@ -608,7 +609,7 @@ def check_derivatives(circuit: Circuit, *, loss: str = "gaussian", lengths: Sequ
 
 
 class Optimizer:
-    """An optimizer of Unfold, step by step, for any function of Python.
+    """An Unfold optimizer that runs step by step on any Python function.
 
     Parameters
     ----------

@@ -649,7 +649,8 @@ def _imputed(X: Floats) -> Floats:
         return X
     counts = (~holes).sum(axis=0)
     if not counts.all():
-        raise DataError(f"fit: column {int(counts.argmin())} of X contains only NaN (missing values); leave it out")
+        raise DataError(f"fit: column {int(counts.argmin())} of X contains only NaN (missing values); leave out "
+                        "this column")
     return numpy.where(holes, numpy.nansum(X, axis=0) / counts, X)
 
 

@@ -88,7 +88,7 @@ class ClassifierTest(unittest.TestCase):
         fresh = SequenceClassifier(steps=1)
         nan = math.nan
         for X, y, what in (
-                ([["a"]] * 2, [1, "a"], "all non-strings, but that of sequence 1 is 'a' and that of 0 1"),
+                ([["a"]] * 2, [1, "a"], "all non-strings, but the label of sequence 1 is 'a' and the label of 0 is 1"),
                 ([["a"]] * 2, ["x", nan], "sequence 1: the label is missing"),
                 ([["a"]] * 2, [None, "x"], "sequence 0: the label is missing"),
                 ([["a"]] * 2, [("x", 1), "x"], "sequence 0: the label must be a scalar, not tuple"),

@@ -67,7 +67,7 @@ class LogInput {
   /// Returns whether the last line is the first one of a file; `position` before it had a different file.
   bool began_file() const { return began_file_; }
   const std::string& file() const { return pieces_[piece_].path; }  ///< file of the last line
-  const std::string& carry() const { return carry_; }               ///< of the last line
+  const std::string& carry() const { return carry_; }               ///< carry of the last line
   std::size_t left_bytes() const { return left_bytes_; }  ///< bytes of an incomplete line at the end; 0: there is none
   std::string name() const { return path_ == "-" ? "standard input" : path_; }
 

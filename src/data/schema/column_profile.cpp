@@ -17,7 +17,7 @@ namespace {
 /// are at least four.
 constexpr double kFittingShare = 0.9;
 constexpr Index kFittingBesidesOne = 3;
-constexpr Index kMostClasses = 20;     ///< of integers
+constexpr Index kMostClasses = 20;     ///< maximum number of distinct integers that are classes
 constexpr Index kEntriesPerClass = 2;  ///< minimum number of entries per class, on average
 constexpr Index kRowsOfCounter = 5;    ///< minimum number of rows for a column to be a row counter
 constexpr Index kRowsOfUnsortedCounter = 10;
@@ -25,7 +25,7 @@ constexpr Index kEntriesOfCodes = 5;
 constexpr double kNearUnique = 0.9;      ///< fraction of distinct values among entries of identifiers
 constexpr double kMostlyDistinct = 0.5;  ///< fraction of distinct values among entries of text
 constexpr Index kEntriesOfText = 20;     ///< shorter columns are text only if most cells contain blanks
-constexpr double kWordsOfSentences = 3;  ///< on average
+constexpr double kWordsOfSentences = 3;  ///< minimum number of words per entry, on average
 constexpr Index kRepeatsOfCategory = 5;  ///< sentences that occur this often are categories
 constexpr std::size_t kLongestCode = 64;
 constexpr std::size_t kMostUnits = 8;  ///< cells with further units are text
