@@ -54,10 +54,11 @@ void TrainProgress::validation(const ValidationEvent& event) {
     const auto& [name, value] = event.measures.front();
     wrong = fmt::format("  {} {:.4f}", metric_name(name), value);
   }
-  console_.remark(fmt::format("step {}  {}validation {:.4f} nats  {:.4f} bits{}{}{}", event.step,
-                              epochs_text(event.epochs), event.nats_per_symbol, bits(event.nats_per_symbol), wrong,
-                              event.share < 1 ? fmt::format(", on {:.1f} % of its part", 100 * event.share) : "",
-                              event.best ? "  (best so far)" : ""));
+  console_.remark(
+      fmt::format("step {}  {}validation {:.4f} nats  {:.4f} bits{}{}{}", event.step, epochs_text(event.epochs),
+                  event.nats_per_symbol, bits(event.nats_per_symbol), wrong,
+                  event.share < 1 ? fmt::format(", on {:.1f} % of the validation part", 100 * event.share) : "",
+                  event.best ? "  (best so far)" : ""));
 }
 
 void TrainProgress::sample(const SampleEvent& event) {

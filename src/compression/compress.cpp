@@ -310,7 +310,7 @@ class Budget {
 std::shared_ptr<const SymbolModel> trained_model(const ContainerHeader& header, const DecompressOptions& options) {
   if (header.source == ModelSource::spec) return nullptr;
   if (header.source == ModelSource::embedded)
-    return symbol_model_from_bytes(header.model, options.name + " (the model in it)");
+    return symbol_model_from_bytes(header.model, options.name + " (the embedded model)");
   if (!options.find_model)
     throw ModelError(
         fmt::format("{} was compressed with the model {}, which was not given", options.name, header.model));

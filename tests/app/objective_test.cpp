@@ -212,7 +212,7 @@ TEST_F(SequenceObjectiveTest, unsupported_combinations_are_rejected_with_a_remed
   };
   EXPECT_THAT(
       refusal("margin", with("teacher-forcing", [](TrainRequest& r) { r.settings.teacher_forcing = "1..0.5"; })),
-      HasSubstr("--objective margin cannot be combined with own outputs"));
+      HasSubstr("--objective margin cannot be combined with the network's outputs"));
   EXPECT_THAT(refusal("risk", with("label-smoothing", [](TrainRequest& r) { r.settings.label_smoothing = 0.1; })),
               HasSubstr("cannot be combined with label smoothing"));
   EXPECT_THAT(refusal("risk", with("word-dropout", [](TrainRequest& r) { r.settings.word_dropout = 0.1; })),

@@ -257,7 +257,7 @@ TEST_F(FieldsTest, empty_column_is_missing_in_every_given_file) {
   }
   expect_failure({"train", full, none, "--out", run_, "--read", "load,note", "--predict", "load", "--overwrite"}, 3,
                  "field note: " + full + " contains strings (\"a\" in line 2), and " + none +
-                     " contains numbers (0 in line 2); leave entries empty that are not numbers");
+                     " contains numbers (0 in line 2); delete the entries that are not numbers");
 }
 
 TEST_F(FieldsTest, validation_labels_unseen_in_training_are_reported) {
@@ -375,7 +375,7 @@ TEST_F(BadFields, columns_are_refused_with_file_and_line) {
                   {"unseen", "the DT O\ncat NN B-XX\n", "score", "unseen, line 2: field 3 is \"B-XX\""},
                   {"empty", "", "predict", "empty is empty"},
                   {"blank", "\n\n", "eval", "it contains no examples"},
-                  {"zero", std::string("the\0DT O\n", 9), "eval", "line 1: a zero byte"},
+                  {"zero", std::string("the\0DT O\n", 9), "eval", "line 1: it contains a zero byte"},
                   {"narrow", "the\ncat\n", "predict", "has no field \"2\""}});
   const std::string unseen = folder_ / "unseen";
   EXPECT_EQ(unfold_command({"predict", run_, unseen}).code, 0);  // labels do not matter there

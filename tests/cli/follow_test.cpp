@@ -152,8 +152,8 @@ TEST_F(FollowTest, pairs_have_targets_on_all_lines_or_none) {
   for (int i = 0; i < 40; ++i) pairs += (i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n");
   train_on(data("words.pairs", pairs), {"--model", "gru:4", "--split", "100/0/0"});
   for (const auto& [stream, message] :
-       {std::pair{"abba\ncab\tC A B\n", "line 2: a target, but the previous lines have none"},
-        std::pair{"cab\tC A B\nabba\n", "line 2: no target"}}) {
+       {std::pair{"abba\ncab\tC A B\n", "line 2: this line has a target, but the previous lines have none"},
+        std::pair{"cab\tC A B\nabba\n", "line 2: this line has no target"}}) {
     const Finished finished = unfold_command({"predict", run_, "-", "--follow"}, {.input = stream});
     EXPECT_EQ(finished.code, 3);
     EXPECT_THAT(finished.err, HasSubstr(message));

@@ -46,8 +46,9 @@ class FutureValues {
     }
     if (empty > 0)
       notes.push_back(fmt::format(
-          "{}: column {} is empty for {} of {} steps{}, the first one is {}; the covariate has no effect there", name_,
-          in_quotes(history.field), empty, horizon,
+          "{}: column {} is empty for {} of {} steps{}, the first one is {}; the covariate has no effect at these "
+          "steps",
+          name_, in_quotes(history.field), empty, horizon,
           history.group.empty() ? "" : fmt::format(" of the group {}", in_quotes(history.group)), first_empty));
   }
 

@@ -192,9 +192,12 @@ void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
   if (request.constraint) throw UsageError("--constraint cannot be combined with --ahead");
   if (request.probabilities)
     throw UsageError(
-        "--probabilities applies only to existing positions, not to those of --ahead; leave out one of them");
+        "--probabilities applies only to existing positions, not to positions beyond the end (--ahead); leave out one "
+        "of the two options");
   if (request.best > 1)
-    throw UsageError("--best applies only to existing positions, not to those of --ahead; leave out one of them");
+    throw UsageError(
+        "--best applies only to existing positions, not to positions beyond the end (--ahead); leave out one of the "
+        "two options");
 }
 
 }  // namespace

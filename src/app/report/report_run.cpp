@@ -196,7 +196,7 @@ PageSection baselines_section(const std::vector<ComparedBaseline>& baselines) {
   PageSection section{.id = "baselines",
                       .title = "Baselines",
                       .note = "Simple baselines on the same data as the model, with the same metric."};
-  if (baselines.empty()) section.missing = "There is no baseline for what this model predicts.";
+  if (baselines.empty()) section.missing = "There is no baseline for the predictions of this model.";
   std::vector<std::vector<std::string>> rows;
   rows.reserve(baselines.size());
   for (const ComparedBaseline& each : baselines)

@@ -28,8 +28,8 @@ OptionRow row_meaning_row(TrainSettings& s) {
           .target = &s.rows,
           .placeholder = "MEANING",
           .help =
-              "tables: independent (each row is an example) or sequence (the rows, or the rows of each group, form a "
-              "sequence)",
+              "tables: independent (each row is an example) or sequence (the rows, or the rows of each group, follow "
+              "each other)",
           .choices = {"independent", "sequence"},
           .keep = Keep::model,
           .default_text = "the schema of the table, see unfold inspect",

@@ -29,15 +29,15 @@ void add_execution_rows(OptionRows& rows, RunSettings& r) {
                   .keep = Keep::fixed,
                   .group = OptionGroup::output,
                   .by_gradient = true});
-  rows.push_back({.name = "memory-limit",
-                  .target = &r.memory_limit,
-                  .placeholder = "BYTES",
-                  .help =
-                      "memory limit for activations, for example 2G; those that do not fit are recomputed; ngram: for "
-                      "counts; those that do not fit are written to $TMPDIR; results do not depend on it",
-                  .keep = Keep::run,
-                  .group = OptionGroup::execution,
-                  .by_gradient = true});
+  rows.push_back(
+      {.name = "memory-limit",
+       .target = &r.memory_limit,
+       .placeholder = "BYTES",
+       .help = "memory limit for activations, for example 2G; activations that do not fit are recomputed; ngram: limit "
+               "for counts; counts that do not fit are written to $TMPDIR; results do not depend on it",
+       .keep = Keep::run,
+       .group = OptionGroup::execution,
+       .by_gradient = true});
   rows.push_back(threads_row(r.threads, Keep::run));
   rows.push_back({.name = "device",
                   .target = &r.device,

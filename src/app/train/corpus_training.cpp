@@ -64,9 +64,10 @@ TrainOutcome CorpusTraining::outcome(const SymbolModel& model, const TrainingRes
   if (result.validation_share == 1)
     outcome.valid->bytes = material_.validation.bytes(material_.validation_corpus());
   else
-    context_.reporter().remark(fmt::format(
-        "validation read only about {:.1f} % of its part to stay within the budget; `unfold eval` evaluates all of it",
-        100 * result.validation_share));
+    context_.reporter().remark(
+        fmt::format("validation read only about {:.1f} % of the validation part to stay within the budget; `unfold "
+                    "eval` evaluates all of it",
+                    100 * result.validation_share));
   return outcome;
 }
 

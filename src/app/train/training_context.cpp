@@ -37,7 +37,7 @@ bool TrainingContext::settle_memory() {
   }
   if (memory->format.empty()) return true;
   if (request_.given.contains(&TrainSettings::format) && settings().format != memory->format)
-    throw UsageError(fmt::format("--format {}: the data in memory has fields as in the format {}; leave --format out",
+    throw UsageError(fmt::format("--format {}: the data in memory has the structure of the format {}; omit --format",
                                  *settings().format, memory->format));
   settings().format = memory->format;
   return true;

@@ -209,7 +209,9 @@ class JsonlReader {
       if (first == nullptr) width = entry_width;
       // Lists of one number are vectors, like longer lists, and not numbers.
       const bool same = first == nullptr || (entry_width == width && entry.is_array() == first->is_array());
-      if (!same) refuse(fmt::format("\"{}\" contains entries of different kinds or widths; use the same for all", key));
+      if (!same)
+        refuse(fmt::format(
+            "\"{}\" contains entries of different kinds or widths; use the same kind and width for all entries", key));
       first = &entry;
     }
     return width;

@@ -82,10 +82,10 @@ LabeledLines labeled_lines(const ReaderText& text) {
     if (result.numbers.empty()) result.style = label_style(lines.line());
     const LabeledLine line = split_label(lines.line(), result.style);
     if (!fits(line, result.style)) {
-      throw_data_error(
-          text.source(), lines.number(),
-          fmt::format("no label and text as in \"{}\"; write both in every line (any label if the true one is unknown)",
-                      as_wanted(result.style)));
+      throw_data_error(text.source(), lines.number(),
+                       fmt::format("this line has no label and text as in \"{}\"; write both in every line (any label "
+                                   "if the true one is unknown)",
+                                   as_wanted(result.style)));
     }
     result.labels.push_back(line.label);
     result.texts.push_back(line.text);

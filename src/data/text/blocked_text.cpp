@@ -44,7 +44,7 @@ TextBlock BlockedText::checked(Index block) const {
   TextBlock text = file_.read(block);
   if (digest_of(text.bytes) != digests_[at(block)])
     throw RuntimeFailure(
-        fmt::format("{}: bytes {} to {} differ from those counted at the start; give all processes the same file, and "
+        fmt::format("{}: bytes {} to {} have changed since they were counted; give all processes the same file, and "
                     "do not change it while the command runs",
                     name(), text.begin, text.begin + static_cast<Index>(text.bytes.size())));
   return text;

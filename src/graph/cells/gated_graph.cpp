@@ -183,8 +183,8 @@ void describe(Visitor& v, SparseOptions& o) {
 template <class Visitor>
 void describe(Visitor& v, SparseRnnOptions& o) {
   describe(v, static_cast<SparseOptions&>(o));
-  v("leak", o.leak, "the pre-activations leak, as those of glnn: a leak without gates");
-  v("always", o.always, "weights from an always-active unit, in addition to those of symbols");
+  v("leak", o.leak, "the pre-activations leak, as in glnn, but without gates");
+  v("always", o.always, "weights from an always-active unit, in addition to the weights of symbols");
 }
 
 namespace {

@@ -97,7 +97,7 @@ void describe(Visitor& v, MinimalOptions& o) {
 
 template <class Visitor>
 void describe(Visitor& v, QrnnOptions& o) {
-  v("width", o.width, "number of inputs that a step reads: the current one and those before it", range(1, 3));
+  v("width", o.width, "number of inputs that a step reads: the current input and the preceding ones", range(1, 3));
   v("forget-bias", o.forget_bias, "initial bias of the forget gate", range(-100, 100));
 }
 

@@ -139,7 +139,7 @@ TEST(CorpusSurvey, file_that_changes_between_reads_is_named) {
   EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] {
                          corpus.read(0, {kTextBlock, kTextBlock + 3});
                        }),
-                       "differ from those counted at the start"));
+                       "have changed since they were counted"));
 }
 
 }  // namespace

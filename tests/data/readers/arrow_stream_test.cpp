@@ -277,7 +277,7 @@ TEST(ArrowStream, FaultsAreNamed) {
            .chunks = rows(m.array(1, {nullptr, m.values<std::int32_t>({0, 0})}, 0, {m.array(0, {nullptr, nullptr})}))},
           "column x: row 1: the list is empty");
   refused({.schema = m.schema("+s", "", {m.schema("z", "x")}), .chunks = rows(m.array(1, m.texts({"\xFF"})))},
-          "column x: row 1: bytes that are not UTF-8");
+          "column x: row 1: the bytes are not valid UTF-8");
 }
 
 }  // namespace

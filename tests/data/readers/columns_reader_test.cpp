@@ -74,7 +74,7 @@ TEST(ColumnsReader, ragged_row_is_rejected_with_both_counts) {
 
 TEST(ColumnsReader, empty_and_non_text_files_are_rejected) {
   EXPECT_TRUE(contains(refusal("columns", "\n\n"), "data: it contains no examples"));
-  EXPECT_TRUE(contains(refusal("columns", std::string("a b\nc\0d e\n", 10)), "data: line 2: a zero byte"));
+  EXPECT_TRUE(contains(refusal("columns", std::string("a b\nc\0d e\n", 10)), "data: line 2: it contains a zero byte"));
 }
 
 TEST(ColumnsReader, real_corpora_have_the_documented_counts) {

@@ -106,7 +106,7 @@ TEST(TreeShapes, invalid_tree_is_rejected_with_its_line_and_a_remedy) {
   const ReaderOptions heads{.trees = TreeShape::heads};
   const std::string good = conllu({{"yes", "0"}});
   const auto refused = [&](const std::string& sentence) { return refusal("columns", good + sentence, heads); };
-  EXPECT_TRUE(contains(refused(conllu({{"a", "0"}, {"b", "0"}})), "line 4: a second word with head 0"));
+  EXPECT_TRUE(contains(refused(conllu({{"a", "0"}, {"b", "0"}})), "line 4: a second word has head 0"));
   EXPECT_TRUE(
       contains(refused(conllu({{"a", "2"}, {"b", "7"}})), "line 4: its head is \"7\", which is not the id of a word"));
   EXPECT_TRUE(contains(refused(conllu({{"a", "_"}})), "line 3: its head is \"\""));
