@@ -54,11 +54,12 @@ TEST(LabeledReader, invalid_utf8_is_read_as_latin_1_with_a_warning) {
 }
 
 TEST(LabeledReader, line_without_label_or_text_is_rejected) {
-  EXPECT_TRUE(contains(refusal("labelled", "x\ta\ny\n"), "data: line 2: this line has no label and text as in \"LABEL<TAB>TEXT\""));
+  EXPECT_TRUE(contains(refusal("labelled", "x\ta\ny\n"),
+                       "data: line 2: this line has no label and text as in \"LABEL<TAB>TEXT\""));
   EXPECT_TRUE(contains(refusal("labelled", "x\t\n"), "data: line 1: "));
   EXPECT_TRUE(contains(refusal("labelled", "x\ta\n\ny\tb\n"), "data: line 2: an empty line"));
-  EXPECT_TRUE(
-      contains(refusal("labelled", "A:b c\nd e\n"), "data: line 2: this line has no label and text as in \"COARSE:fine TEXT\""));
+  EXPECT_TRUE(contains(refusal("labelled", "A:b c\nd e\n"),
+                       "data: line 2: this line has no label and text as in \"COARSE:fine TEXT\""));
   EXPECT_TRUE(contains(refusal("labelled", "__label__x c\nd e\n"), "\"__label__LABEL TEXT\""));
 }
 
