@@ -208,7 +208,8 @@ ExitCode Complete::run(Console& console) {
   request_.model = model_.front();
   if (holds_field_model(request_.model) && holds_density(request_.model)) return complete_vectors();
   std::error_code none;
-  const bool is_there = std::filesystem::exists(request_.model, none);  // otherwise loading it reports the error
+  const bool is_there = std::filesystem::exists(request_.model, none);  // if the file does not exist, loading it
+                                                                        // reports the error
   if (is_there) options_.require_kind(Kind::text, "this is a model of running text");
   if (is_there && !match_.wants_probability)
     options_.refuse("applies only to density models and --probability", samples_, seed_);

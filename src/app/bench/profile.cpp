@@ -57,7 +57,7 @@ class Rates {
   std::map<std::string, double> known_;
 };
 
-/// Number of fastest samples, out of n, to average: the ones least affected by other load.
+/// Number of fastest samples, out of n, to average; these are least affected by other load.
 std::size_t quiet(std::size_t n) { return std::max<std::size_t>(n / 10, std::min<std::size_t>(n, 2)); }
 
 double Rates::seconds_per_call(const std::function<void(Index)>& run) const {

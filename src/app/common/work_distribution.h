@@ -1,7 +1,7 @@
 #pragma once
 /// Distribution of independent pieces of work over processes that share a folder: child processes on this machine
-/// (`jobs`), or the processes of `mpirun`. Each process goes through the pieces in order and processes those that no
-/// other process has claimed; the threads of a process do the same. A claim is a kernel lock, which is released when
+/// (`jobs`), or the processes of `mpirun`. Each process goes through the pieces in order and processes all pieces that
+/// no other process has claimed; the threads of a process do the same. A claim is a kernel lock, which is released when
 /// its process ends. If a process dies, another one repeats its piece, starting from the last checkpoint if there is
 /// one.
 

@@ -25,7 +25,7 @@ struct CompareRequest {
 };
 
 struct ComparedModel {
-  std::string name, model;  ///< name as in the request; SPEC
+  std::string name, model;  ///< name of the model as in the request; its SPEC
   double bits = 0;          ///< bits per symbol, position or example
 };
 /// The comparison of two models. The difference is bits of a minus bits of b, so positive values mean that b is better.

@@ -18,7 +18,7 @@ struct EvaluateRequest {
   std::string model;              ///< run folder or model file
   std::vector<std::string> data;  ///< files, one sequence each
   std::optional<std::string> split = {},
-                             part = {};  ///< "90/5/5" as in training, and its part "train", "valid" or "test"
+                             part = {};  ///< the split, such as "90/5/5", and its part "train", "valid" or "test"
   std::optional<std::string> mask = {};  ///< file that marks the symbols to be predicted
   std::string unknown = "error";         ///< handling of symbols that are not in the alphabet: "error" or "skip"
   ReadingSettings reading = {};

@@ -14,8 +14,8 @@
 namespace unfold {
 
 /// Reads data in the same way as in training: with the alphabet of the model, and with lines as sequences if they were
-/// sequences in training. With a mask, only the symbols that it marks are predicted. `only`: only the lines with this
-/// label.
+/// sequences in training. With a mask, only the symbols that it marks are predicted. `only`: reads only the lines with
+/// this label.
 Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
                 const std::optional<std::string>& mask = {}, const std::optional<std::string>& only = {});
 

@@ -65,8 +65,8 @@ ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, 
   keep_classes(examples, predicts);
 }
 
-/// Spreads the parts over the examples in the order of their classes if some part would lack a class of which it should
-/// have an example. Examples without a class form one class.
+/// Spreads the parts over the examples in the order of their classes if a part would contain no example of a class that
+/// is large enough for one. Examples without a class form one class.
 void ExampleSplit::stratify(const Examples& examples, const SplitShares& shares,
                             std::span<const std::string> predicts) {
   const auto predicted = std::ranges::find_if(examples.columns, [&](const ExampleColumn& column) {

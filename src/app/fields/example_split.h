@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kSplitSeed = 1;
 class ExampleSplit {
  public:
   /// Throws DataError if there is only one example and it has a source or is a whole sequence.
-  /// `predicts`: fields of which each class that occurs has an example in the training part.
+  /// `predicts`: fields for which every class that occurs has an example in the training part.
   ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem,
                std::span<const std::string> predicts = {});
 

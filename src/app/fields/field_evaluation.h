@@ -17,7 +17,8 @@ namespace unfold {
 struct FieldEvaluation {
   std::string model;
   std::vector<std::string> data;
-  std::optional<std::string> split = {}, part = {};  ///< as in training; "train", "valid" or "test"
+  std::optional<std::string> split = {}, part = {};  ///< the split, in the format of training, and its part "train",
+                                                     ///< "valid" or "test"
   Index beam = 1;                                    ///< beam width, for models that read a source
   std::string unknown = "error";  ///< handling of labels unseen in training: "error", or "skip", which counts them as
                                   ///< wrong

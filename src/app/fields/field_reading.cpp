@@ -170,7 +170,7 @@ Examples peek_fields(const std::vector<std::string>& files, const ReaderOptions&
 
 namespace {
 
-/// Returns whether the model or what it reads and predicts relates the rows of a table to each other.
+/// Returns whether the model, or the fields that it reads and predicts, relate the rows of a table to each other.
 bool needs_sequences(const TrainSettings& s) {
   if (s.rows || !density_rows(s).field.empty()) return false;
   if (s.ends || s.ahead.value_or(0) > 0 || is_of_crf(s.model) || is_hidden_markov(parse_model_spec(s.model)))

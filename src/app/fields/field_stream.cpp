@@ -80,7 +80,7 @@ void keep_last(Examples& examples, Index keep) {
 FieldStream::FieldStream(const std::string& path, ReaderOptions options, const DataSpecification& data,
                          StreamPiece piece, Index reach)
     : source_(path), options_(std::move(options)), data_(data), piece_(piece), reach_(reach) {
-  options_.text_kind_set = true;  // as in training, regardless of a single text
+  options_.text_kind_set = true;  // the kind of text is the same as in training; it is not detected from a single text
   const std::string& format = options_.format;
   if (format == "npy" || format == "images")
     throw UsageError(fmt::format("--follow requires a line-based format, which {} is not; omit --follow", format));
@@ -241,7 +241,7 @@ bool FieldStream::next_rows(std::string& rows) {
   return !rows.empty();
 }
 
-/// Arranges the columns as in the first piece.
+/// Arranges the columns in the order of the first piece.
 void FieldStream::complete(Examples& examples) {
   if (!std::exchange(started_, true)) {
     columns_ = examples.columns;

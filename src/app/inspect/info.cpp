@@ -171,7 +171,7 @@ std::string logged_unit(const std::string& run) {
     return "bits per symbol";
   const auto standardized = [](const FieldInfo& field) { return !field.loss.empty() && !field.mean.empty(); };
   std::error_code none;
-  const bool has_model = std::filesystem::exists(folder.model(), none);  // a run that has just started has none
+  const bool has_model = std::filesystem::exists(folder.model(), none);  // a run that has just started has no model
   return has_model && std::ranges::any_of(describe_model(run).fields, standardized)
              ? "bits per prediction, numbers standardized"
              : "bits per prediction";

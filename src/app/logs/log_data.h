@@ -1,6 +1,6 @@
 #pragma once
 /// Logs as training and the subcommands read them: line shapes (data/readers/log_lines.h) instead of lines. The rules,
-/// and what is needed to score lines, are stored in the model card under `configuration.log`.
+/// and the information that is needed to score lines, are stored in the model card under `configuration.log`.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>

@@ -30,7 +30,7 @@
 
 namespace unfold {
 
-/// The position in a log up to which it was read.
+/// The position up to which a log was read.
 struct LogInputPosition {
   static constexpr std::size_t kRecentBytes = 4096;
   std::uint64_t device = 0, inode = 0;  ///< device and inode of the log; 0: no regular file was read

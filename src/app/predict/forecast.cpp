@@ -105,7 +105,7 @@ class PathForecaster {
         need_head(read.how.field);
   }
 
-  /// [position ahead][figure] of an example.
+  /// Returns the statistics of an example, indexed by [position ahead][statistic].
   std::vector<std::vector<Forecast>> run(Index example) {
     example_ = example;
     if (reads_dates_) dates_ = future_dates(examples_, example, request_.ahead);

@@ -15,7 +15,7 @@
 namespace unfold {
 namespace {
 
-/// All sections that need to inspect a model, empty, with the reason.
+/// Returns all sections that need to inspect a model: empty, with the reason.
 std::vector<PageSection> all_missing(const std::string& why) {
   std::vector<PageSection> sections;
   for (const auto& [id, title] :
@@ -35,7 +35,7 @@ Looked look_into(const ReportRequest& request, Reporter& reporter) {
   return holds_field_model(model) ? inspect_fields(request, reporter) : inspect_text(request, reporter);
 }
 
-/// All sections in page order; the ones in `found` replace the empty ones with the same id.
+/// Returns all sections in page order; sections in `found` replace the empty sections with the same id.
 std::vector<PageSection> complete(std::vector<PageSection> found) {
   std::vector<PageSection> all = all_missing("Models of this kind are not supported.");
   for (PageSection& section : all) {

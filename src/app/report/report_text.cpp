@@ -198,7 +198,7 @@ ReadText read_text(const Alphabet& alphabet, const std::vector<Symbol>& text, Sy
       const auto sequence = static_cast<Index>(s), row = structure.row(sequence, t);
       read.symbols[at(row)] = t > 0 ? text[at_text - 1] : kNoSymbol;
       next.symbols[at(row)] = text[at_text];
-      if (at_text + 1 == text.size()) continue;  // nothing reads the last one
+      if (at_text + 1 == text.size()) continue;  // the last symbol is not read
       result.places.texts.push_back(shown_text(alphabet, text[at_text]));
       result.places.rows.push_back(t + 1 < lengths[s] ? structure.row(sequence, t + 1) : -1);
     }

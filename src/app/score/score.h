@@ -76,7 +76,7 @@ ScoredText score(const ScoreRequest& request);
 /// Like the function above, for a model that is already loaded; `request.model` is its name.
 ScoredText score(std::unique_ptr<SymbolModel> model, const ScoreRequest& request, Reporter& reporter);
 
-/// Returns how well line scores separate lines whose label is not `normal` from the others. REQUIRES one label per
+/// Returns how well line scores separate lines with the label `normal` from all other lines. REQUIRES one label per
 /// line.
 struct RocResults {
   Roc by_bits_per_symbol, by_bits;

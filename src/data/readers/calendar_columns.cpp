@@ -21,7 +21,7 @@ constexpr Index kDaySeconds = 86400, kWeekDays = 7, kYearMonths = 12;
 /// 0: Monday. 1970-01-01 was a Thursday.
 Index weekday_of(Index days) { return ((days + 3) % kWeekDays + kWeekDays) % kWeekDays; }
 
-/// The sine of an angle in full turns, in [0, 2). A Taylor series over a quarter of a turn, which gives the same bits
+/// The sine of an angle in full turns, in [0, 2). Uses a Taylor series over a quarter of a turn, which is bit-identical
 /// on every machine, unlike the sine of the C library.
 double sine_of_turn(double share) {
   if (share >= 1) share -= 1;

@@ -66,7 +66,7 @@ Index BlockFile::token_begin(int descriptor, Index at) const {
     constexpr Index kMostContinued = 3;
     const std::string next = read_bytes(descriptor, {at, std::min(size_, at + kMostContinued + 1)});
     const auto found = std::ranges::find_if_not(next, continues_character);
-    // Not found: invalid text, which is reported when it is read.
+    // If no beginning is found, the text is invalid, which is reported when it is read.
     return found == next.end() ? at : at + (found - next.begin());
   }
   constexpr Index kLooked = 256;

@@ -30,8 +30,8 @@ struct ExampleBatchOptions {
   /// In training, each grid is shifted along rows and columns by a random number of positions up to this one; edges are
   /// padded by repetition. Fields with one entry per example are not affected.
   Index shift = 0;
-  /// In training, all epochs use the order of the set. If the examples fit one batch and nothing is random, the source
-  /// is unchanging.
+  /// In training, all epochs use the order of the set. If the examples fit into one batch and nothing is random, every
+  /// batch is the same (`unchanging`).
   bool in_order = false;
   /// For readers: a batch with more positions than this is divided into several batches, with its chains in order. With
   /// a window, even a single chain is divided. 0: never. Does not affect the result at any position.

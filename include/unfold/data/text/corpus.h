@@ -20,7 +20,7 @@ namespace unfold {
 
 struct CorpusOptions {
   UnknownPolicy unknown = UnknownPolicy::error;
-  /// Each line, including its line end, is a separate sequence; otherwise each file is one.
+  /// Each line, including its line end, is a separate sequence; otherwise each file is one sequence.
   bool lines = false;
   /// Tokenized symbols beyond this many bytes are written to an unnamed temporary file (in $TMPDIR, otherwise /tmp).
   Index memory_limit = Index{1} << 30;
