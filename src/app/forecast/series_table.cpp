@@ -502,7 +502,8 @@ class ColumnSeriesReader {
   std::vector<GroupRows> groups_;
 };
 
-/// The columns of `--group a,b`; empty if one column is named or none. Throws UsageError for an unknown column.
+/// Returns the columns of `--group a,b`; empty if fewer than two columns are named. Throws UsageError for an unknown
+/// column.
 std::vector<std::string> joined_groups(const TableLayout& layout, const SchemaOptions& options) {
   const auto is_column = [&](const std::string& name) {
     return std::ranges::find(layout.names, name) != layout.names.end();

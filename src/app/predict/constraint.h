@@ -40,7 +40,7 @@ struct AllowedLabels {
   double log_probability = 0;               ///< log probability that the constraint holds under the unconstrained model
 };
 
-/// Calls use(example, labels) for every example, in no particular order. Throws DataError that names an example if no
+/// Calls use(example, labels) for every example, in no particular order. Throws a DataError that names an example if no
 /// labeling of its length satisfies the constraint.
 template <class T>
 void for_each_allowed(const NetworkModel<T>& model, const ExampleSet& examples, const FieldConstraint& constraint,

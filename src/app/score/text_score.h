@@ -27,7 +27,7 @@ enum class UnknownScore {
   skip,     ///< unknown symbols do not count
   surprise  ///< adds kUnknownNats per character; the model does not read them
 };
-/// Parses "error", "skip" or "surprise". Throws UsageError that suggests the nearest name.
+/// Parses "error", "skip" or "surprise". Throws a UsageError that suggests the nearest name.
 UnknownScore parse_unknown_score(const std::string& name);
 
 /// ln 1,112,064: the surprisal of a Unicode code point if all code points are equally probable.
@@ -53,7 +53,7 @@ class TextScorer {
   TextScorer(const SymbolModel& model, std::string name, UnknownScore unknown = UnknownScore::error, int threads = 1);
 
   /// Scores the next lines of one text, in order. Passing several lines at once is faster if each line is a separate
-  /// sequence. Throws DataError that names the line (an unknown symbol, invalid UTF-8, or no label although the
+  /// sequence. Throws a DataError that names the line (an unknown symbol, invalid UTF-8, or no label although the
   /// training data had labels), and ModelError if a prediction is not finite.
   void score(std::span<const TextLine> lines, const std::string& source,
              const std::function<void(const ScoredTextLine&)>& use);

@@ -44,7 +44,7 @@ struct LogLine {
 
 class LogScanner {
  public:
-  /// Throws UsageError that gives the place of an invalid regular expression.
+  /// Throws a UsageError that gives the place of an invalid regular expression.
   explicit LogScanner(const LogRules& rules, bool fields = false);
   LogScanner(LogScanner&&) noexcept;
   LogScanner& operator=(LogScanner&&) noexcept;

@@ -26,9 +26,9 @@ struct LogRule {
 class LogRules {
  public:
   LogRules();  ///< the built-in rules
-  /// Parses the rules in a text and appends the built-in ones unless the text says `only`. Throws UsageError that gives
-  /// `source` and the line of an invalid rule: an invalid name, a missing or invalid expression, an expression that
-  /// matches the empty string.
+  /// Parses the rules in a text and appends the built-in ones unless the text says `only`. Throws a UsageError that
+  /// gives `source` and the line of an invalid rule: an invalid name, a missing or invalid expression, an expression
+  /// that matches the empty string.
   static LogRules parse(std::string_view text, const std::string& source);
   static LogRules read(const Input& input) { return parse(input.bytes(), input.name()); }
 

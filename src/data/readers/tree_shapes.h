@@ -15,7 +15,7 @@ enum class TreeShape {
   right,     ///< (a (b (c d)))
   found      ///< two children per node, found by a model; initially the shape of `left`, with the words first
 };
-/// Throws UsageError that lists all shapes.
+/// Throws a UsageError that lists all shapes.
 TreeShape parse_tree_shape(std::string_view name);
 
 /// Replaces the trees. heads: positions are reordered so that children precede their parents; `id`, `head` and `deps`

@@ -33,8 +33,8 @@ bool is_quantity_name(std::string_view name);    ///< a word of the name is sale
 bool is_group_name(std::string_view name);       ///< names of identifiers that recur, and user, station, ...
 std::string lower_name(std::string_view name);
 
-/// The usual spellings of missing values. Words represent missing values in columns of every type; marks only in
-/// columns of numbers and dates, because elsewhere they are punctuation.
+/// The usual spellings of missing values. Words represent missing values in columns of every type. Marks represent them
+/// only in columns of numbers and dates, because elsewhere they are punctuation.
 enum class MissingSpelling { none, word, mark };
 MissingSpelling missing_spelling(std::string_view cell);
 /// Returns whether a cell may have such a spelling: true for all cells that have one, false for most others.

@@ -45,7 +45,7 @@ class BlockedText {
 
   /// Throws RuntimeFailure if the file has changed since the marks were computed.
   void read(const Alphabet& alphabet, Index begin, std::span<Symbol> out) const;
-  /// Returns the number of bytes of the symbols before this one, up to the end of the last of them.
+  /// Returns the number of bytes of the symbols before this one, up to the end of the last symbol before it.
   Index bytes_before(const Alphabet& alphabet, Index symbol) const;
 
  private:

@@ -125,7 +125,7 @@ class SafetensorsFile {
   const std::string& name() const { return name_; }
   const std::vector<Tensor>& tensors() const { return tensors_; }  ///< sorted by name; copy their bytes with `read`
   const Tensor* find(std::string_view name) const;                 ///< nullptr if there is none
-  /// Throws ModelError that suggests the nearest name.
+  /// Throws a ModelError that suggests the nearest name.
   const Tensor& tensor(std::string_view name) const;
   /// Copies the values of a tensor, which must have this type and shape. Throws ModelError.
   template <class T>

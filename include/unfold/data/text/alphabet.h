@@ -75,7 +75,7 @@ class Alphabet {
   std::string name(Symbol symbol) const;
   /// Returns the symbol with this exact text (words: `<eos>` or "\n" for the line end); kNoSymbol if there is none.
   Symbol find(std::string_view text) const;
-  /// Parses user input: the exact text of a symbol or its printable name. Throws UsageError that suggests the nearest
+  /// Parses user input: the exact text of a symbol or its printable name. Throws a UsageError that suggests the nearest
   /// one.
   Symbol parse(std::string_view text_or_name) const;
 
@@ -90,7 +90,7 @@ class Alphabet {
   /// {"kind": "words", "symbols": ["<eos>", "the", ...]}; entries have the same form as words; {"kind": "hashed",
   /// "symbols": BITS}.
   nlohmann::json to_json() const;
-  /// Throws ModelError that names the key that is missing, unknown or malformed.
+  /// Throws a ModelError that names the key that is missing, unknown or malformed.
   static Alphabet from_json(const nlohmann::json& json);
 
   friend bool operator==(const Alphabet& a, const Alphabet& b) { return a.kind_ == b.kind_ && a.texts_ == b.texts_; }

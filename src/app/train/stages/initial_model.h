@@ -15,7 +15,7 @@ namespace unfold {
 /// `model` is a run folder or model file of an hmm. Calls write(bytes) with the model file of the network. Throws
 /// ModelError, and UsageError if the model is not an hmm or has zero probabilities.
 void export_hmm_as_network(const std::string& model, const std::function<void(std::string_view)>& write);
-/// `model` is a run folder or model file of a linear-gnn. Throws ModelError that says why it is not an HMM.
+/// `model` is a run folder or model file of a linear-gnn. Throws a ModelError that says why it is not an HMM.
 void export_network_as_hmm(const std::string& model, const std::function<void(std::string_view)>& write);
 
 /// The initial parameters of training, taken from a network or from an hmm converted to a network.

@@ -37,7 +37,7 @@ template <class T>
 SelectedSeriesModel<T> select_series_model(const ExampleSet& training, const NetworkLayout& layout,
                                            const TrainSettings& settings, Team& team, Reporter& reporter);
 
-/// Returns the metrics of predictions by cross-validation. `outputs`: of each head, one row per example.
+/// Returns the metrics of predictions by cross-validation. `outputs`: for each head, one row per example.
 template <class T>
 FieldFigures left_out_figures(const NetworkModel<T>& model, const ExampleSet& training,
                               const std::vector<Buffer<T>>& outputs, Team& team);

@@ -15,7 +15,7 @@ template <class T>
 void check_training_support(const Network<T>& network, const ModelSpec& spec, const TrainSettings& settings,
                             const RunSettings& run);
 
-/// Estimates the memory of one step before training, from the longest sequences that a batch may have. Throws
+/// Estimates the memory of one step before training, from the longest sequences that a batch may have. Throws a
 /// UsageError that names the settings that help if it exceeds the available memory. `window`: 0 for whole sequences.
 void require_training_memory(const Plan& plan, const ExampleSet& training, const TrainSettings& settings, Index window,
                              std::size_t element_bytes, const RunSettings& run);
