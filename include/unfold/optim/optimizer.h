@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "unfold/base/options/registry.h"
-#include "unfold/optim/direction/control.h"
+#include "unfold/optim/direction/step_control.h"
 #include "unfold/optim/schedule.h"
 
 namespace unfold {

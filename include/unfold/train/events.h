@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "unfold/base/types.h"
-#include "unfold/optim/direction/control.h"
+#include "unfold/optim/direction/step_control.h"
 
 namespace unfold {
 

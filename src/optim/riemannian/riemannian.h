@@ -14,7 +14,7 @@
 /// learning rate; otherwise the step is kept and the learning rate grows by a tenth. `fixed` (for mini-batches): every
 /// step is kept.
 
-#include "unfold/optim/direction/control.h"
+#include "unfold/optim/direction/step_control.h"
 
 namespace unfold {
 

@@ -11,7 +11,7 @@
 #include "data/text/example_weights.h"
 #include "graph/engine/backend.h"
 #include "unfold/base/error.h"
-#include "unfold/optim/direction/control.h"
+#include "unfold/optim/direction/step_control.h"
 
 namespace unfold {
 namespace {

@@ -7,7 +7,7 @@
 #include "optim/riemannian/metric_shards.h"
 #include "tests/optim/small_network.h"
 #include "tests/support/simulated_processes.h"
-#include "unfold/optim/direction/control.h"
+#include "unfold/optim/direction/step_control.h"
 
 namespace unfold {
 namespace {

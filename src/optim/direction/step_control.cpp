@@ -1,4 +1,4 @@
-#include "unfold/optim/direction/control.h"
+#include "unfold/optim/direction/step_control.h"
 
 #include <cmath>
 
