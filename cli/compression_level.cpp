@@ -22,6 +22,7 @@ struct Level {
   const char *of_texts, *of_others, *of_unknown;
   const char* model;
 };
+
 constexpr const char *kFew = ",level=fast", *kTexts = ",level=text", *kOthers = ",level=binary", *kAll = "";
 constexpr Index kDefaultMemory = 60;
 constexpr Level without_mixing(const char* model) { return {0, kAll, kAll, kAll, model}; }

@@ -48,6 +48,7 @@ struct Spelling {
   std::string_view name;
   unsigned tasks;
 };
+
 constexpr std::array<Spelling, 4> kSpellings = {
     {{"predict", kAnyTask}, {"tag", kTags}, {"classify", kClassifies}, {"forecast", kForecasts}}};
 

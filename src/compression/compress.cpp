@@ -423,6 +423,7 @@ PieceCompressor::PieceCompressor(ByteSource source, const CompressOptions& optio
   require_streams("compress", source_ != nullptr, true);
   parts_ = std::make_unique<Parts>(source_, options_);
 }
+
 PieceCompressor::~PieceCompressor() = default;
 
 Index PieceCompressor::skip(Index blocks) {

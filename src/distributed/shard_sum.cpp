@@ -16,6 +16,7 @@ template <class T>
 std::uint16_t narrowed(T number) {
   return static_cast<std::uint16_t>(to_bf16(static_cast<float>(number)));
 }
+
 template <class T>
 T widened(std::uint16_t number) {
   return from_bf16(number);

@@ -21,6 +21,7 @@ double inner(std::span<const double> x, std::span<const double> y) {
   for (std::size_t i = 0; i < x.size(); ++i) total += x[i] * y[i];
   return total;
 }
+
 double norm(std::span<const double> x) { return std::sqrt(inner(x, x)); }
 
 double magnitude(std::span<const double> x) {

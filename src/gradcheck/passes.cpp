@@ -72,6 +72,7 @@ void Passes::for_each_output(U* outputs, const std::function<void(Signal, Matrix
     outputs += structure_.positions() * size;
   }
 }
+
 template void Passes::for_each_output(double*, const std::function<void(Signal, Matrix<double>)>&) const;
 template void Passes::for_each_output(const double*, const std::function<void(Signal, Matrix<const double>)>&) const;
 

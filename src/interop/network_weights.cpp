@@ -45,6 +45,7 @@ struct ModelTraits<LanguageModel<Real>> {
   using T = Real;
   static constexpr bool kNext = true;  // predicts the next symbol
 };
+
 template <class Real>
 struct ModelTraits<NetworkModel<Real>> {
   using T = Real;

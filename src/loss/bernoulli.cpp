@@ -73,6 +73,7 @@ template <class T>
 std::unique_ptr<Loss<T>> bernoulli_loss() {
   return std::make_unique<BernoulliLoss<T>>();
 }
+
 template std::unique_ptr<Loss<float>> bernoulli_loss<float>();
 template std::unique_ptr<Loss<double>> bernoulli_loss<double>();
 

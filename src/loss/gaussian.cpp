@@ -106,6 +106,7 @@ template <class T>
 std::unique_ptr<Loss<T>> gaussian_loss() {
   return std::make_unique<GaussianLoss<T>>();
 }
+
 template std::unique_ptr<Loss<float>> gaussian_loss<float>();
 template std::unique_ptr<Loss<double>> gaussian_loss<double>();
 

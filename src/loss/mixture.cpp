@@ -251,6 +251,7 @@ class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
 struct MixtureOptions {
   Index components = 5;
 };
+
 template <class Visitor>
 void describe(Visitor& v, MixtureOptions& o) {
   v("components", o.components, "Gaussians in the mixture", range(1, 1000));
@@ -262,6 +263,7 @@ template <class T>
 std::unique_ptr<Loss<T>> mixture_loss(Index components) {
   return std::make_unique<MixtureLoss<T>>(components);
 }
+
 template std::unique_ptr<Loss<float>> mixture_loss<float>(Index);
 template std::unique_ptr<Loss<double>> mixture_loss<double>(Index);
 

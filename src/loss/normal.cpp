@@ -105,6 +105,7 @@ template <class T>
 std::unique_ptr<Loss<T>> normal_loss() {
   return std::make_unique<NormalLoss<T>>();
 }
+
 template std::unique_ptr<Loss<float>> normal_loss<float>();
 template std::unique_ptr<Loss<double>> normal_loss<double>();
 

@@ -117,6 +117,7 @@ template <class T>
 std::unique_ptr<Loss<T>> normalized_loss() {
   return std::make_unique<NormalizedLoss<T>>();
 }
+
 template std::unique_ptr<Loss<float>> normalized_loss<float>();
 template std::unique_ptr<Loss<double>> normalized_loss<double>();
 

@@ -68,6 +68,7 @@ template <class T>
 std::unique_ptr<Loss<T>> poisson_loss() {
   return std::make_unique<PoissonLoss<T>>();
 }
+
 template std::unique_ptr<Loss<float>> poisson_loss<float>();
 template std::unique_ptr<Loss<double>> poisson_loss<double>();
 

@@ -77,6 +77,7 @@ template <class T>
 std::unique_ptr<Loss<T>> quantile_loss(const std::vector<double>& levels) {
   return std::make_unique<QuantileLoss<T>>(levels);
 }
+
 template std::unique_ptr<Loss<float>> quantile_loss<float>(const std::vector<double>&);
 template std::unique_ptr<Loss<double>> quantile_loss<double>(const std::vector<double>&);
 

@@ -134,6 +134,7 @@ template <class T>
 std::unique_ptr<Loss<T>> softmax_loss() {
   return std::make_unique<SoftmaxLoss<T>>();
 }
+
 template std::unique_ptr<Loss<float>> softmax_loss<float>();
 template std::unique_ptr<Loss<double>> softmax_loss<double>();
 

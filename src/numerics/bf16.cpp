@@ -72,6 +72,7 @@ inline Pairs repeat_pair(std::uint32_t pair) { return _mm512_set1_epi32(static_c
 inline Sums dot(Sums s, Pairs a, Pairs b) {
   return _mm512_dpbf16_ps(s, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
 }
+
 /// C [rows x vectors * 16] += A B. Performance bound: one dot instruction for every 32 multiply-adds; 24 accumulators
 /// stay in registers while the pairs of a panel stream from the first-level cache. The achieved fraction has not been
 /// measured because no machine with the instruction was available.
@@ -108,12 +109,14 @@ template <int... kRows>
 constexpr auto make_tiles(std::integer_sequence<int, kRows...>) {
   return std::array<void (*)(const Bf16Tile&), sizeof...(kRows)>{&run_tile<kRows + 1, 2 * bf16_panels(kRows + 1)>...};
 }
+
 constexpr auto kTiles = make_tiles(std::make_integer_sequence<int, kBf16Rows>());
 /// Tiles that are one panel wide, for the remainder.
 template <int... kRows>
 constexpr auto make_narrow_tiles(std::integer_sequence<int, kRows...>) {
   return std::array<void (*)(const Bf16Tile&), sizeof...(kRows)>{&run_tile<kRows + 1, 2>...};
 }
+
 constexpr auto kNarrowTiles = make_narrow_tiles(std::make_integer_sequence<int, kBf16Rows>());
 }  // namespace bf16_avx512
 HWY_POP_ATTRIBUTES

@@ -80,6 +80,7 @@ struct LargestBody {
     take(hn::IfThenElse(hn::FirstN(d, end.count), end.load(d, x + i), *largest));
   }
 };
+
 template <class T>
 T largest_of(const T* x, Index n) {
   const hn::ScalableTag<T> d;
@@ -113,6 +114,7 @@ struct ExpSumBody {
     return hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, count), e));
   }
 };
+
 template <class T>
 HWY_INLINE T exp_sum(const T* x, T shift, Index n) {
   return sum_in_lanes<T>(n, ExpSumBody<T, false>{x, nullptr, shift});
@@ -140,6 +142,7 @@ struct ShiftBody {
     place.store(hn::Sub(shifted, hn::Set(d, offset)), d, y + i);
   }
 };
+
 template <class T>
 void log_softmax_array(const T* x, T* y, Index n) {
   const T top = largest_of(x, n);
@@ -156,6 +159,7 @@ struct MultiplyBody {
     place.store(hn::Mul(place.load(d, y + i), hn::Set(d, factor)), d, y + i);
   }
 };
+
 template <class T>
 void softmax_array(const T* x, T* y, Index n) {
   const T total = sum_in_lanes<T>(n, ExpSumBody<T, true>{x, y, largest_of(x, n)});
@@ -183,30 +187,37 @@ template <class T>
 void vector_exp(const T* x, T* y, Index n) {
   functions<T>().exp(x, y, n);
 }
+
 template <class T>
 void vector_log(const T* x, T* y, Index n) {
   functions<T>().log(x, y, n);
 }
+
 template <class T>
 void vector_tanh(const T* x, T* y, Index n) {
   functions<T>().tanh(x, y, n);
 }
+
 template <class T>
 void vector_sigmoid(const T* x, T* y, Index n) {
   functions<T>().sigmoid(x, y, n);
 }
+
 template <class T>
 void vector_softplus(const T* x, T* y, Index n) {
   functions<T>().softplus(x, y, n);
 }
+
 template <class T>
 T log_sum_exp(const T* x, Index n) {
   return functions<T>().log_sum_exp(x, n);
 }
+
 template <class T>
 void log_softmax(const T* x, T* y, Index n) {
   functions<T>().log_softmax(x, y, n);
 }
+
 template <class T>
 void softmax(const T* x, T* y, Index n) {
   functions<T>().softmax(x, y, n);

@@ -126,6 +126,7 @@ struct StepBody {
     place.store(hn::Add(place.load(d, w + i), change), d, w + i);
   }
 };
+
 void all_gated_steps(const float* x, Index n, float* const* weights, const float* steps, Index rows) {
   for (Index r = 0; r < rows; ++r)
     if (steps[r] != 0) for_each_vector<float>(n, StepBody{x, weights[r], steps[r]});

@@ -24,6 +24,7 @@ struct StateRowOperations {
   decltype(look_back)* backward;
   decltype(viterbi_step)* best;
 };
+
 template <class T>
 struct ScoreRowOperations {
   decltype(forward_scores<T>)* forward;
@@ -48,6 +49,7 @@ struct ProductSumBody {
     return hn::Add(sum, hn::Mul(load_first(d, f + i, count), load_first(d, b + i, count)));
   }
 };
+
 /// Recomputes the product, which is cheaper than storing and loading it.
 struct ScaledProductRowBody {
   const double *f, *b;
@@ -58,6 +60,7 @@ struct ScaledProductRowBody {
     place.store(hn::Mul(hn::Mul(place.load(d, f + i), place.load(d, b + i)), hn::Set(d, factor)), d, g + i);
   }
 };
+
 void see_rows(Matrix<const double> f, Matrix<const double> b, const Symbol* symbols, double least, Matrix<double> g,
               double* c) {
   const Index n = b.cols;
@@ -90,6 +93,7 @@ struct LookBackBody {
     place.store(hn::Mul(hn::Mul(place.load(d, b + i), later), hn::Set(d, factor)), d, w + i);
   }
 };
+
 void look_back_rows(Matrix<const double> beta, Matrix<const double> g, Matrix<const double> b, const Symbol* symbols,
                     const double* c, Matrix<double> counts, Matrix<double> w) {
   const Index n = b.cols;
@@ -123,6 +127,7 @@ struct BestOriginsBody {
     place.store(origin, d, from + j);
   }
 };
+
 void best_origins_row(const double* best, Matrix<const double> a, double* next, double* from) {
   for_each_vector<double>(a.cols, BestOriginsBody{best, a, next, from});
 }
@@ -158,6 +163,7 @@ HWY_INLINE double largest_of_row(const T* x, Index n) {
   }
   return static_cast<double>(hn::GetLane(hn::MaxOfLanes(d, most)));
 }
+
 /// Sets y = x - the largest element of the row, and 0 beyond x. Returns the minimum of `least` and y in each lane.
 template <class T>
 HWY_INLINE hn::Vec<Eight> row_below_largest(const T* x, Index n, double* y, Index stride, hn::Vec<Eight> least) {
@@ -174,6 +180,7 @@ HWY_INLINE hn::Vec<Eight> row_below_largest(const T* x, Index n, double* y, Inde
   for (; i < stride; i += kEight) hn::StoreU(hn::Zero(d), d, y + i);
   return least;
 }
+
 /// Applies row_below_largest to all rows; rows that do not fit are set to 0.
 template <class T>
 void rows_below_largest(Matrix<const T> x, double spread, Matrix<double> y, char* fits) {
@@ -252,6 +259,7 @@ struct WeighBackBody {
     place.store(hn::Mul(weighed, hn::Set(d, c)), d, e + i);
   }
 };
+
 template <class T>
 struct ExpectedBody {
   const double *alpha, *beta;
@@ -268,6 +276,7 @@ struct ExpectedBody {
     }
   }
 };
+
 template <class T>
 void look_back_at_score_rows(Matrix<const double> alpha, Matrix<const double> beta, const double* c, double factor,
                              Matrix<double> e, Matrix<T> y) {
@@ -313,6 +322,7 @@ void forward_scores(Matrix<const double> f, Matrix<const T> x, double spread, Ma
   assert(x.cols > 0 && x.cols <= e.cols && e.cols % 8 == 0);
   score_rows<T>().forward(f, x, spread, e, g, c, fits);
 }
+
 template <class T>
 void backward_scores(Matrix<const double> alpha, Matrix<const double> beta, const double* c, double factor,
                      Matrix<double> e, Matrix<T> y) {

@@ -48,6 +48,7 @@ template <class D>
 HWY_INLINE hn::Vec<D> as_doubles(D, hn::Vec<Beside<double, D>> v) {
   return v;
 }
+
 template <class D>
 HWY_INLINE hn::Vec<D> as_doubles(D d, hn::Vec<Beside<float, D>> v) {
   return hn::PromoteTo(d, v);
@@ -70,6 +71,7 @@ struct NormalizeSumOf {
     return body.add(d, sum, hn::IfThenElseZero(hn::FirstN(t, count), body.value(t, begin + i, First{count})));
   }
 };
+
 template <class T, class Body>
 HWY_INLINE double sum_of(Index n, const Body& body) {
   double total = 0;
@@ -161,6 +163,7 @@ struct WithoutMoments {
     return hn::Sub(centered, hn::Mul(place.load(d, z + i), hn::Set(d, along)));
   }
 };
+
 template <class T>
 struct StoreWithoutMoments {
   WithoutMoments<T> of;
@@ -170,6 +173,7 @@ struct StoreWithoutMoments {
     place.store(of.value(d, i, place), d, to + i);
   }
 };
+
 template <class T, bool kSets>
 struct NormalizeAdjointBody {
   WithoutMoments<T> of;

@@ -49,6 +49,7 @@ HWY_INLINE void add_scaled(double q, const double* u, double* to, Index n) {
   for (Index i = 0; i < n; i += static_cast<Index>(hn::Lanes(d)))
     hn::StoreU(Fma(d, factor, hn::LoadU(d, u + i), hn::LoadU(d, to + i)), d, to + i);
 }
+
 /// to += q * u^2.
 HWY_INLINE void add_scaled_squares(double q, const double* u, double* to, Index n) {
   const hn::CappedTag<double, kPad> d;
@@ -123,6 +124,7 @@ HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index be
     for (int c = 0; c < kCount; ++c) hn::StoreU(sums[c], d, lanes + c * kMomentLanes + part);
   }
 }
+
 template <class T>
 HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index count, Index begin, Index end,
                              double* lanes) {

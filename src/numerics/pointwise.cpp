@@ -162,6 +162,7 @@ constexpr void fill_partial(Kernel<T> (&to)[2][2]) {
     to[kInput][1] = run_tile<T, RowBody<T, M, kRule, kInput, true>>;
   }
 }
+
 template <class T, class M>
 constexpr void fill_through(Kernels<T>& to, int place) {
   to.product_sum[place] = run_tile<T, MappedSumBody<T, M, true>>;
@@ -172,6 +173,7 @@ constexpr void fill_through(Kernels<T>& to, int place) {
   to.product[place][1][0] = run_tile<T, ThroughBody<T, M, 1, false>>;
   to.product[place][1][1] = run_tile<T, ThroughBody<T, M, 1, true>>;
 }
+
 template <class T, class M>
 constexpr void fill_map(Kernels<T>& to, Map map) {
   const int m = static_cast<int>(map);
@@ -182,6 +184,7 @@ constexpr void fill_map(Kernels<T>& to, Map map) {
   fill_partial<T, M, Rule::squared, 0>(to.partial[m][1]);
   fill_partial<T, M, Rule::squared, 1>(to.partial[m][1]);
 }
+
 template <class T>
 constexpr Kernels<T> make_kernels() {
   Kernels<T> kernels{};
@@ -193,6 +196,7 @@ constexpr Kernels<T> make_kernels() {
   fill_through<T, tanh_map>(kernels, 2);
   return kernels;
 }
+
 template <class T>
 constexpr Kernels<T> kKernels = make_kernels<T>();
 UNFOLD_TARGET_TABLE(Kernels, kKernels);

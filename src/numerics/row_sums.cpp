@@ -113,6 +113,7 @@ struct RowAndSigmoidBody {
     place.store(sigmoid_lanes(d, sum), d, out + i);
   }
 };
+
 template <class T>
 void add_row_and_sigmoid(T a, const T* row, T* y, T* out, Index n) {
   for_each_vector<T>(n, RowAndSigmoidBody<T>{a, row, y, out});
@@ -134,6 +135,7 @@ struct SigmoidSlopesBody {
     place.store(hn::Zero(d), d, v + i);
   }
 };
+
 template <class T>
 void add_sigmoid_slopes(const T* h, T* v, T* y, T a, T* sum, Index n) {
   for_each_vector<T>(n, SigmoidSlopesBody<T>{h, v, y, a, sum});

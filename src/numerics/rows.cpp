@@ -43,6 +43,7 @@ struct AddBody {
     place.store(hn::Add(place.load(d, x + i), place.load(d, y + i)), d, sum + i);
   }
 };
+
 template <class T>
 void add_arrays(const T* x, const T* y, T* sum, Index n) {
   for_each_vector<T>(n, AddBody<T>{x, y, sum});

@@ -114,6 +114,7 @@ struct HessianBody {
     place.store(hn::Mul(e, hn::Sub(hn::Set(d, T{1}), e)), d, h + i);
   }
 };
+
 template <class T>
 void hessians(Matrix<const T> errors, Matrix<T> h) {
   for (Index r = 0; r < errors.rows; ++r) for_each_vector<T>(errors.cols, HessianBody<T>{errors.row(r), h.row(r)});
@@ -149,6 +150,7 @@ struct VarianceBody {
     for (Index r = 0; r < kRows; ++r) place.store(sum[r], d, result.row(row + r) + i);
   }
 };
+
 template <class T>
 void variances(Matrix<const T> p, Matrix<const T> w, Matrix<const T> means, Matrix<T> result) {
   Index r = 0;

@@ -177,21 +177,25 @@ template <class T>
 void sparse_multiply(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> y, T* scratch) {
   operations<T>().multiply(term, x, y, scratch);
 }
+
 template <class T>
 void sparse_transposed(const SparseTerm<T>& term, Matrix<const T> x, Matrix<const T> dy, Matrix<T> dx, bool sets,
                        bool squared, T* scratch) {
   operations<T>().transposed(term, x, dy, dx, sets, squared, scratch);
 }
+
 template <class T>
 void sparse_gradient(const SparseTerm<T>& term, Matrix<const T> x, Matrix<const T> dy, Matrix<T> g, Range edges,
                      bool squared, T* scratch) {
   operations<T>().gradient(term, x, dy, g, edges, squared, scratch);
 }
+
 template <class T>
 void sparse_tangent(const SparseTerm<T>& term, Matrix<const T> dw, Matrix<const T> x, Matrix<const T> dx, Matrix<T> dy,
                     T* scratch) {
   operations<T>().tangent(term, dw, x, dx, dy, scratch);
 }
+
 template <class T>
 void sparse_activations(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> s) {
   operations<T>().activations(term, x, s);

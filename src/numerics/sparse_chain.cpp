@@ -200,6 +200,7 @@ void sparse_chain_forward(const SparseTerm<T>& term, Matrix<const T> lookup, con
                           Matrix<T> y, T* scratch) {
   operations<T>().forward(term, lookup, symbols, bias, y, scratch);
 }
+
 template <class T>
 void sparse_chain_backward(const SparseTerm<T>& term, Matrix<const T> y, Matrix<const T> exit, Matrix<T> adjoint,
                            bool squared, T* scratch) {

@@ -87,6 +87,7 @@ struct Spread<float> {
     return _mm512_maskz_permutex2var_ps(m, row[0], at, row[1]);
   }
 };
+
 template <>
 struct Spread<double> {
   using Vector = __m512d;
@@ -119,6 +120,7 @@ template <class S>
 HWY_INLINE typename S::Lanes lanes_of(std::uint32_t listed, int v) {
   return static_cast<typename S::Lanes>(listed >> (v * S::kLanes));
 }
+
 template <class S>
 HWY_INLINE typename S::Lanes first_lanes(std::uint32_t count) {
   return static_cast<typename S::Lanes>((std::uint32_t{1} << count) - 1);
@@ -204,11 +206,13 @@ void add_rows_listed(const SparsePairs& pairs, const ListedSymbols& read, const 
   if (pairs.spread == nullptr) return add_pair_by_pair(pairs, read, w, y);
   in_vectors<T>(y.cols, [&](auto vectors) { add_spread<T, vectors()>(pairs, read, w, y); });
 }
+
 template <class T>
 void gather_rows_listed(const SparsePairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
   if (pairs.spread == nullptr) return gather_pair_by_pair(pairs, read, y, g, mine);
   in_vectors<T>(y.cols, [&](auto vectors) { pick_pairs<T, vectors()>(pairs, read, y, g, mine); });
 }
+
 template <class T>
 constexpr ListedOperations<T> kListedOperations = {add_rows_listed<T>, gather_rows_listed<T>};
 

@@ -23,11 +23,13 @@ template <class T>
 struct AdamFactors {
   T gradient_scale, beta1, rest1, beta2, rest2, root, epsilon, boost, decay, rate;
 };
+
 template <class T>
 struct MomentumFactors {
   T gradient_scale, decay, momentum, rate;
   bool nesterov;
 };
+
 template <class T>
 struct RmsPropFactors {
   T gradient_scale, decay, rho, rest, epsilon, rate;
@@ -60,6 +62,7 @@ template <class T>
 double sum_chunk(const T* x, Index n) {
   return sum_in_lanes<double>(n, SumBody<T>{x});
 }
+
 template <class T>
 double dot_chunk(const T* x, const T* y, Index n) {
   return sum_in_lanes<double>(n, DotBody<T>{x, y});
@@ -75,6 +78,7 @@ struct MagnitudeBody {
     *largest = hn::IfThenElse(hn::Gt(magnitude, *largest), magnitude, *largest);
   }
 };
+
 template <class T>
 T largest_magnitude_of(const T* x, Index n) {
   const hn::ScalableTag<T> d;
@@ -95,6 +99,7 @@ struct BelowBody {
     *all = hn::And(*all, hn::Lt(hn::Abs(place.load(d, x + i)), hn::Set(d, bound)));
   }
 };
+
 template <class T>
 bool all_below(const T* x, Index n, T bound) {
   const hn::ScalableTag<T> d;
@@ -113,6 +118,7 @@ struct AxpyBody {
     place.store(Fma(d, hn::Set(d, a), place.load(d, x + i), place.load(d, y + i)), d, y + i);
   }
 };
+
 template <class T>
 void axpy_array(T a, const T* x, T* y, Index n) {
   for_each_vector<T>(n, AxpyBody<T>{a, x, y});
@@ -127,6 +133,7 @@ struct ScaleBody {
     place.store(hn::Mul(hn::Set(d, a), place.load(d, x + i)), d, x + i);
   }
 };
+
 template <class T>
 void scale_array(T a, T* x, Index n) {
   for_each_vector<T>(n, ScaleBody<T>{a, x});
@@ -143,6 +150,7 @@ struct InterpolateBody {
     place.store(Fma(d, hn::Set(d, a), place.load(d, y + i), other), d, y + i);
   }
 };
+
 template <class T>
 void interpolate_array(T a, T rest, const T* x, T* y, Index n) {
   for_each_vector<T>(n, InterpolateBody<T>{a, rest, x, y});
@@ -168,6 +176,7 @@ struct AdamBody {
     place.store(NegFma(d, hn::Set(d, f.rate), step, old), d, p + i);
   }
 };
+
 template <class T>
 void adam_array(T* p, const T* g, T* m, T* v, Index n, const AdamFactors<T>& f) {
   for_each_vector<T>(n, AdamBody<T>{p, g, m, v, f});
@@ -201,6 +210,7 @@ struct LazyAdamBody {
     AdamBody<T>{p, g, m, v, f}.at(d, i, Kept<decltype(still), Place>{still, place});
   }
 };
+
 template <class T>
 void lazy_adam_array(T* p, const T* g, T* m, T* v, Index n, const AdamFactors<T>& f) {
   for_each_vector<T>(n, LazyAdamBody<T>{p, g, m, v, f});
@@ -229,6 +239,7 @@ struct MomentumBody {
     place.store(NegFma(d, hn::Set(d, f.rate), step, old), d, p + i);
   }
 };
+
 template <class T>
 void momentum_array(T* p, const T* g, T* velocity, Index n, const MomentumFactors<T>& f) {
   for_each_vector<T>(n, MomentumBody<T>{p, g, velocity, f});
@@ -251,6 +262,7 @@ struct RmsPropBody {
     place.store(NegFma(d, hn::Set(d, f.rate), step, old), d, p + i);
   }
 };
+
 template <class T>
 void rmsprop_array(T* p, const T* g, T* v, Index n, const RmsPropFactors<T>& f) {
   for_each_vector<T>(n, RmsPropBody<T>{p, g, v, f});

@@ -335,6 +335,7 @@ std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const HessianFreeOp
     throw UsageError("optimizer hf: adapt=iteration rejects single iterations; leave out refuse");
   return std::make_unique<HessianFree<T>>(parameters, options, std::move(spec));
 }
+
 template <class T>
 std::unique_ptr<Optimizer<T>> natural_gradient(Index parameters, const NaturalOptions& options, std::string spec) {
   return std::make_unique<NaturalGradient<T>>(parameters, options.newton, options.rate, options.schedule,

@@ -310,6 +310,7 @@ template <class T>
 std::unique_ptr<Optimizer<T>> lbfgs(Index parameters, const LbfgsOptions& options, std::string spec) {
   return std::make_unique<Lbfgs<T>>(parameters, options, std::move(spec));
 }
+
 template std::unique_ptr<Optimizer<float>> lbfgs(Index, const LbfgsOptions&, std::string);
 template std::unique_ptr<Optimizer<double>> lbfgs(Index, const LbfgsOptions&, std::string);
 

@@ -100,6 +100,7 @@ struct PathThen {
   PathMetricOptions metric;
   Inner inner;
 };
+
 template <class Visitor, class Inner>
 void describe(Visitor& v, PathThen<Inner>& o) {
   describe(v, o.metric);
@@ -339,6 +340,7 @@ struct ParsedOptimizer {
   const OptimizerEntry& entry;
   AnyOptions settings;
 };
+
 ParsedOptimizer parse_optimizer(std::string_view text) {
   const Spec spec = parse_spec(text);
   const OptimizerEntry& entry = registry().current().get(spec.name);

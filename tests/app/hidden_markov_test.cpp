@@ -32,6 +32,7 @@ VectorHmm three_states() {
   hmm.covariances = {100, 6, 6, 1, 100, -6, -6, 1, 50, 0, 0, 0.5};
   return hmm;
 }
+
 std::string drawn_table(Index sequences, Index length, std::vector<double>* rows = nullptr) {
   Random random(3, "table");
   std::string text = "run,a,b\n";

@@ -41,6 +41,7 @@ std::vector<std::string> cells_of(const std::string& line) {
   for (std::string cell; std::getline(stream, cell, '\t');) cells.push_back(cell);
   return cells;
 }
+
 std::vector<std::vector<std::string>> table_of(const std::string& text) {
   std::vector<std::vector<std::string>> rows;
   std::istringstream stream(text);

@@ -33,6 +33,7 @@ struct Graded {
   std::string text;
   int grade;
 };
+
 Graded graded(Random& random, int depth) {
   const char* const words[] = {"bad", "film", "good", "plot"};
   const int grades[] = {0, 1, 2, 1};
@@ -46,6 +47,7 @@ Graded graded(Random& random, int depth) {
   const int grade = left.grade != 1 && right.grade == 1 ? left.grade : right.grade;
   return {fmt::format("({} {} {})", grade, left.text, right.text), grade};
 }
+
 std::string graded_trees(Index count, std::uint64_t seed) {
   Random random(seed, "graded trees");
   std::string text;

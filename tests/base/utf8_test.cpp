@@ -12,6 +12,7 @@ namespace {
 struct Row {
   std::vector<std::pair<int, int>> ranges;
 };
+
 const std::vector<Row> kTable{{{{0x00, 0x7F}}},
                               {{{0xC2, 0xDF}, {0x80, 0xBF}}},
                               {{{0xE0, 0xE0}, {0xA0, 0xBF}, {0x80, 0xBF}}},

@@ -13,6 +13,7 @@ class FittedTest : public CommandTest, public ::testing::WithParamInterface<cons
     return Arguments{"train", text_, "--out", run_, "--model", GetParam()} + more;
   }
 };
+
 INSTANTIATE_TEST_SUITE_P(Models, FittedTest, ::testing::Values("uniform", "frequency", "ngram:3", "hmm:2"));
 
 TEST_P(FittedTest, fitted_models_are_trained_evaluated_scored_sampled_and_shown) {

@@ -15,6 +15,7 @@ struct Golden {
   const char *file, *model;
   bool independent;
 };
+
 constexpr Golden kGolden[] = {{"cm.unf", "cm:memory=1,row=9", false},
                               {"cm_text.unf", "cm:memory=1,level=text", false},
                               {"cm_binary.unf", "cm:memory=1,level=binary", true},

@@ -13,6 +13,7 @@ struct Division {
   Index shards, size, grain;
   std::vector<Range> parts;
 };
+
 const std::vector<Division> kDivisions = {
     {8, 1000, 64, {}}, {6, 1000, 64, {}}, {8, 3, 64, {}}, {12, 1000, 8, {{400, 1000}, {0, 160}, {160, 400}}}};
 

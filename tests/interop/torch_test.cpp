@@ -26,6 +26,7 @@ struct Array {
   std::vector<Index> shape;
   Vec v;
 };
+
 using StateDict = std::map<std::string, Array>;
 
 Array numbers(Random& random, std::vector<Index> shape) {
@@ -45,6 +46,7 @@ Vec linear(const Array& w, const Array& b, const Vec& x) {
     for (std::size_t j = 0; j < cols; ++j) y[i] += w.v[i * cols + j] * x[j];
   return y;
 }
+
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// Evaluates torch.nn.RNN, LSTM or GRU on a sequence, and the Linear layer after it.

@@ -156,6 +156,7 @@ struct ColumnsCase {
   WrittenNet net;
   std::string spec() const { return model + (model.find(':') == std::string::npos ? ":" : ",") + "columns=" + columns; }
 };
+
 void PrintTo(const ColumnsCase& c, std::ostream* out) { *out << c.spec(); }
 
 std::vector<ColumnsCase> all_columns() {

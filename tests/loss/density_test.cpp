@@ -24,6 +24,7 @@ struct DensityCase {
   bool bits;
   WrittenOut nats;
 };
+
 void PrintTo(const DensityCase& c, std::ostream* out) { *out << c.spec; }
 
 /// Returns o_d of NADE with m outputs per number.

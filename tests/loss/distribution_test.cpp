@@ -30,6 +30,7 @@ struct Law {
   std::function<double(std::size_t, double)> cdf;
   bool counts = false;  ///< integers >= 0
 };
+
 void PrintTo(const Law& law, std::ostream* out) { *out << law.name; }
 
 /// Inverse of log d = 10 tanh(s / 10): returns the signal that has this deviation.

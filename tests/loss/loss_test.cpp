@@ -39,6 +39,7 @@ struct ByRow {
     loss.template need<LossFisher<T>>("test").fisher_through(signal, targets, w, seed);
   }
 };
+
 template <class T>
 ByRow<T> by_row(const Loss<T>& loss) {
   return {loss};
@@ -282,6 +283,7 @@ TEST(Fisher, softmax_fisher_is_the_mean_over_outcomes) { expect_fisher_of_enumer
 TEST(Fisher, bernoulli_fisher_is_the_mean_over_outcomes) {
   expect_fisher_of_enumeration(*bernoulli_loss<double>(), false);
 }
+
 TEST(Fisher, gaussian_fisher_is_the_identity) {
   const Rows<double> rows(2, 3, 12);
   const Vector w = {3, 4, 12};

@@ -29,6 +29,7 @@ struct Wide {
     return components == 0 ? normal_loss<T>() : mixture_loss<T>(components);
   }
 };
+
 void PrintTo(const Wide& wide, std::ostream* out) { *out << wide.name; }
 
 double deviation_written_out(double s) { return std::exp(10 * std::tanh(s / 10)); }

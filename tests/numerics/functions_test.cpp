@@ -29,6 +29,7 @@ W wide_sigmoid(W x) {
   const W e = std::exp(-std::fabs(x));
   return (x < 0 ? e : W{1}) / (1 + e);
 }
+
 template <class W>
 W wide_softplus(W x) {
   return (x > 0 ? x : W{0}) + std::log1p(std::exp(-std::fabs(x)));
@@ -147,6 +148,7 @@ void check_special_values() {
   vector_log(zeros, y.data(), 3);
   EXPECT_EQ(y[2], 0);
 }
+
 TEST(Functions, special_values_match_the_c_library) {
   check_special_values<float>();
   check_special_values<double>();
@@ -193,6 +195,7 @@ void check_targets() {
   }
   simd_limit(simd_available().front());
 }
+
 TEST(Functions, function_bits_do_not_depend_on_the_instruction_set) {
   check_targets<float>();
   check_targets<double>();
@@ -220,6 +223,7 @@ void check_split_and_ends() {
     }
   }
 }
+
 TEST(Functions, functions_depend_only_on_their_element) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
@@ -249,6 +253,7 @@ void check_log_sum_exp(Index n, T offset) {
     EXPECT_NEAR(y[i], probability, 20 * unit * probability);
   }
 }
+
 TEST(LogSumExp, log_sum_exp_and_softmax_agree_with_long_double) {
   for (const Index n : {1, 2, 5, 16, 17, 64, 1000}) {
     check_log_sum_exp<float>(n, 0);

@@ -38,6 +38,7 @@ T normalized_plainly(std::span<const T> x, std::vector<T>& z) {
   for (T& v : z) v *= s;
   return s;
 }
+
 template <class T>
 void moments_taken_out_plainly(const std::vector<T>& z, std::vector<T>& e) {
   const T share = 1 / static_cast<T>(z.size()), mean = static_cast<T>(sum(std::span<const T>(e))) * share;

@@ -216,6 +216,7 @@ void check_shapes() {
   check_against_reference<T>(4, 23, 1, true);
   check_against_reference<T>(2, 70, 3, false);
 }
+
 TEST(Pointwise, every_instruction_agrees_with_the_reference_on_every_instruction_set) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
@@ -284,6 +285,7 @@ void check_splits() {
   }
   RC_ASSERT(whole.same(parts));
 }
+
 RC_GTEST_PROP(Pointwise, float_results_do_not_depend_on_division_into_tiles, ()) { check_splits<float>(); }
 RC_GTEST_PROP(Pointwise, double_results_do_not_depend_on_division_into_tiles, ()) { check_splits<double>(); }
 
@@ -302,6 +304,7 @@ void check_targets_agree() {
   }
   simd_limit(simd_available().front());
 }
+
 TEST(Pointwise, pointwise_bits_do_not_depend_on_the_instruction_set) {
   check_targets_agree<float>();
   check_targets_agree<double>();
@@ -320,6 +323,7 @@ void check_bound() {
   }
   simd_limit(simd_available().front());
 }
+
 TEST(BoundProgram, bound_program_has_the_bits_of_the_program) {
   check_bound<float>();
   check_bound<double>();
@@ -394,6 +398,7 @@ void check_through() {
     EXPECT_EQ(run({fused}), run({sum, gate}));
   }
 }
+
 TEST(Pointwise, fused_steps_have_the_bits_of_two_instructions) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);

@@ -21,6 +21,7 @@ std::vector<T> drawn(Index n, std::string_view name) {
   for (T& v : x) v = static_cast<T>(random.normal());
   return x;
 }
+
 template <class T>
 std::span<const T> part(const std::vector<T>& x, Index begin, Index n) {
   return std::span<const T>(x).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));

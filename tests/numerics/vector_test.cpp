@@ -53,6 +53,7 @@ void check_sums() {
     EXPECT_EQ(sum(view(x)), plain_dot(x, std::vector<T>(n, T{1}))) << n;
   }
 }
+
 TEST(Sums, sums_have_the_documented_order_on_every_instruction_set) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
@@ -91,6 +92,7 @@ void check_largest_and_finite() {
   EXPECT_EQ(largest_magnitude(std::span<const T>()), 0);
   EXPECT_TRUE(all_finite(std::span<const T>()));
 }
+
 TEST(LargestMagnitude, largest_magnitude_includes_nonfinite_values) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
@@ -210,6 +212,7 @@ void check_steps() {
     }
   }
 }
+
 TEST(OptimizerSteps, optimizer_steps_follow_their_formulas) {
   check_steps<float>();
   check_steps<double>();
@@ -226,6 +229,7 @@ void check_bits() {
   }
   simd_limit(simd_available().front());
 }
+
 TEST(OptimizerSteps, optimizer_bits_do_not_depend_on_division_or_instruction_set) {
   check_bits<float>();
   check_bits<double>();

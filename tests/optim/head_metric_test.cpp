@@ -29,6 +29,7 @@ struct Wiring {
   bool once = false;  ///< predicted at the last position only
   double weight = 1;
 };
+
 struct Inputs {
   Signal word, tag, wind;  ///< symbols, symbols of another alphabet, numbers
 };
@@ -127,11 +128,13 @@ std::vector<Signal> both_directions(Circuit& c, Signal x, Index n) {
   const auto reversed = c.reversed();
   return {ahead, rnn(c, x, n, {})};
 }
+
 HeadTask::Build tagger(const SlowLoss& loss, double weight = 1) {
   return [=](Circuit& c, const Inputs& in) {
     return std::vector<Wiring>{{.loss = loss, .reads = both_directions(c, in.word, 2), .weight = weight}};
   };
 }
+
 HeadTask::Build classifier(const SlowLoss& loss, Pool how, bool both) {
   return [=](Circuit& c, const Inputs& in) {
     std::vector<Signal> layer = both_directions(c, in.word, 2);
@@ -139,11 +142,13 @@ HeadTask::Build classifier(const SlowLoss& loss, Pool how, bool both) {
     return std::vector<Wiring>{{.loss = loss, .reads = pool(c, layer, how), .once = true}};
   };
 }
+
 HeadTask::Build forecaster(const SlowLoss& loss) {
   return [=](Circuit& c, const Inputs& in) {
     return std::vector<Wiring>{{.loss = loss, .reads = {lstm(c, in.wind, 2, {.trained_initial = true})}}};
   };
 }
+
 HeadTask::Build reader_of_fields(const SlowLoss& loss) {
   return [=](Circuit& c, const Inputs& in) {
     const Signal fields =
@@ -151,6 +156,7 @@ HeadTask::Build reader_of_fields(const SlowLoss& loss) {
     return std::vector<Wiring>{{.loss = loss, .reads = {gru(c, fields, 2, {})}}};
   };
 }
+
 /// Two heads that share a direction; one predicts once per sequence and has a different weight.
 std::vector<Wiring> two_heads(Circuit& c, const Inputs& in) {
   const std::vector<Signal> layer = both_directions(c, in.word, 2);

@@ -13,6 +13,7 @@ namespace {
 struct PullOptions {
   double strength = 0.5;
 };
+
 template <class Visitor>
 void describe(Visitor& v, PullOptions& o) {
   v("strength", o.strength, "factor of the gradient", range(0, 1));

@@ -23,6 +23,7 @@ double measure_of(const Measures& measures, std::string_view name) {
   ADD_FAILURE() << name << " is missing";
   return 0;
 }
+
 bool has_measure(const Measures& measures, std::string_view name) {
   for (const auto& each : measures)
     if (each.first == name) return true;

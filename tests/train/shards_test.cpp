@@ -53,6 +53,7 @@ Signal wide_lstm(Circuit& c, Signal x) {
   const auto scope = c.scope("layer2");
   return c.dropout(lstm(c, x, 32, {}), 0.3);
 }
+
 /// Has a gradient that spans several messages.
 Signal deep_rnn(Circuit& c, Signal x) {
   for (const char* layer : {"layer1", "layer2"}) {
@@ -61,6 +62,7 @@ Signal deep_rnn(Circuit& c, Signal x) {
   }
   return x;
 }
+
 Signal relu_rnn(Circuit& c, Signal x) { return rnn(c, x, 8, {.activation = Map::relu}); }
 Signal small_rnn(Circuit& c, Signal x) { return rnn(c, x, 5, {.trained_initial = true}); }
 
@@ -100,6 +102,7 @@ struct Trained {
   Index steps;
   bool whole = false;
 };
+
 const std::vector<Trained> kTrained = {
     {"dropout", "adam:rate=0.01,clip=1", dropped_lstm, 40},
     {"path", "path+adam:refresh=7", relu_rnn, 25},

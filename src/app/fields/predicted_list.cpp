@@ -92,6 +92,7 @@ std::vector<std::string> predicted_names(const std::vector<Predicted>& heads) {
   for (const Predicted& head : heads) names.push_back(head.field);
   return names;
 }
+
 std::string text_of(const std::vector<Predicted>& heads) {
   std::vector<std::string> texts;
   texts.reserve(heads.size());

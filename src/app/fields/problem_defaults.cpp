@@ -50,6 +50,7 @@ bool reads_derived(const FieldPlan& plan, std::string_view how) {
   return std::ranges::any_of(plan.layout.reads,
                              [&](const std::string& read) { return read.find(ending) != std::string::npos; });
 }
+
 /// Returns whether the network reads word n-grams, that is, text with an open vocabulary.
 bool reads_runs(const FieldPlan& plan) { return reads_derived(plan, "run"); }
 

@@ -50,6 +50,7 @@ std::vector<std::pair<std::string, const std::vector<double>*>> quantiles_of(con
 nlohmann::ordered_json json_number(double x) {
   return std::isfinite(x) ? nlohmann::ordered_json(unsigned_zero(x)) : nlohmann::ordered_json(nullptr);
 }
+
 nlohmann::ordered_json json_numbers(const std::vector<double>& values) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const double x : values) list.push_back(json_number(x));

@@ -24,6 +24,7 @@ double natural_log(double x) {
   vector_log(&x, &y, 1);
   return y;
 }
+
 double natural_log(Index x) { return natural_log(static_cast<double>(x)); }
 
 LogCard required_card(const SymbolModel& model) {

@@ -106,6 +106,7 @@ class RollSampler {
 void put(std::string& out, std::uint32_t x, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>((x >> shift) & 0xFFU);
 }
+
 /// Appends a variable-length quantity: seven bits per byte, with the high bit set in all but the last.
 void put_variable(std::string& out, std::uint32_t x) {
   std::string bytes(1, static_cast<char>(x & 0x7FU));

@@ -180,6 +180,7 @@ struct ReadText {
   Batch batch;
   ShownPlaces places;  ///< for each symbol shown below the units: the row after the symbol was read
 };
+
 ReadText read_text(const Alphabet& alphabet, const std::vector<Symbol>& text, Symbol end) {
   std::vector<Index> lengths(1, 0);
   for (std::size_t t = 0; t < text.size(); ++t) {

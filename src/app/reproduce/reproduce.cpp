@@ -97,6 +97,7 @@ struct PreparedText {
   std::vector<std::string> arguments, commands;
   double floor = 0, success = 0;
 };
+
 PreparedText prepare(const SourceText& text, const std::string& stem, bool writes) {
   const std::unique_ptr<TextSource> source = make_text_source(text.source);
   PreparedText result;

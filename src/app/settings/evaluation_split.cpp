@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+
 namespace unfold {
 
 bool validates(const TrainSettings& s) { return s.task || s.valid || !s.split || parse_split(*s.split).shares[1] > 0; }

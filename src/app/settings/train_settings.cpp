@@ -180,6 +180,7 @@ void check_fasta_options(const TrainSettings& s) {
 bool is_only_for_text(const OptionRow& row) {
   return row.kinds.contains(Kind::text) && !row.kinds.contains(Kind::fields);
 }
+
 bool is_only_for_fields(const OptionRow& row) {
   return row.kinds.contains(Kind::fields) && !row.kinds.contains(Kind::text);
 }

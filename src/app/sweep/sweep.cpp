@@ -85,6 +85,7 @@ struct SweepRun {
   std::string description;
   SweepJson result = {};
 };
+
 struct SweepPoint {
   std::vector<std::string> values;
   std::string name;

@@ -19,6 +19,7 @@ JsonBox& JsonBox::operator=(JsonBox other) noexcept {
   value_ = std::move(other.value_);
   return *this;
 }
+
 JsonBox::~JsonBox() = default;
 
 namespace {
@@ -103,6 +104,7 @@ std::optional<T> whole_number(const nlohmann::json& value) {
     return value.get<T>();
   return std::nullopt;
 }
+
 template std::optional<Index> whole_number(const nlohmann::json& value);
 template std::optional<int> whole_number(const nlohmann::json& value);
 

@@ -45,10 +45,12 @@ template <class T>
 struct Inner {
   using type = T;
 };
+
 template <class T>
 struct Inner<std::optional<T>> {
   using type = T;
 };
+
 template <class Pointer>
 using ValueAt = typename Inner<std::remove_pointer_t<Pointer>>::type;
 

@@ -18,6 +18,7 @@ struct WordHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>()(word); }
 };
+
 using WordCounts = std::unordered_map<std::string, Index, WordHash, std::equal_to<>>;
 
 Index& count_of(std::string_view word, WordCounts& counts) {
@@ -35,6 +36,7 @@ std::string to_bytes(const WordCounts& counts) {
   }
   return bytes;
 }
+
 void add_bytes(std::string_view bytes, WordCounts& counts) {
   while (!bytes.empty()) {
     std::array<std::uint64_t, 2> numbers{};
@@ -50,6 +52,7 @@ std::string received(int from, std::size_t size, Processes& processes) {
   processes.exchange({}, std::span(&receiving, 1));
   return bytes;
 }
+
 void send(int to, const std::string& bytes, Processes& processes) {
   const Sending sending{to, std::as_bytes(std::span(bytes))};
   processes.exchange(std::span(&sending, 1), {});

@@ -93,6 +93,7 @@ struct DerivedName {
   DerivedField::Kind kind;
   bool counted, from_end;  ///< whether a number follows, and whether it may be negative
 };
+
 constexpr DerivedName kDerivedNames[] = {{"lower", DerivedField::Kind::lower, false, false},
                                          {"shape", DerivedField::Kind::shape, false, false},
                                          {"prefix", DerivedField::Kind::prefix, true, false},

@@ -39,6 +39,7 @@ struct DtypeInfo {
   std::string_view name;
   Index width;
 };
+
 constexpr std::array<DtypeInfo, 7> kDtypes{
     {{"F32", 4}, {"F64", 8}, {"U8", 1}, {"I32", 4}, {"U32", 4}, {"I64", 8}, {"U64", 8}}};
 

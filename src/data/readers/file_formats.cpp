@@ -26,6 +26,7 @@ struct NamedFormat {
   std::string_view ending;
   std::span<const std::string_view> formats;
 };
+
 constexpr auto kNamedFormats = std::to_array<NamedFormat>({
     {".csv", kTableOnly},    {".tsv", kTabSeparated}, {".conll", kColumnsOnly}, {".conllu", kColumnsOnly},
     {".iob", kColumnsOnly},  {".iob2", kColumnsOnly}, {".bio", kColumnsOnly},   {".jsonl", kJsonLines},

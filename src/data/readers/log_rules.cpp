@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kBuiltIn =
 #include "data/readers/log_rules.def"
+
     ;
 constexpr std::string_view kOnly = "only";
 constexpr std::string_view kRuleBlanks = " \t\r";

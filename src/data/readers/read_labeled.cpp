@@ -22,6 +22,7 @@ struct LabeledLine {
 bool is_one_of(char c, std::string_view more) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '_' || more.find(c) != std::string_view::npos;
 }
+
 bool is_word_of(std::string_view word, bool lower_too) {
   const std::string_view more = lower_too ? "abcdefghijklmnopqrstuvwxyz-" : "";
   return !word.empty() && std::all_of(word.begin(), word.end(), [&](char c) { return is_one_of(c, more); });

@@ -606,6 +606,7 @@ OpenQuotes::OpenQuotes() {
   for (const char separator : kSeparators) candidates_.emplace_back(separator);
   candidates_.emplace_back(kNoCellSeparator);
 }
+
 OpenQuotes::OpenQuotes(const OpenQuotes&) = default;
 OpenQuotes& OpenQuotes::operator=(const OpenQuotes&) = default;
 OpenQuotes::~OpenQuotes() = default;

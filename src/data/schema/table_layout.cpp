@@ -115,6 +115,7 @@ bool is_missing_cell(const std::string& cell, const SchemaOptions& options) {
 bool is_number_cell(const std::string& cell) {
   return scan_number(cell).shape != NumberShape::none || !split_unit(cell).number.empty();
 }
+
 bool is_date_cell(const std::string& cell) { return scan_date(cell).shape != DateScan::Shape::none; }
 
 bool looks_like_name(const std::string& cell) {

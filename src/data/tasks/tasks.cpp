@@ -193,23 +193,29 @@ std::unique_ptr<Task> Task::shortened(Index) const {
 std::unique_ptr<Task> adding(const LengthOptions& options) {
   return std::make_unique<Marked>(Marked::Kind::sum, "adding", options);
 }
+
 std::unique_ptr<Task> multiplication(const LengthOptions& options) {
   return std::make_unique<Marked>(Marked::Kind::product, "multiplication", options);
 }
+
 std::unique_ptr<Task> marked_xor(const LengthOptions& options) {
   return std::make_unique<Marked>(Marked::Kind::exclusive_or, "marked-xor", options);
 }
+
 std::unique_ptr<Task> temporal_order(const TemporalOrderOptions& options) {
   return std::make_unique<TemporalOrder>(options);
 }
+
 std::unique_ptr<Task> random_permutation(const PermutationOptions& options) {
   return std::make_unique<RandomPermutation>(options);
 }
+
 std::unique_ptr<Task> memorization(const MemorizationOptions& options) {
   if (options.bits != 5 && options.bits != 20) throw UsageError("memorization: bits must be 5 or 20");
   const bool five = options.bits == 5;
   return std::make_unique<Recall>("memorization", options.length, five ? 5 : 10, five ? 2 : 5);
 }
+
 std::unique_ptr<Task> copying(const CopyOptions& options) {
   return std::make_unique<Recall>("copy", options.length, options.pattern, options.symbols);
 }

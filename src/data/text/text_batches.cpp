@@ -102,6 +102,7 @@ template <class T>
 Network<T> text_network(const std::shared_ptr<const Plan>& plan, Signal symbols, Signal logits, bool dropout) {
   return Network<T>::of(plan, {kPreviousSymbol, symbols}, {kSymbol, logits, softmax_loss<T>()}, dropout);
 }
+
 template Network<float> text_network(const std::shared_ptr<const Plan>&, Signal, Signal, bool);
 template Network<double> text_network(const std::shared_ptr<const Plan>&, Signal, Signal, bool);
 

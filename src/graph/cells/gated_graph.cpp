@@ -163,9 +163,11 @@ std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph
 Signal gnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
   return sparse_cell(c, x, n, options, true, false);
 }
+
 Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
   return sparse_cell(c, x, n, options, true, true);
 }
+
 Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseRnnOptions& options) {
   return sparse_cell(c, x, n, options, false, options.leak, options.always);
 }

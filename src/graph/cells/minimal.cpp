@@ -106,6 +106,7 @@ namespace {
 std::string minimal_fault(const StackOptions&, const MinimalOptions& o) {
   return o.chrono > 0 && !(o.chrono > 2) ? "chrono must be 0 or greater than 2" : "";
 }
+
 std::string min_lstm_fault(const StackOptions& s, const MinimalOptions& o) {
   return o.hard_gates ? "minlstm does not support gates=hard, because both gates could be closed; use mingru or sru"
                       : minimal_fault(s, o);
@@ -120,18 +121,21 @@ CellEntry min_gru_cell() {
       .add = min_gru,
       .fault = minimal_fault};
 }
+
 CellEntry min_lstm_cell() {
   return CellOf<MinimalOptions>{.name = "minlstm",
                                 .help = "minimal LSTM: like mingru, with normalized forget and input gates",
                                 .add = min_lstm,
                                 .fault = min_lstm_fault};
 }
+
 CellEntry sru_cell() {
   return CellOf<MinimalOptions>{.name = "sru",
                                 .help = "simple recurrent unit: a scan with a highway connection",
                                 .add = sru,
                                 .fault = minimal_fault};
 }
+
 CellEntry qrnn_cell() {
   return CellOf<QrnnOptions>{.name = "qrnn",
                              .help = "quasi-recurrent network: convolutional gates, then a scan",

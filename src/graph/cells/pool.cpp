@@ -7,6 +7,7 @@ namespace {
 struct Count {
   Signal before, so_far;
 };
+
 Count count_positions(Circuit& c, Index size) {
   const Signal before = c.link(size);
   const Signal so_far = before + 1;

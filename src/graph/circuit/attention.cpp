@@ -19,6 +19,7 @@ template <class T>
 std::span<const T> span_of(const T* x, Index n) {
   return {x, static_cast<std::size_t>(n)};
 }
+
 template <class T>
 std::span<T> span_to(T* x, Index n) {
   return {x, static_cast<std::size_t>(n)};

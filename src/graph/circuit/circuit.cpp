@@ -84,6 +84,7 @@ Circuit::Scope::Scope(Circuit& c, std::string_view name) : circuit_(c), length_(
   c.prefix_ += name;
   c.prefix_ += '/';
 }
+
 Circuit::Scope::~Scope() { circuit_.prefix_.resize(length_); }
 
 std::string Circuit::path(std::string_view name) const { return prefix_ + std::string(name); }

@@ -88,6 +88,7 @@ std::shared_ptr<const Operator> fixed_leak(std::vector<double> rates) {
   const auto n = static_cast<Index>(rates.size());
   return std::make_shared<Leak>(n, std::move(rates));
 }
+
 std::shared_ptr<const Operator> learned_leak(Index n) { return std::make_shared<Leak>(n, std::vector<double>()); }
 
 std::vector<double> initial_time_constants(Index n, double longest) {

@@ -38,6 +38,7 @@ double power_of_two(double x) {
   vector_exp(&x, &x, 1);
   return x;
 }
+
 double log_of_two(double x) {
   constexpr double kPerLog2 = 1.442695040888963407360;
   vector_log(&x, &x, 1);

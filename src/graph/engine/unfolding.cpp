@@ -183,6 +183,7 @@ Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision 
   body_->offload = std::move(offload);
   if (body_->offload != nullptr) body_->backend = body_->offload->backend(*body_);
 }
+
 template <class T>
 Unfolding<T>::~Unfolding() = default;
 template <class T>
@@ -192,10 +193,12 @@ template <class T>
 const Plan& Unfolding<T>::plan() const {
   return *body_->plan;
 }
+
 template <class T>
 const Structure& Unfolding<T>::structure() const {
   return body_->layout.structure();
 }
+
 template <class T>
 void Unfolding<T>::lay(const Structure& structure, std::span<const Index> slots) {
   check_slots(structure, slots);
@@ -235,6 +238,7 @@ void Unfolding<T>::set_dropout_seed(std::uint64_t seed, Index first_position) {
   body_->masks.draw(seed, first_position);
   body_->step.reset();
 }
+
 template <class T>
 void Unfolding<T>::disable_dropout() {
   body_->masks.switch_off();
@@ -251,6 +255,7 @@ Matrix<T> Unfolding<T>::input(Signal signal) {
   if (b.backend != nullptr) b.backend->expect(What::value, signal.id);
   return b.layout.matrix(What::value, signal.id);
 }
+
 template <class T>
 std::span<Symbol> Unfolding<T>::symbols(Signal signal) {
   Body& b = *body_;

@@ -77,6 +77,7 @@ static inline void @columns{0}(const @real *x, const @real *w, const @real *star
 )",
                      width);
 }
+
 /// Twelve vector accumulators, which fit into 16 registers. Compilers may turn four single numbers into one vector.
 constexpr const char* kSums = R"(
 #define @@_MOST (@@_LANES > 1 ? 12 * @@_LANES : 64)

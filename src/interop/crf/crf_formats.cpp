@@ -122,6 +122,7 @@ std::string first_line_of(const Input& input) {
   const std::string_view bytes = input.bytes();
   return std::string(bytes.substr(0, std::min(bytes.find('\n'), bytes.size())));
 }
+
 bool is_crfsuite(const std::string& line) { return line.starts_with("FILEHEADER"); }
 bool is_crfpp(const std::string& line) { return line.starts_with("version:"); }
 

@@ -227,6 +227,7 @@ template <class T>
 StackModel<T> stack_holder(const LanguageModel<T>& model) {
   return checked(model.spec(), model.data(), model.circuit(), model.network());
 }
+
 template <class T>
 StackModel<T> stack_holder(const NetworkModel<T>& model) {
   return checked(model.spec(), model.data(), model.circuit(), model.network());

@@ -152,6 +152,7 @@ class TorchReader {
 NpyArray array_of(std::string name, const StackMatrix& matrix) {
   return {std::move(name), {matrix.rows, matrix.cols}, matrix.numbers};
 }
+
 NpyArray array_of(std::string name, const std::vector<double>& numbers) {
   return {std::move(name), {static_cast<Index>(numbers.size())}, numbers};
 }

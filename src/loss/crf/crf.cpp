@@ -22,6 +22,7 @@ struct CrfOptions {
   CrfSteps steps = CrfSteps::fixed;  ///< read: transition scores are read from the signal (transition_crf.cpp)
   Index segments = 0;                ///< > 0: segment_crf.cpp
 };
+
 template <class Visitor>
 void describe(Visitor& v, CrfOptions& o) {
   v("labels", o.labels, "labeling scheme: which labels may follow each other",

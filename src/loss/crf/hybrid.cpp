@@ -47,6 +47,7 @@ struct HybridOptions {
   bool is_joint() const { return training == HybridTraining::joint; }
   double share_of_frames() const { return is_joint() ? smoothing : 1; }
 };
+
 template <class Visitor>
 void describe(Visitor& v, HybridOptions& o) {
   v("states", o.states, "hidden states of each label", range(1, 64));

@@ -116,6 +116,7 @@ template <class T>
 std::unique_ptr<Loss<T>> segment_crf_loss(LabelScheme scheme, Index longest) {
   return std::make_unique<SegmentCrf<T>>(scheme, longest);
 }
+
 template std::unique_ptr<Loss<float>> segment_crf_loss<float>(LabelScheme, Index);
 template std::unique_ptr<Loss<double>> segment_crf_loss<double>(LabelScheme, Index);
 

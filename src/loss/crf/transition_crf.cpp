@@ -143,6 +143,7 @@ template <class T>
 std::unique_ptr<Loss<T>> step_crf_loss(LabelScheme scheme) {
   return std::make_unique<StepCrf<T>>(scheme);
 }
+
 template std::unique_ptr<Loss<float>> step_crf_loss<float>(LabelScheme);
 template std::unique_ptr<Loss<double>> step_crf_loss<double>(LabelScheme);
 

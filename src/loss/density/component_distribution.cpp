@@ -358,24 +358,29 @@ template <class T>
 std::unique_ptr<ComponentDistribution<T>> bit_distribution() {
   return std::make_unique<BitLaw<T>>();
 }
+
 template <class T>
 std::unique_ptr<ComponentDistribution<T>> normal_distribution() {
   return std::make_unique<NormalLaw<T>>();
 }
+
 template <class T>
 std::unique_ptr<ComponentDistribution<T>> class_distribution(Index classes) {
   return std::make_unique<ClassLaw<T>>(classes);
 }
+
 template <class T>
 std::unique_ptr<ComponentDistribution<T>> mixture_distribution(Index components, MixtureShape shape, double background,
                                                                MeanGradient means) {
   return std::make_unique<MixtureLaw<T>>(components, shape, background, means);
 }
+
 template <class T>
 std::unique_ptr<ComponentDistribution<T>> mixture_distribution(Index components, MixtureShape shape,
                                                                double background) {
   return mixture_distribution<T>(components, shape, background, MeanGradient::exact);
 }
+
 template std::unique_ptr<ComponentDistribution<float>> bit_distribution<float>();
 template std::unique_ptr<ComponentDistribution<double>> bit_distribution<double>();
 template std::unique_ptr<ComponentDistribution<float>> normal_distribution<float>();

@@ -333,6 +333,7 @@ template <class T>
 std::unique_ptr<Loss<T>> gaussian_mixture_loss(Index components) {
   return std::make_unique<GaussianMixture<T>>(GaussianMixtureOptions{.components = components});
 }
+
 template std::unique_ptr<Loss<float>> gaussian_mixture_loss<float>(Index);
 template std::unique_ptr<Loss<double>> gaussian_mixture_loss<double>(Index);
 

@@ -140,6 +140,7 @@ template <class T>
 std::unique_ptr<AutoregressiveNet<T>> group_net(Index units) {
   return std::make_unique<GroupNet<T>>(units);
 }
+
 template std::unique_ptr<AutoregressiveNet<float>> group_net(Index);
 template std::unique_ptr<AutoregressiveNet<double>> group_net(Index);
 

@@ -81,6 +81,7 @@ template <class T>
 std::unique_ptr<AutoregressiveNet<T>> linear_net() {
   return std::make_unique<LinearNet<T>>();
 }
+
 template std::unique_ptr<AutoregressiveNet<float>> linear_net();
 template std::unique_ptr<AutoregressiveNet<double>> linear_net();
 

@@ -185,6 +185,7 @@ template <class T>
 std::unique_ptr<AutoregressiveNet<T>> made_net(Index units, Index layers) {
   return std::make_unique<MadeNet<T>>(units, layers);
 }
+
 template std::unique_ptr<AutoregressiveNet<float>> made_net(Index, Index);
 template std::unique_ptr<AutoregressiveNet<double>> made_net(Index, Index);
 

@@ -183,6 +183,7 @@ template <class T>
 std::unique_ptr<AutoregressiveNet<T>> nade_k_net(Index units, Index rounds) {
   return std::make_unique<RoundsNet<T>>(units, rounds);
 }
+
 template std::unique_ptr<AutoregressiveNet<float>> nade_k_net(Index, Index);
 template std::unique_ptr<AutoregressiveNet<double>> nade_k_net(Index, Index);
 

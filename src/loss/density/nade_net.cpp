@@ -252,6 +252,7 @@ template <class T>
 std::unique_ptr<AutoregressiveNet<T>> nade_net(Index units, NadeActivation activation) {
   return std::make_unique<NadeNet<T>>(units, activation);
 }
+
 template std::unique_ptr<AutoregressiveNet<float>> nade_net(Index, NadeActivation);
 template std::unique_ptr<AutoregressiveNet<double>> nade_net(Index, NadeActivation);
 

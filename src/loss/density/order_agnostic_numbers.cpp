@@ -108,6 +108,7 @@ ColumnDistributions<T> laws_of_any_order(const OrderlessNumbersOptions& o) {
   if (o.net.columns.empty()) return ColumnDistributions<T>(std::move(mixture));
   return ColumnDistributions<T>(parse_columns(o.net.columns), std::move(mixture), "deep-rnade");
 }
+
 template <class T>
 std::unique_ptr<Loss<T>> make_orderless_numbers(const AnyOptions& any) {
   return orderless_numbers<T>("deep-rnade", laws_of_any_order<T>(any.as<OrderlessNumbersOptions>()));
@@ -119,6 +120,7 @@ template <class T>
 std::unique_ptr<Loss<T>> orderless_numbers(std::string name, ColumnDistributions<T> laws) {
   return std::make_unique<OrderlessNumbersLoss<T>>(std::move(name), std::move(laws));
 }
+
 template std::unique_ptr<Loss<float>> orderless_numbers(std::string, ColumnDistributions<float>);
 template std::unique_ptr<Loss<double>> orderless_numbers(std::string, ColumnDistributions<double>);
 

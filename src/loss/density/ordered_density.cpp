@@ -231,6 +231,7 @@ std::unique_ptr<Loss<T>> ordered_density(std::string name, std::unique_ptr<Autor
                                          ColumnDistributions<T> laws) {
   return std::make_unique<OrderedDensity<T>>(std::move(name), std::move(net), std::move(laws));
 }
+
 template std::unique_ptr<Loss<float>> ordered_density(std::string, std::unique_ptr<AutoregressiveNet<float>>,
                                                       ColumnDistributions<float>);
 template std::unique_ptr<Loss<double>> ordered_density(std::string, std::unique_ptr<AutoregressiveNet<double>>,

@@ -25,6 +25,7 @@ struct NadeOptions {
   Index units = 100, rounds = 1;
   std::string columns = {};
 };
+
 template <class Visitor>
 void describe(Visitor& v, NadeOptions& o) {
   v("units", o.units, "hidden units", range(1, kMostNadeUnits));
@@ -40,6 +41,7 @@ struct RnadeOptions {
   MeanGradient means = MeanGradient::exact;
   std::string columns = {};
 };
+
 template <class Visitor>
 void describe(Visitor& v, RnadeOptions& o) {
   v("units", o.units, "hidden units", range(1, kMostNadeUnits));
@@ -57,6 +59,7 @@ struct MadeOptions {
   Index units = 100, layers = 1;
   std::string columns = {};
 };
+
 template <class Visitor>
 void describe(Visitor& v, MadeOptions& o) {
   v("units", o.units, "hidden units of a layer", range(1, kMostNadeUnits));
@@ -68,6 +71,7 @@ struct NeuralArOptions {
   Index units = 5;
   std::string columns = {};
 };
+
 template <class Visitor>
 void describe(Visitor& v, NeuralArOptions& o) {
   v("units", o.units, "hidden units in the group of each bit", range(1, kMostGroupUnits));
@@ -77,6 +81,7 @@ void describe(Visitor& v, NeuralArOptions& o) {
 struct LinearArOptions {
   std::string columns = {};
 };
+
 template <class Visitor>
 void describe(Visitor& v, LinearArOptions& o) {
   describe_columns(v, o.columns);
@@ -96,26 +101,31 @@ std::unique_ptr<Loss<T>> make(const NadeOptions& o) {
       "nade", o.rounds > 1 ? nade_k_net<T>(o.units, o.rounds) : nade_net<T>(o.units, NadeActivation::sigmoid),
       laws_of<T>(o.columns, nullptr, "nade"));
 }
+
 template <class T>
 std::unique_ptr<Loss<T>> make(const RnadeOptions& o) {
   return ordered_density<T>(
       "rnade", nade_net<T>(o.units, o.activation),
       laws_of<T>(o.columns, mixture_distribution<T>(o.components, o.shape, o.background, o.means), "rnade"));
 }
+
 template <class T>
 std::unique_ptr<Loss<T>> make(const MadeOptions& o) {
   return ordered_density<T>("made", made_net<T>(o.units, o.layers), laws_of<T>(o.columns, nullptr, "made"));
 }
+
 template <class T>
 std::unique_ptr<Loss<T>> make(const NeuralArOptions& o) {
   return ordered_density<T>("neural-ar", group_net<T>(o.units),
                             laws_of<T>(o.columns, numbers_of_columns<T>(o.columns), "neural-ar"));
 }
+
 template <class T>
 std::unique_ptr<Loss<T>> logistic_ar(const AnyOptions& any) {
   const std::string& columns = any.as<LinearArOptions>().columns;
   return ordered_density<T>("logistic-ar", linear_net<T>(), laws_of<T>(columns, nullptr, "logistic-ar"));
 }
+
 template <class T>
 std::unique_ptr<Loss<T>> linear_ar(const AnyOptions& any) {
   const std::string& columns = any.as<LinearArOptions>().columns;
@@ -127,10 +137,12 @@ Index signal_size(const std::string& columns, Index n, std::unique_ptr<Component
                   Index beside) {
   return laws_of<float>(columns, std::move(of_numbers), "").shape(n).all_outputs() + beside;
 }
+
 Index signal_size(const NadeOptions& o, Index n) { return signal_size(o.columns, n, nullptr, o.units); }
 Index signal_size(const RnadeOptions& o, Index n) {
   return signal_size(o.columns, n, mixture_distribution<float>(o.components, o.shape, o.background), o.units);
 }
+
 Index signal_size(const MadeOptions& o, Index n) { return signal_size(o.columns, n, nullptr, o.units * o.layers); }
 Index signal_size(const NeuralArOptions& o, Index n) {
   return signal_size(o.columns, n, numbers_of_columns<float>(o.columns), 0);
@@ -156,14 +168,17 @@ LossEntry nade_entry() {
       "nade", "bits in order, each conditioned on the previous ones: h_d = sigmoid(c + sum_{j<d} x_j W_j)",
       Density::bits);
 }
+
 LossEntry rnade_entry() {
   return ordered_entry<RnadeOptions>("rnade", "numbers in order, each a mixture conditioned on the previous ones",
                                      Density::numbers);
 }
+
 LossEntry made_entry() {
   return ordered_entry<MadeOptions>("made", "bits in order, by layers in which weights from later bits are masked",
                                     Density::bits);
 }
+
 LossEntry neural_ar_entry() {
   return ordered_entry<NeuralArOptions>(
       "neural-ar", "bits in order, each predicted from the previous ones by a network with separate units",

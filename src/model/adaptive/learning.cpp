@@ -27,6 +27,7 @@ struct CmOptions {
   MixingContexts level = MixingContexts::full;
   Index row = 0;
 };
+
 template <class Visitor>
 void describe(Visitor& v, CmOptions& o) {
   v("memory", o.memory, "MiB, or a size such as 64M", range(1, 16384));
@@ -41,6 +42,7 @@ void describe(Visitor& v, CmOptions& o) {
 struct DnaOptions {
   Index size = 22;
 };
+
 template <class Visitor>
 void describe(Visitor& v, DnaOptions& o) {
   v("size", o.size, "binary logarithm of the counters of a long context",

@@ -406,6 +406,7 @@ std::uint32_t ContextMixing::probability_of_one(BitPath path, int depth) {
   constexpr float kOne = 1 << kBitPrecision;
   return static_cast<std::uint32_t>(std::clamp(body_->probability(path, depth) * kOne, 1.0F, kOne - 1));
 }
+
 void ContextMixing::learn(BitPath path, int depth, int bit) { body_->learn(path, depth, bit); }
 double ContextMixing::decision_bytes() const {
   const Body& b = *body_;
@@ -414,14 +415,17 @@ double ContextMixing::decision_bytes() const {
   // The last summand counts two refinements with two values each.
   return static_cast<double>(counters + weights + 4 * sizeof(std::uint32_t));
 }
+
 void ContextMixing::finish(Symbol symbol) {
   forget_distribution();
   body_->advance(symbol);
 }
+
 void ContextMixing::reset() {
   forget_distribution();
   body_->start();
 }
+
 void ContextMixing::set_learning(bool on) { body_->learning = on; }
 bool ContextMixing::learning() const { return body_->learning; }
 std::unique_ptr<Predictor> ContextMixing::clone() const { return std::unique_ptr<Predictor>(new ContextMixing(*this)); }

@@ -431,10 +431,12 @@ void NucleotideMixing::finish(Symbol symbol) {
   forget_distribution();
   body_->advance(static_cast<unsigned>(symbol));
 }
+
 void NucleotideMixing::reset() {
   forget_distribution();
   body_->start();
 }
+
 void NucleotideMixing::set_learning(bool on) { body_->learning = on; }
 bool NucleotideMixing::learning() const { return body_->learning; }
 std::unique_ptr<Predictor> NucleotideMixing::clone() const {

@@ -95,6 +95,7 @@ BeamPrefix made(const BeamExtension& longer, const std::vector<BeamPrefix>& beam
   all.labels.push_back(longer.label);
   return all;
 }
+
 std::vector<BeamPrefix> made(const std::vector<BeamExtension>& longer, const std::vector<BeamPrefix>& beam,
                              Index width) {
   std::vector<BeamPrefix> next;

@@ -29,6 +29,7 @@ struct Beginning {
   Index state = 0, length = 0;
   mutable PredictorTree::Pointer node = nullptr;  // created on demand
 };
+
 using BeginningPointer = std::shared_ptr<const Beginning>;
 
 /// The state shared by the search algorithms: the model, the automaton, bounds on completions, and the results so far.

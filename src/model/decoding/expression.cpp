@@ -28,6 +28,7 @@ struct Phrase {
 bool is_word_character(char32_t c) {
   return (c >= U'a' && c <= U'z') || (c >= U'A' && c <= U'Z') || (c >= U'0' && c <= U'9') || c == U'_' || c >= 0x80;
 }
+
 bool is_blank_character(char32_t c) { return c == U' ' || (c >= U'\t' && c <= U'\r'); }
 bool is_digit_character(char32_t c) { return c >= U'0' && c <= U'9'; }
 

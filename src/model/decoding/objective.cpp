@@ -22,30 +22,37 @@ constexpr const char* kBeamHelp =
 struct PerceptronOptions {
   Index beam = 0;
 };
+
 template <class Visitor>
 void describe(Visitor& v, PerceptronOptions& o) {
   v("beam", o.beam, kBeamHelp, range(0, 10'000));
 }
+
 struct MarginOptions {
   double cost = 1;
   Index beam = 0;
 };
+
 template <class Visitor>
 void describe(Visitor& v, MarginOptions& o) {
   v("cost", o.cost, "cost of each wrong label, or of each edit of a sequence", above(0));
   v("beam", o.beam, kBeamHelp, range(0, 10'000));
 }
+
 struct RiskOptions {
   Index beam = 0, samples = 0;
 };
+
 template <class Visitor>
 void describe(Visitor& v, RiskOptions& o) {
   v("beam", o.beam, kBeamHelp, range(0, 10'000));
   v("samples", o.samples, "for sequences, number of samples drawn instead of a search; 0: search", range(0, 10'000));
 }
+
 struct BeamObjectiveOptions {
   Index beam = kBeamOfSequences;
 };
+
 template <class Visitor>
 void describe(Visitor& v, BeamObjectiveOptions& o) {
   v("beam", o.beam, "beam width", range(1, 10'000));
@@ -57,6 +64,7 @@ struct ChosenObjective {
   const ObjectiveEntry& entry;
   AnyOptions options;
 };
+
 ChosenObjective choose_objective(std::string_view text) {
   const Spec spec = parse_spec(text);
   const ObjectiveEntry& entry = objectives().get(spec.name);

@@ -238,6 +238,7 @@ std::unique_ptr<BatchChooser<T>> sequence_chooser(const Network<T>& network, con
   return std::make_unique<SequenceChooser<T>>(network, data, ends, team, sequence_objective(objective),
                                               canonical_objective(objective), 0, seed);
 }
+
 template <class T>
 std::unique_ptr<BatchChooser<T>> sequence_chooser(const Network<T>& network, const DataSpecification& data,
                                                   const TargetEnds& ends, const SequenceObjective& objective,

@@ -56,6 +56,7 @@ struct WMoments {
   double mean = 0, deviation = 0, largest = 0;
   Index observed = 0;
 };
+
 WMoments moments_of(std::span<const double> w) {
   WMoments m;
   for (const double x : w)
@@ -413,6 +414,7 @@ std::string ArimaOrder::name(Index period) const {
 std::vector<double> expand_ar(const ArimaCoefficients& c, Index period) {
   return expanded(c.ar, c.seasonal_ar, period, 1);
 }
+
 std::vector<double> expand_ma(const ArimaCoefficients& c, Index period) {
   return expanded(c.ma, c.seasonal_ma, period, -1);
 }

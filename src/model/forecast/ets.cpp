@@ -129,6 +129,7 @@ LaneKernel kernel_of(EtsSeason season) {
   if (season == EtsSeason::additive) return run_lanes<kMultiplicativeError, kTrend, EtsSeason::additive>;
   return run_lanes<kMultiplicativeError, kTrend, EtsSeason::multiplicative>;
 }
+
 LaneKernel kernel_of(const EtsForm& form) {
   const bool trend = form.trend != EtsTrend::none;
   if (form.multiplicative_error)

@@ -147,6 +147,7 @@ TimeIndex TimeIndex::starting_at(const Moment& first) const {
   index.first_ = first;
   return index;
 }
+
 TimeIndex TimeIndex::starting_at(double first) const {
   TimeIndex index = *this;
   index.first_number_ = first;

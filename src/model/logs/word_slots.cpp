@@ -29,6 +29,7 @@ std::uint64_t joined(std::uint64_t a, std::uint64_t b) {
 struct PlaceKeys {
   std::uint64_t two_before, two_after, before;
 };
+
 PlaceKeys keys_of(const std::vector<std::string_view>& tokens, std::size_t i) {
   const auto at = [&](std::ptrdiff_t j) {
     const bool inside = j >= 0 && j < static_cast<std::ptrdiff_t>(tokens.size());

@@ -31,6 +31,7 @@ struct PackedEntry {
   std::uint16_t count = 0;
   Following following = 0;
 };
+
 static_assert(sizeof(PackedEntry) == 8);
 
 /// A context. With several symbols, it contains their number (`size`), the `total` of their counts, and the index of
@@ -44,6 +45,7 @@ struct PackedContext {
   std::uint32_t size() const { return single() ? 1 : head; }
   std::uint8_t symbol() const { return static_cast<std::uint8_t>(head); }
 };
+
 static_assert(sizeof(PackedContext) == 12);
 
 std::uint32_t level(std::uint32_t n) {  // 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, ...
@@ -562,6 +564,7 @@ PackedPpm::PackedPpm(Index alphabet, Index order, Index memory) {
     throw UsageError(fmt::format("ppm: memory of {} bytes must be from 1 MiB to 16 GiB", memory));
   body_ = std::make_unique<Body>(alphabet, order, memory);
 }
+
 PackedPpm::PackedPpm(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 PackedPpm::~PackedPpm() = default;
 

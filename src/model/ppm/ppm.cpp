@@ -321,6 +321,7 @@ PpmPredictor::PpmPredictor(Index alphabet, const PpmOptions& options) {
   if (alphabet < 1) throw UsageError("ppm: an empty alphabet");
   body_ = std::make_unique<Body>(alphabet, options);
 }
+
 PpmPredictor::PpmPredictor(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 PpmPredictor::~PpmPredictor() = default;
 
@@ -338,6 +339,7 @@ void PpmPredictor::freeze_for_archive() {
   body_->learning = false;
   body_->initializes = true;
 }
+
 void PpmPredictor::reset() { body_->start(); }
 
 std::unique_ptr<Predictor> PpmPredictor::clone() const {

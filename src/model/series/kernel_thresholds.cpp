@@ -44,6 +44,7 @@ struct FoundKernels {
   const KernelBank* bank = nullptr;
   int parameter = -1;
 };
+
 FoundKernels find_kernels(const Circuit& circuit) {
   for (const Node& node : circuit.nodes())
     for (const auto& term : node.terms)

@@ -25,6 +25,7 @@ constexpr std::size_t kMostNodesOfAll = 8192;
 struct NamedValues {
   std::vector<std::pair<std::string, std::string>> values;
 };
+
 void describe(OptionTable& table, NamedValues& options) {
   for (auto& [name, value] : options.values) table.add({.name = name, .target = &value, .help = "of a stored cell"});
 }

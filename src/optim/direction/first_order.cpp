@@ -163,14 +163,17 @@ template <class T>
 std::unique_ptr<Direction<T>> no_direction() {
   return std::make_unique<NoDirection<T>>();
 }
+
 template <class T>
 std::unique_ptr<Direction<T>> sgd_direction(Index parameters, const SgdOptions& options, double decay) {
   return std::make_unique<Sgd<T>>(parameters, options, decay);
 }
+
 template <class T>
 std::unique_ptr<Direction<T>> rmsprop_direction(Index parameters, const RmsPropOptions& options, double decay) {
   return std::make_unique<RmsProp<T>>(parameters, options, decay);
 }
+
 template <class T>
 std::unique_ptr<Direction<T>> adam_direction(Index parameters, const AdamOptions& options, double decay,
                                              bool decoupled) {

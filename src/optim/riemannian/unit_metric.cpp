@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "optim/riemannian/damped_cholesky.h"
+
 namespace unfold {
 namespace {
 

@@ -32,6 +32,7 @@ double power(double base, double exponent) {
   vector_exp(&result, &result, 1);
   return result;
 }
+
 double logistic(double x) {
   vector_sigmoid(&x, &x, 1);
   return x;

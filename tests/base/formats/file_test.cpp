@@ -48,6 +48,7 @@ class Unprivileged {
 struct Packed {
   std::string ending, bytes;
 };
+
 /// kText packed by gzip, xz and zstd.
 const std::vector<Packed> kPacked{
     {".gz", from_hex("1f8b08000000000002034bcdcc2b56a82a4fcd5448294acde42acb4c2de20200901bb20c14000000")},

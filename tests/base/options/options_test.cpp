@@ -16,6 +16,7 @@ struct Paint {
   bool dry = false;
   Color color = Color::red;
 };
+
 template <class Visitor>
 void describe(Visitor& v, Paint& p) {
   v("amount", p.amount, "litres", above(0));

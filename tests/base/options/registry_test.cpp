@@ -11,6 +11,7 @@ namespace {
 struct Size {
   Index size = 3;
 };
+
 template <class Visitor>
 void describe(Visitor& v, Size& s) {
   v("size", s.size, "of it", at_least(1));

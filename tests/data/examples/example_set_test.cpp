@@ -21,6 +21,7 @@ using Type = FieldSpecification::Type;
 ExampleColumn texts(const std::string& name, Texts entries, bool once = false) {
   return {.name = name, .once = once, .texts = std::move(entries)};
 }
+
 ExampleColumn numbers(const std::string& name, Numbers entries, Flags missing = {}, Index width = 1) {
   return {.name = name, .width = width, .numbers = std::move(entries), .missing = std::move(missing)};
 }
@@ -47,6 +48,7 @@ ExampleSet set_of(const Examples& examples, const FieldChoice& choice, const Exa
   const auto data = std::make_shared<const DataSpecification>(specify(training, choice, "columns"));
   return {examples, data, choice.predicts, unknown};
 }
+
 ExampleSet set_of(const Examples& examples, const FieldChoice& choice) { return set_of(examples, choice, examples); }
 
 template <class Error = DataError>

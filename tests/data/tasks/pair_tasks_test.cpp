@@ -15,6 +15,7 @@ struct Pair {
   std::vector<std::string> copies;
   std::string word;
 };
+
 std::vector<Pair> pairs_of(const GeneratedPairs& made) {
   std::vector<Pair> result;
   std::istringstream stream(made.text);

@@ -22,6 +22,7 @@ struct Cell {
   std::string name;
   std::function<Signal(Circuit&, Signal x, Index n, bool trained_initial)> add;
 };
+
 void PrintTo(const Cell& cell, std::ostream* out) { *out << cell.name; }
 
 Cell rnn_with(const char* name, Map activation, Init recurrent = Init::orthogonal()) {
@@ -29,11 +30,13 @@ Cell rnn_with(const char* name, Map activation, Init recurrent = Init::orthogona
             return rnn(c, x, n, {.activation = activation, .recurrent = recurrent, .trained_initial = trained});
           }};
 }
+
 Cell lstm_with(const char* name, double chrono) {
   return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
             return lstm(c, x, n, {.chrono = chrono, .trained_initial = trained});
           }};
 }
+
 Cell gru_with(const char* name, bool reset_after) {
   return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
             return gru(c, x, n, {.reset_after = reset_after, .trained_initial = trained});
@@ -148,10 +151,12 @@ TEST_P(EveryCell, every_cell_has_correct_derivatives_in_one_layer) {
   build(1, false);
   expect_derivatives();
 }
+
 TEST_P(EveryCell, every_cell_has_correct_derivatives_in_two_layers) {
   build(2, false);
   expect_derivatives();
 }
+
 TEST_P(EveryCell, every_cell_has_correct_derivatives_with_a_trained_initial_state) {
   build(1, true);
   expect_derivatives();

@@ -22,12 +22,15 @@ struct Kind {
   Add add;
   bool gated, leaky;
 };
+
 Signal plain_sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
   return sparse_rnn(c, x, n, SparseRnnOptions{options});
 }
+
 Signal leaky_sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
   return sparse_rnn(c, x, n, SparseRnnOptions{options, false, true});
 }
+
 const Kind kKinds[] = {{"glnn", glnn, true, true},
                        {"gnn", gnn, true, false},
                        {"sparse-rnn", plain_sparse_rnn, false, false},
@@ -36,15 +39,18 @@ const Kind kKinds[] = {{"glnn", glnn, true, true},
 struct Built {
   Signal x, a, logits;
 };
+
 Built build_on(Circuit& c, Signal x, Add add, Index n, const SparseOptions& options) {
   const Signal a = add(c, x, n, options);
   const Signal logits = c.affine("output", 3, {{"V", a}});
   c.output(logits);
   return {x, a, logits};
 }
+
 Built build(Circuit& c, Add add, Index n, const SparseOptions& options) {
   return build_on(c, c.symbols("x", 3), add, n, options);
 }
+
 Built build_of_vectors(Circuit& c, Add add, Index inputs, Index n, const SparseOptions& options) {
   return build_on(c, c.input("x", inputs), add, n, options);
 }

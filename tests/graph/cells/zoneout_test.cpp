@@ -19,6 +19,7 @@ struct Zoned {
   const char* name;
   std::function<Signal(Circuit&, Signal, Index, double rate)> add;
 };
+
 const std::vector<Zoned> kZoned = {
     {"rnn", [](Circuit& c, Signal x, Index n, double rate) { return rnn(c, x, n, {.zoneout = rate}); }},
     {"gru", [](Circuit& c, Signal x, Index n, double rate) { return gru(c, x, n, {.zoneout = rate}); }},

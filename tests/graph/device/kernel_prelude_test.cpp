@@ -19,6 +19,7 @@ std::uint32_t bits_of(float x) {
   std::memcpy(&bits, &x, sizeof bits);
   return bits;
 }
+
 float float_of(std::uint32_t bits) {
   float x = 0;
   std::memcpy(&x, &bits, sizeof x);

@@ -224,6 +224,7 @@ TEST(Bits, windows_with_carried_state_have_the_bits_of_one_long_window) {
   build_unitary(unitary);
   for (const Circuit* c : {&plain, &trained, &unitary}) expect_windows_equal_whole(*c, false);
 }
+
 TEST(Windows, windows_with_delayed_links_outside_a_loop_give_the_gradient_of_one_long_window) {
   Circuit plain, trained;
   build(plain, 6, false, true);

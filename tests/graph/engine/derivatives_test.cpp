@@ -27,10 +27,12 @@ Structure ragged() {
   const Index lengths[] = {3, 6, 1, 4};
   return Structure::chains(lengths);
 }
+
 Structure some_grids() {
   const std::pair<Index, Index> shapes[] = {{3, 4}, {1, 2}, {2, 2}};
   return Structure::grids(shapes);
 }
+
 Structure some_trees() { return test::random_structure(Kind::trees, 11); }
 
 /// Applies the map to a number within its domain.
@@ -96,6 +98,7 @@ struct LinkCase {
   Kind kind;
   std::vector<Delay> delays;
 };
+
 const std::vector<LinkCase> kLinkCases = {
     {"previous", Kind::chains, {Delay::previous()}},
     {"two back", Kind::chains, {Delay::previous(2)}},

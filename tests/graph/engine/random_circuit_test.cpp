@@ -22,6 +22,7 @@ struct Optimization {
   const char* name;
   bool PlanOptions::*option;
 };
+
 constexpr Optimization kOptimizations[] = {{"hoist", &PlanOptions::hoist},       {"fuse", &PlanOptions::fuse},
                                            {"in_place", &PlanOptions::in_place}, {"scratch", &PlanOptions::scratch},
                                            {"ring", &PlanOptions::ring},         {"chain", &PlanOptions::chain}};

@@ -42,6 +42,7 @@ Signal gated_net(Circuit& c, Signal x, Index n, const char* scope) {
 struct Encoded {
   Signal right, left;  ///< at every position
 };
+
 Encoded encode(Circuit& c, Index n, int part) {
   const auto inside = c.in_part(part);
   const Signal x = c.symbols("source", 4);

@@ -17,6 +17,7 @@ struct Case {
            std::string(map_info(activation).name);
   }
 };
+
 const std::vector<Case> kCases = {{true, true, true, Map::tanh},      {true, true, false, Map::tanh},
                                   {true, false, false, Map::tanh},    {true, false, true, Map::sigmoid},
                                   {false, false, true, Map::sigmoid}, {false, false, false, Map::relu},

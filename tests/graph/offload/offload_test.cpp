@@ -151,6 +151,7 @@ class OffloadTest : public EveryDevice {
     }
   }
 };
+
 INSTANTIATE_TEST_SUITE_P(Devices, OffloadTest, testing::Values("simulated", "cuda"),
                          [](const auto& of) { return std::string(of.param); });
 
@@ -161,6 +162,7 @@ struct NamedCell {
   std::string_view name;
   std::function<Signal(Circuit&, Signal, Index)> add;
 };
+
 const std::vector<NamedCell> kCells = {
     {"rnn", [](Circuit& c, Signal x, Index n) { return rnn(c, x, n); }},
     {"rnn relu",

@@ -41,6 +41,7 @@ struct Net {
   const char* name;
   std::function<void(Circuit&)> build;
 };
+
 const std::vector<Net> kNets = {{"one layer", [](Circuit& c) { layers(c, 1); }},
                                 {"two layers", [](Circuit& c) { layers(c, 2); }},
                                 {"two delays, trained start", test::small_relu_net},

@@ -60,6 +60,7 @@ struct Rows {
   std::vector<std::vector<double>> numbers;
   std::vector<std::vector<int>> read;
 };
+
 Rows some_rows(const NetworkModel<float>& model) {
   std::size_t numbers = 0;
   std::vector<Index> sizes;

@@ -133,10 +133,12 @@ Numbers mean_features(const ChainField<double>& f, Index s, const std::function<
 struct ChainKind {
   double scale, missing;
 };
+
 class EveryChain : public testing::TestWithParam<ChainKind> {
  protected:
   ChainField<double> field_{{4, 1, 3, 5, 2}, 3, GetParam().scale, 7, GetParam().missing};
 };
+
 INSTANTIATE_TEST_SUITE_P(Crf, EveryChain,
                          testing::Values(ChainKind{1, 0}, ChainKind{1, 0.4}, ChainKind{60, 0}, ChainKind{60, 0.4},
                                          ChainKind{1, 1}));

@@ -24,6 +24,7 @@ struct Scheme {
   std::string spec;
   Names names;
 };
+
 std::ostream& operator<<(std::ostream& out, const Scheme& scheme) { return out << scheme.spec; }
 
 /// Returns the segments of labels: type and length, in order; empty if the labels do not define segments.
@@ -31,6 +32,7 @@ struct Cut {
   std::vector<std::pair<std::string, Index>> segments;
   bool valid = true;
 };
+
 Cut cut(const Scheme& scheme, const Labels& y, Index longest) {
   Cut result;
   const bool plain = scheme.spec.find("labels=") == std::string::npos;
@@ -135,6 +137,7 @@ class EverySegmentField : public testing::TestWithParam<std::pair<Scheme, double
  protected:
   SegmentField<double> f_{GetParam().first, GetParam().second};
 };
+
 INSTANTIATE_TEST_SUITE_P(SegmentCrf, EverySegmentField,
                          testing::Values(std::pair{kPlain, 0.0}, std::pair{kPlain, 0.5}, std::pair{kIob, 0.0},
                                          std::pair{kIob, 0.5}, std::pair{kIobes, 0.0}, std::pair{kIobes, 0.5},

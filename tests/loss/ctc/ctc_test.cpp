@@ -83,6 +83,7 @@ struct CtcFound {
   std::vector<T> nats, adjoint;
   bool operator==(const CtcFound&) const = default;
 };
+
 template <class T>
 CtcFound<T> ctc_judged(const CtcCase<T>& c, int threads = 1) {
   Team team(threads);

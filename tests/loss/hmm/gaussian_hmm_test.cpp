@@ -99,6 +99,7 @@ struct GaussianHmmCase {
 struct GaussianHmmKind {
   const char *options, *of_state;
 };
+
 class EveryGaussianHmm : public testing::TestWithParam<GaussianHmmKind> {
  protected:
   template <class T>
@@ -106,6 +107,7 @@ class EveryGaussianHmm : public testing::TestWithParam<GaussianHmmKind> {
     return {GetParam().options, GetParam().of_state};
   }
 };
+
 INSTANTIATE_TEST_SUITE_P(GaussianHmm, EveryGaussianHmm,
                          testing::Values(GaussianHmmKind{"components=1", "gaussian-mixture:1"},
                                          GaussianHmmKind{"components=2", "gaussian-mixture:2"},

@@ -62,6 +62,7 @@ class EveryStateChain : public testing::TestWithParam<std::pair<Index, Index>> {
  protected:
   SmallChain small_{GetParam().first, GetParam().second, 1.5, 3};
 };
+
 INSTANTIATE_TEST_SUITE_P(InhomogeneousChain, EveryStateChain,
                          testing::Values(std::pair(1, 4), std::pair(3, 1), std::pair(2, 5), std::pair(4, 4)));
 

@@ -37,6 +37,7 @@ HmmParameters random_hmm(Index states, Index alphabet, std::uint64_t seed) {
   HmmParameters hmm = HmmParameters::random(states, alphabet, seed, 0);
   return hmm;
 }
+
 HiddenChain chain_of(const HmmParameters& hmm) {
   return {hmm.states, hmm.alphabet, hmm.initial, hmm.transitions, hmm.emissions};
 }

@@ -26,6 +26,7 @@ class LargePredictor final : public HistoryPredictor {
  private:
   static void count() { most = std::max(most, ++alive); }
 };
+
 int LargePredictor::alive = 0, LargePredictor::most = 0;
 
 std::vector<float> read_from_the_start(const std::vector<Symbol>& symbols) {

@@ -177,6 +177,7 @@ struct Paid {
   double value;
   std::vector<double> gradient;
 };
+
 Paid paid(const PairModel& model, const SequenceObjective& o, Team& team, double scale = 1) {
   const auto chooser = sequence_chooser(model.body.network(), *model.data, model.ends(), o, kLongest, 1, team);
   SequenceObjectivePass<double> pass(model.body.network(), *chooser, team);

@@ -25,6 +25,7 @@ struct ArimaReference {
   ArimaCoefficients coefficients;
   double at_coefficients, maximum;  ///< log likelihoods of statsmodels
 };
+
 const ArimaReference kReferences[] = {
     {"nile", {.p = 1}, {.ar = {0.5}}, -459.61543108, -399.8578},
     {"nile", {.p = 1, .q = 1, .constant = true}, {.ar = {0.8}, .ma = {-0.4}, .mean = 900}, -389.02646207, -388.4260},

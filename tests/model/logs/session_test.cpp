@@ -226,6 +226,7 @@ std::vector<std::string> keys_of(const std::vector<LogSession>& sessions) {
   for (const LogSession& session : sessions) keys.push_back(session.key);
   return keys;
 }
+
 using Keys = std::vector<std::string>;
 
 TEST(OpenSessions, end_after_a_pause_or_at_the_end) {

@@ -35,6 +35,7 @@ struct Case {
   std::string spec;
   NetworkLayout layout;
 };
+
 const std::vector<Case> kCases = {
     {"rnn:3", {.reads = {"previous wind"}, .heads = {{.field = "wind"}}}},
     {"lstm:3,layers=2,embedding=2,direct=2",

@@ -109,6 +109,7 @@ void check_product_along_some_order(const std::string& spec) {
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_EQ(agreeing, 1) << spec;
 }
+
 TEST(DeepNade, single_order_equals_the_explicit_product) {
   check_product_along_some_order("deep-nade:3,layers=2");
   check_product_along_some_order("deep-nade:3,layers=2,direct=true");

@@ -23,6 +23,7 @@ using Type = FieldSpecification::Type;
 struct LeakyOptions {
   double rate = 0.3;
 };
+
 template <class Visitor>
 void describe(Visitor& v, LeakyOptions& o) {
   v("rate", o.rate, "share of the state that is replaced in a step", range(0, 1));

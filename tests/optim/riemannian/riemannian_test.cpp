@@ -304,6 +304,7 @@ Matrix<double> block(WindowProblem& p, const char* name) { return p.values.at(na
 void copy_all(WindowProblem& from, WindowProblem& to) {
   std::copy(from.values.flat().begin(), from.values.flat().end(), to.values.flat().begin());
 }
+
 template <class F>
 void each(Matrix<double> m, F&& f) {
   for (Index r = 0; r < m.rows; ++r)

@@ -33,6 +33,7 @@ std::string told(const ByteStreamSource& text) {
   for (const Symbol s : std::get<SymbolRows>(text.batch().field(kSymbol)).symbols) result += static_cast<char>(s);
   return result;
 }
+
 Symbol before(const ByteStreamSource& text) {
   return std::get<SymbolRows>(text.batch().field(kPreviousSymbol)).symbols.front();
 }

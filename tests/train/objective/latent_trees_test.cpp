@@ -30,6 +30,7 @@ void add_merges(std::vector<Index> open, Index next, const Tree& tree, std::vect
     add_merges(left, next + 1, more, all);
   }
 }
+
 std::vector<Tree> all_merges(Index words) {
   std::vector<Index> open(at(words));
   std::iota(open.begin(), open.end(), Index{0});
@@ -103,6 +104,7 @@ void weigh(Batch& batch, float weight) {
 struct TreeCost {
   double loss = 0, merges = 0;
 };
+
 TreeCost cost_of(const FindingNet<double>& net, const Batch& batch, const Tree& tree, Team& team) {
   Batch with = with_trees(batch, std::span(&tree, 1));
   weigh(with, 1);

@@ -112,6 +112,7 @@ double hessian(Out out, const double* o, Index i, Index j) {
   const double pi = std::exp(o[i]) / total, pj = std::exp(o[j]) / total;
   return (i == j ? pi : 0) - pi * pj;
 }
+
 double second_derivative(Damped::Kind kind, double h) {
   if (kind == Damped::Kind::tanh) return 1 / (1 - h * h);
   if (kind == Damped::Kind::logistic) return 1 / h + 1 / (1 - h);
@@ -205,6 +206,7 @@ double difference(const Vector& x, const Vector& y) {
 Build rnn_of(Map activation) {
   return [=](Circuit& c, Signal x, Index n) { return rnn(c, x, n, {.activation = activation}); };
 }
+
 Signal lstm_of(Circuit& c, Signal x, Index n) { return lstm(c, x, n, {.trained_initial = true}); }
 Signal gru_of(Circuit& c, Signal x, Index n) { return gru(c, x, n, {}); }
 

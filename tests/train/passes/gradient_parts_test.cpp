@@ -57,6 +57,7 @@ TEST_P(GradientParts, gradient_parts_are_complete_when_announced) {
     }
   EXPECT_GT(early, 60u);
 }
+
 INSTANTIATE_TEST_SUITE_P(Structures, GradientParts,
                          testing::Values(Structure::Kind::chains, Structure::Kind::grids, Structure::Kind::trees));
 

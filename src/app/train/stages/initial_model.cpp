@@ -99,6 +99,7 @@ void InitialModel::copy_parameters_to(LanguageModel<T>& model) const {
                                  network_->spec_text(), model.spec_text()));
   with_language_model(*network_, [&](const auto& network) { copy_parameters(network, model.parameters()); });
 }
+
 template void InitialModel::copy_parameters_to(LanguageModel<float>&) const;
 template void InitialModel::copy_parameters_to(LanguageModel<double>&) const;
 
