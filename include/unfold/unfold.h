@@ -25,7 +25,7 @@
 #include "unfold/loss/loss.h"
 #include "unfold/loss/network.h"
 #include "unfold/loss/registry.h"
-#include "unfold/model/decoding/beam.h"
+#include "unfold/model/decoding/completion.h"
 #include "unfold/model/decoding/sampling.h"
 #include "unfold/model/network/language_model.h"
 #include "unfold/model/network/network_model.h"

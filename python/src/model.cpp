@@ -26,7 +26,7 @@
 #include "stream.h"
 #include "unfold/base/error.h"
 #include "unfold/data/text/split.h"
-#include "unfold/model/decoding/beam.h"
+#include "unfold/model/decoding/completion.h"
 #include "unfold/model/decoding/sampling.h"
 #include "unfold/model/registry/registry.h"
 #include "work.h"

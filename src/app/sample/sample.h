@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "unfold/model/decoding/beam.h"
+#include "unfold/model/decoding/completion.h"
 #include "unfold/model/decoding/sampling.h"
 
 namespace unfold {

@@ -1,4 +1,4 @@
-#include "unfold/model/decoding/beam.h"
+#include "unfold/model/decoding/completion.h"
 
 #include <fmt/format.h>
 

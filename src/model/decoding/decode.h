@@ -6,7 +6,8 @@
 ///
 /// A sequence has 1 to `length` symbols and is a result if the automaton accepts it; its probability is the probability
 /// that the text continues with these symbols, regardless of what follows. Prefixes that cannot be completed within the
-/// limit are pruned. Sequences are ranked by `log p / symbols^normalization`, as in `complete` (model/decoding/beam.h).
+/// limit are pruned. Sequences are ranked by `log p / symbols^normalization`, as in `complete`
+/// (model/decoding/completion.h).
 ///
 /// *Beam search* keeps the most probable prefixes of each length. It records an upper bound on the score of all dropped
 /// prefixes, `log p / (most symbols)^normalization`, which is valid because log p never increases; results above this

@@ -11,7 +11,7 @@
 #include "tests/base/scratch.h"
 #include "tests/model/decoding/tiny_models.h"
 #include "unfold/base/error.h"
-#include "unfold/model/decoding/beam.h"
+#include "unfold/model/decoding/completion.h"
 
 namespace unfold {
 namespace {

@@ -7,7 +7,7 @@
 #include "model/network/online_predictor.h"
 #include "tests/support/usage_error.h"
 #include "unfold/data/text/split.h"
-#include "unfold/model/decoding/beam.h"
+#include "unfold/model/decoding/completion.h"
 #include "unfold/model/decoding/sampling.h"
 #include "unfold/model/network/language_model.h"
 #include "unfold/model/registry/registry.h"
