@@ -163,7 +163,7 @@ std::string threads_of(const Team& team) {
 Json Bench::peak_rates_json(Team& team) {
   floor_ = measure_peak_rates(team);
   say(fmt::format(
-      "{}, {}: peak {:.1f} GFLOP/s, {:.1f} GB/s from a near cache (per thread), {:.1f} GB/s from "
+      "{}, {}: peak {:.1f} GFLOP/s, {:.1f} GB/s from the L2 cache (per thread), {:.1f} GB/s from "
       "memory (all threads)",
       threads_of(team), simd_name(), floor_.flops / 1e9, floor_.bytes_from_l2 / 1e9, floor_.bytes_from_memory / 1e9));
   constexpr double kQuiet = 0.9;

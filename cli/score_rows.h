@@ -38,7 +38,7 @@ class ScoreRows {
   /// Call before the first row, with the column names. Throws UsageError if --roc or --summary is set and there are no
   /// labels.
   void begin(bool labeled, const std::string& heading);
-  /// Adds the next line. If its row is to be printed, calls `row` with its label or nullptr.
+  /// Adds the next line. If the line is to be printed, calls `row` with its label, or with nullptr if it has none.
   void see(const RowScore& scored, const std::function<std::string(const std::string* label)>& row);
   /// Call at the end of the text. Prints the --top rows, evaluates the labels and writes the plot. Returns the
   /// evaluation as one line of JSON, or an empty string unless both kinds of labels occur. `source` is used in

@@ -860,7 +860,7 @@ class Cell(torch.nn.Module):
         return {**self.__dict__, "_passes": {}}
 
     def reset_parameters(self) -> None:
-        """Draw the parameters again."""
+        """Reinitialize the parameters."""
         seed = int(torch.randint(1 << 62, (), dtype=torch.int64))
         with torch.no_grad():
             for name, rows, cols, offset in self._blocks:

@@ -12,7 +12,8 @@
 /// is one chain of fused multiply-adds over taps, then channels, and sums over positions run in ascending order. The
 /// vector width therefore does not change a single bit.
 ///
-/// Performance bound: about seven instructions per output and threshold, for as many lanes as a vector has.
+/// Performance bound: about seven vector instructions per output and threshold; one instruction processes all lanes of
+/// a vector.
 
 #include "unfold/base/views.h"
 

@@ -332,7 +332,7 @@ class NaturalGradient final : public NewtonOptimizer<T> {
 template <class T>
 std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const HessianFreeOptions& options, std::string spec) {
   if (options.refuse && options.adapt == Adaptation::iteration)
-    throw UsageError("optimizer hf: adapt=iteration rejects single iterations; leave out refuse");
+    throw UsageError("optimizer hf: adapt=iteration rejects single iterations; leave out refuse=");
   return std::make_unique<HessianFree<T>>(parameters, options, std::move(spec));
 }
 

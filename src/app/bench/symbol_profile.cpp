@@ -140,7 +140,7 @@ std::string encoded(Predictor& predictor, std::span<const Symbol> text) {
   return encoder.finish();
 }
 
-/// Seconds per decision, or per distribution, when all data stays in the nearest caches: a text of two letters with
+/// Seconds per decision, or per distribution, when all data stays in the L1 and L2 caches: a text of two letters with
 /// unequal frequencies.
 double near_seconds(const std::string& model, const Alphabet& alphabet, double seconds) {
   constexpr std::size_t kLength = 1 << 13;

@@ -4,7 +4,7 @@
 ///
 ///   online learners   operations: decisions (bits of a symbol, or yes-or-no questions), each of which is estimated,
 ///                     coded and learned from; attainable: time of a decision on a text of only two letters, where all
-///                     data stays in near caches; the coder is measured separately
+///                     data stays in the L1 and L2 caches; the coder is measured separately
 ///   hmm               an iteration of Baum-Welch; operations: 6 N^2, of the products over states; attainable: peak
 ///                     rate of fused multiply-adds in double
 ///   ngram             a fit, and reading afterwards; operations: n-grams created or looked up; attainable: the bytes
@@ -31,10 +31,10 @@ struct SymbolProfile {
   double attainable_seconds() const;
 };
 
-/// Times are the minimum over several repetitions, at least two, within about `seconds`; processor time for a team of
-/// one thread. The alphabet contains all bytes for online learners, and only the bytes that occur for other models.
-/// Throws UsageError for models that are trained by gradient descent or not supported here, and for a text of fewer
-/// than 1000 bytes.
+/// Times are the minimum over at least two repetitions that take about `seconds` in total; for a team of one thread,
+/// they are CPU time. The alphabet contains all bytes for online learners, and only the bytes that occur for other
+/// models. Throws UsageError for models that are trained by gradient descent or not supported here, and for a text of
+/// fewer than 1000 bytes.
 SymbolProfile measure_symbol_cost(const std::string& model, const std::string& text, Team& team, double seconds);
 
 /// Returns words of an artificial language with Zipf-distributed frequencies, in which a word's probability depends on

@@ -38,7 +38,8 @@ bool has_source(const Examples& examples);
 /// Returns whether each row of a table is an example.
 bool has_independent_rows(const Examples& examples);
 std::vector<std::string> column_names(const Examples& examples);
-/// Returns how running text was tokenized, in the syntax of `--symbols`; for sources and targets both: "chars,words".
+/// Returns how running text was tokenized, in the syntax of `--symbols`; if there are sources and targets, the kinds of
+/// both: "chars,words".
 std::string tokenization_of(const Examples& examples);
 
 }  // namespace unfold

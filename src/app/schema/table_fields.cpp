@@ -109,13 +109,13 @@ std::string schema_target(const Examples& examples) {
 void refuse_rows_of_periods(const TableSchema& schema) {
   const auto target = std::ranges::find(schema.columns, ColumnRole::predicted, &ColumnSchema::role);
   if (target == schema.columns.end() || !contains_name(schema.periods, target->name)) return;
-  throw DataError(
-      fmt::format("{0}: the names of {1} columns, \"{2}\" to \"{3}\", are years or dates, so each row is a series over "
-                  "time, but train reads the rows in order of time: `unfold forecast {0} --horizon 1` forecasts each "
-                  "row; to train, write one row per series and time (columns for the series, the time and the value); "
-                  "to predict one column from the others, specify --predict {4}",
-                  schema.source, schema.periods.size(), escape_cell(schema.periods.front(), kMostOddBytes),
-                  escape_cell(schema.periods.back(), kMostOddBytes), escape_cell(target->name, kMostOddBytes)));
+  throw DataError(fmt::format(
+      "{0}: the names of {1} columns, \"{2}\" to \"{3}\", are years or dates, so each row is a series over "
+      "time, but train reads the rows in chronological order: `unfold forecast {0} --horizon 1` forecasts each "
+      "row; to train, write one row per series and time (columns for the series, the time and the value); "
+      "to predict one column from the others, specify --predict {4}",
+      schema.source, schema.periods.size(), escape_cell(schema.periods.front(), kMostOddBytes),
+      escape_cell(schema.periods.back(), kMostOddBytes), escape_cell(target->name, kMostOddBytes)));
 }
 
 std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,

@@ -23,8 +23,8 @@ std::vector<std::string> column_names_of(const MemoryData& data, const ReaderOpt
 std::string schema_target(const Examples& examples);
 /// Returns whether the field that the schema predicts has the name of a typical target: label, class, value, ...
 bool names_target(const Examples& examples);
-/// Throws DataError, with the commands that work, for a table with one series in each row: the names of columns are
-/// years or dates, and one of these columns would be predicted.
+/// Throws a DataError that names the commands to use instead, for a table with one series in each row: the names of
+/// columns are years or dates, and one of these columns would be predicted.
 void refuse_rows_of_periods(const TableSchema& schema);
 /// The fields that the schema reads, with the parts of dates. `own_past`: the predicted fields are read as well.
 std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,

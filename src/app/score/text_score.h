@@ -34,7 +34,7 @@ UnknownScore parse_unknown_score(const std::string& name);
 inline constexpr double kUnknownNats = 13.921728;
 
 struct TextLine {
-  std::string text;   ///< the line without its line end
+  std::string text;   ///< the line without its line ending
   bool ended = true;  ///< whether the line had a line end
 };
 

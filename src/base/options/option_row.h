@@ -98,7 +98,8 @@ inline constexpr std::string_view kDigits = "1-9";
 
 using OptionRows = std::vector<OptionRow>;
 
-/// Returns the value, name, limits and choices of a row as the option that parses and checks values.
+/// Converts a row to an Option, which parses and checks values. Copies the name, target, help, limits and choices; the
+/// current value is the fallback.
 Option option_of(const OptionRow& row);
 
 /// Returns the row whose name or alias is `word`; nullptr if there is none.

@@ -1,6 +1,6 @@
 #pragma once
 /// FASTA and FASTQ: records of a header and letters of DNA, RNA or protein, read as running text. Headers, line breaks
-/// and qualities are dropped; each record becomes one sequence of letters, in the case that the file has.
+/// and qualities are dropped; each record becomes one sequence of letters, whose case is preserved.
 ///
 ///   >NC_000913.3 Escherichia coli          @read1
 ///   AGCTTTTCATTCTGACTGCAACGGGCAATATG       AGCTTTTCATTCTG

@@ -41,8 +41,9 @@ std::vector<nlohmann::json> first_objects(const DataSample& sample, Index most);
 /// Parses the object in a line. Throws a DataError that names the line and the remedy.
 nlohmann::json object_in_line(const std::string& source, std::string_view line, Index number);
 
-/// Returns whether every value of an object is a string, a number, true, false or null, and none is the running text of
-/// the key "text". Lines are then the rows of a table (format `records`) and not examples with lists (format `jsonl`).
+/// Returns whether every value of an object is a string, a number, true, false or null, and the object has no running
+/// text under the key "text". Lines are then the rows of a table (format `records`) and not examples with lists (format
+/// `jsonl`).
 bool is_record(const nlohmann::json& object);
 
 /// The keys of the objects in the complete lines of a text, each once; lines that are not objects are ignored.

@@ -84,7 +84,10 @@ void steps_left(Index length, Index before, double* numbers) {
 void add_sequence_ends(const SequenceEndOptions& how, Examples& examples) {
   if (const ExampleColumn* column = examples.find(how.field); how.end != SequenceEnd::none && column != nullptr) {
     if (column->once || column->source)
-      throw UsageError(fmt::format("{} is not a sequence: it has one entry per example, or it is a source", how.field));
+      throw UsageError(
+          fmt::format("--ends: {} must be a target with one entry per position; it has one entry per "
+                      "example or is a source",
+                      how.field));
     if (how.end == SequenceEnd::symbol && !column->is_text())
       throw UsageError(
           fmt::format("{} contains numbers, which cannot have an end symbol; use --ends stop, or a length model, such "

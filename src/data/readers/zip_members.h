@@ -1,5 +1,5 @@
 #pragma once
-/// Reads the members of a zip archive to the extent that .npz files need: stored or deflated, below 4 GB. Source:
+/// Reads the members of a zip archive to the extent that .npz files require it: stored or deflated, below 4 GB. Source:
 /// PKWARE's APPNOTE.TXT 6.3, sections 4.3 and 4.4.
 
 #include <string>

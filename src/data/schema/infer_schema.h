@@ -35,10 +35,9 @@
 ///          or three words on average and fewer than five repetitions of each |
 /// | category | other texts |
 ///
-/// "1,200" and "1.234" are ambiguous. The convention under which the most cells of the column are numbers decides;
-/// if there are several, the one with the decimal mark of the table decides. This is the mark of the unambiguous
-/// columns; if there are none, it is a comma in tables separated by semicolons in which 1,234 occurs, otherwise a
-/// point.
+/// "1,200" and "1.234" are ambiguous. The convention under which the largest number of cells are numeric is chosen; in
+/// a tie, the one with the decimal mark of the table is chosen. This is the mark of the unambiguous columns; if there
+/// are none, it is a comma in tables separated by semicolons in which 1,234 occurs, otherwise a point.
 
 #include <functional>
 #include <memory>

@@ -23,7 +23,7 @@ void describe_zoneout(Visitor& v, double& rate) {
 
 /// Returns why zoneout cannot be combined with these delays, or an empty string.
 inline std::string zoneout_fault(const std::string& delays) {
-  return parse_delays(delays).front() != 1 ? "zoneout needs the delay 1; delays must begin with 1" : "";
+  return parse_delays(delays).front() != 1 ? "zoneout requires a delay of 1; the delays must begin with 1" : "";
 }
 
 }  // namespace unfold

@@ -13,7 +13,7 @@ constexpr Index kMostWeights = Index{1} << 28;
 Edges edges_of_products(const Edges& edges, Index mixing) {
   if (edges.count() > kMostWeights / (mixing + 1))
     throw UsageError("weights of " + std::to_string(edges.count()) + " edges for each of " + std::to_string(mixing) +
-                     " components of a vector are too many; use fewer units, edges or components");
+                     " components of a vector exceed the limit; use fewer units, edges or components");
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
   for (Index k = 0; k <= mixing; ++k)
     for (Index e = 0; e < edges.count(); ++e)

@@ -9,8 +9,8 @@
 ///
 /// If x_1 .. x_K is a one-hot vector, this is the sparse operator gated by a symbol. The parameter is [1 x (K + 1)
 /// edges]; its columns are ordered by i, then by k, then by j. The derivative with respect to V_j is [i = j, if leaky]
-/// + s'(V_j) sum_k x_k tau_{k e}; the derivative with respect to x_k is sum_j tau_{k e} s(V_j). The squared form
-/// squares these entries.
+/// + s'(V_j) sum_k x_k tau_{k e}; the derivative with respect to x_k is sum_j tau_{k e} s(V_j). The squared form uses
+/// the squares of these derivatives.
 ///
 /// Determinism (invariant 2): sums over edges, k and units are in ascending order; sums over rows run from the last to
 /// the first.

@@ -32,7 +32,7 @@ const char* remedy_of(CUresult result) {
     case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
     case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
     case CUDA_ERROR_NO_BINARY_FOR_GPU: return "install a driver that supports CUDA " UNFOLD_CUDA_MAJOR;
-    case CUDA_ERROR_DEVICE_UNAVAILABLE: return "another program is using the GPU exclusively";
+    case CUDA_ERROR_DEVICE_UNAVAILABLE: return "another program has exclusive use of the GPU";
     case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
       return "these blocks cannot all be resident on the GPU at the same time";
     case CUDA_ERROR_ILLEGAL_ADDRESS:

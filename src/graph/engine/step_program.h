@@ -1,6 +1,6 @@
 #pragma once
 /// A plan compiled into a list of operations for one position. Addresses, kernels for the instruction set and the
-/// division of the work, which the forward pass determines for every item, are resolved once; one member runs all
+/// division of the work are resolved once, whereas the forward pass resolves them for every item. One thread runs all
 /// operations. The sums use the same order as the passes, so the results are bit-identical to those of the unfolding.
 /// Internal to engine/.
 

@@ -17,7 +17,7 @@ namespace unfold {
 
 template <class T>
 State<T>::State(const Plan& plan, Index slots) : slots_(slots), width_(plan.state_width()) {
-  if (slots < 0) throw UsageError("state: " + std::to_string(slots) + " slots; there must be at least 0");
+  if (slots < 0) throw UsageError("state: " + std::to_string(slots) + " slots; the number must not be negative");
   values_.resize(slots * width_);
   fresh_.assign(at(slots), 1);
 }

@@ -221,7 +221,7 @@ void DevicePasses<T>::launch(FixedKernel kernel, Index elements, const Arguments
   launch(fixed_[static_cast<std::size_t>(kernel)], elements, arguments);
 }
 
-/// Compiles the programs of all items of a pass in one source.
+/// Compiles the programs of all items of a pass as a single source string.
 template <class T>
 void DevicePasses<T>::compile(Kind kind) {
   if (std::exchange(is_compiled_[static_cast<std::size_t>(kind)], true)) return;

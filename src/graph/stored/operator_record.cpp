@@ -158,7 +158,7 @@ Made make_listed(Constants& c, const OperatorSizes& sizes) {
   auto listing = std::make_shared<Listing>();
   listing->alphabets = c.wholes<Index>("alphabets", 1, kMost);
   if (!std::ranges::equal(listing->alphabets, sizes.alphabets))
-    c.fail("its alphabets are not those of the symbols that it reads");
+    c.fail("its alphabets do not match those of the symbols that it reads");
   c.require("outputs", sizes.outputs);
   listing->outputs = sizes.outputs;
   listing->begin = c.wholes<std::int32_t>("begin", 0, kMost);

@@ -24,7 +24,7 @@ constexpr const char* kGuards = R"(
 #include <stdint.h>
 #include <string.h>
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
-#error "numbers are computed wider than they are stored; compile with -msse2 -mfpmath=sse"
+#error "floating-point expressions are evaluated with excess precision; compile with -msse2 -mfpmath=sse"
 #endif
 #if defined(__GNUC__)
 #define @@_ALIGNED __attribute__((aligned(64)))

@@ -63,9 +63,9 @@ class ChainBlock {
     if (label == kNoSymbol) suits_[at(chain)] = 0;
   }
   /// Runs both recursions over the emissions. If `slopes` is not empty, its rows of the batch are set to factor (p(y_t
-  /// = j) - 1 where j is the label). Chains are not suitable if their scores at some position lie too far apart or are
-  /// not finite, or if a label has probability 0; their gradients are unspecified; if `slopes` and the signal share
-  /// memory, their rows still contain the signal.
+  /// = j) - 1 where j is the label). Marks a chain as unsuitable if its scores at some position are too far apart or
+  /// not finite, or if a label has probability 0. The gradients of such a chain are unspecified. If `slopes` and the
+  /// signal share memory, the rows of the chain still contain the signal.
   template <class T>
   void run(const ScaledTransitions& neighbors, Matrix<const T> signal, double factor, Matrix<T> slopes);
   bool suits(Index chain) const { return suits_[at(chain)] != 0; }

@@ -31,7 +31,7 @@ class CtcLoss final : public Unsegmented<T> {
  public:
   std::string_view name() const override { return "ctc"; }
   Index target_size(Index signal_size) const override {
-    if (signal_size < 2) throw UsageError("ctc: a signal of labels and a blank has at least two numbers");
+    if (signal_size < 2) throw UsageError("ctc: the signal must have at least two numbers: one label and the blank");
     return signal_size - 1;
   }
 

@@ -96,7 +96,7 @@ std::unique_ptr<ComponentDistribution<T>> numbers_of_columns(const std::string& 
 template <class T>
 std::unique_ptr<Loss<T>> make(const NadeOptions& o) {
   if (o.rounds > 1 && !o.columns.empty())
-    throw UsageError("nade: rounds supports only bits; remove rounds for categorical columns");
+    throw UsageError("nade: rounds= supports only bits; leave it out for categorical columns");
   return ordered_density<T>(
       "nade", o.rounds > 1 ? nade_k_net<T>(o.units, o.rounds) : nade_net<T>(o.units, NadeActivation::sigmoid),
       laws_of<T>(o.columns, nullptr, "nade"));

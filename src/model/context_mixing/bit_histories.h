@@ -50,7 +50,7 @@ struct HistoryRow {
 };
 static_assert(sizeof(HistoryRow) == 32, "two rows are a cache line");
 
-/// A hash table of rows shared by all contexts: a new row replaces the less used row of its line.
+/// A hash table of rows shared by all contexts: a new row replaces the less frequently used row of its cache line.
 class HistoryTable {
  public:
   static constexpr std::size_t kLine = 2;    ///< number of rows

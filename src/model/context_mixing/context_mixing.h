@@ -3,8 +3,8 @@
 ///
 /// Each context (the last k symbols, the current word, the current line, ...) has a tree of bit counters
 /// (bit_histories.h), in one table for all contexts. A counter is translated by an adaptive map of its history. Gated
-/// weights mix the values of all contexts, of a match model and of the symbol that it expects in the logistic domain
-/// (Mahoney 2005), and two adaptive maps correct the result.
+/// weights mix, in the logistic domain (Mahoney 2005), the values of all contexts, of a match model and of the symbol
+/// that it expects. Two adaptive maps correct the result.
 
 #include <memory>
 

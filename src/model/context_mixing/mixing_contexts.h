@@ -77,7 +77,7 @@ struct ContextHistory {
 /// The history of text in addition to words: its lines, and its letters without regard to case and to the white space
 /// between them.
 struct LineHistory {
-  /// The last eight symbols, with letters in lower case and each sequence of blanks and line ends as one blank.
+  /// The last eight symbols, with letters in lower case and each sequence of blanks and newlines as one blank.
   std::uint64_t plain = 0;
   std::uint64_t letters = 0;                   ///< hash of the letters since the last symbol that is not a letter
   std::uint8_t first = 0;                      ///< first symbol of the current line

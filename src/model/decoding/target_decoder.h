@@ -31,8 +31,8 @@ struct TargetEnds {
   std::string_view symbol = {};  ///< end symbol in the alphabet of the predicted field
   /// Suffix of the stop field, and its stop symbol. If there is such a head, it takes precedence over the end symbol.
   std::string_view stop_field = {}, stop_at = {};
-  /// For lengths that are known in advance: the suffix of the field with the remaining steps, which is read at the
-  /// target. Empty if lengths are unknown.
+  /// For lengths that are known in advance: the suffix of the field that contains the number of remaining steps, an
+  /// input of the target positions. Empty if lengths are unknown.
   std::string_view left_field = {};
   /// Computes the values of `left_field` from the length and the number of earlier positions.
   void (*steps_left)(Index length, Index before, double* numbers) = nullptr;

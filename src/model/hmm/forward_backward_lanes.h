@@ -10,8 +10,9 @@
 /// by induction, the result is then the same as without cuts. If the check fails (chains with long memory), everything
 /// is repeated with a longer warm-up, and finally without cuts.
 ///
-/// The distribution depends only on the lengths of the sequences, so results do not depend on threads or memory. Memory
-/// determines only how often the history is recomputed, with bit-identical results.
+/// The division into lanes depends only on the lengths of the sequences, so results do not depend on the number of
+/// threads or on the available memory. Memory determines only how often the history is recomputed, with bit-identical
+/// results.
 
 #include <atomic>
 #include <functional>

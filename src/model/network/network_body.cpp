@@ -530,7 +530,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     if (data.grids && !field.once && input_part(spec) > 0)
       throw UsageError(
           fmt::format("model {}: {} is predicted at every position, but with patch a position of the last layer is a "
-                      "block; leave out patch",
+                      "block; leave out patch=",
                       to_string(spec), head.field));
     const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();

@@ -77,7 +77,7 @@ class HeadFit {
     for (const auto& term : node().terms) {
       const Node& source = circuit_.nodes()[at(term.source)];
       const bool states = source.kind == Node::Kind::affine || source.kind == Node::Kind::map;
-      if (!term.dense() || !states) refuse("has terms other than matrices of states");
+      if (!term.dense() || !states) refuse("has terms other than products of a matrix and a state");
       inputs += source.size;
     }
     sums_.emplace(inputs, outputs(), options.blocks);

@@ -51,7 +51,7 @@ struct SeriesSelection {
 
 /// Returns whether each example has one position.
 bool are_rows(const ExampleSet& examples);
-/// Returns the candidates with their estimated operations.
+/// Returns the candidates with their estimated numbers of operations.
 std::vector<SeriesCandidate> series_candidates(const ExampleSet& training, const NetworkLayout& layout,
                                                const SeriesSelectionOptions& options);
 /// `progress` is called before each candidate. REQUIRES: all heads predict once per example. Throws DataError like

@@ -117,7 +117,7 @@ void MetricShards<T>::backward(Shard& shard, std::span<T> gradient, std::span<T>
   if (shard.own) measure_own(shard, squares);
 }
 
-/// Clears the buffer for the squares at trained initial values of one of several passes.
+/// Zeroes `squares` and returns a buffer for the squares at trained initial values in one pass.
 template <class T>
 std::span<T> MetricShards<T>::clear_starts(std::span<T> squares) {
   scratch_.resize(2 * squares.size());

@@ -48,8 +48,9 @@ class ForwardGradient {
   ForwardGradient(const ForwardGradient&) = delete;
 
   /// Returns the sum of nats over the targets; sets gradient [parameters] = scale * d nats / d parameters, by (2). The
-  /// state must have entered the batch; it is updated. Random signs are a function of `step`. With `dropout_seed`,
-  /// masks equal those of a pass over the whole batch with this seed; without it, there is no dropout.
+  /// state must have been prepared for the batch by `enter_batch`; it is updated. Random signs are a function of
+  /// `step`. With `dropout_seed`, masks equal those of a pass over the whole batch with this seed; without it, there is
+  /// no dropout.
   double gradient(const Batch& batch, State<T>& state, const Parameters<T>& parameters, Index step, double scale,
                   std::span<T> gradient, std::optional<std::uint64_t> dropout_seed = std::nullopt);
   void leave(const Batch& batch);

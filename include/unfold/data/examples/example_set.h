@@ -58,7 +58,8 @@ struct FieldColumn {
   std::map<Index, std::string> unseen = {};  ///< the strings of unseen symbols, by entry
   std::vector<float> values = {};            ///< standardized, `size` per entry
   std::vector<char> present = {};            ///< for values: one flag per entry, 0 if it is missing
-  /// For a source: for each example, the end of its source in the entries. For a spelled field: one per entry.
+  /// For a source: for each example, the end of its source in the entries. For a character-level field: for each entry,
+  /// the end of its characters.
   std::vector<Index> ends = {};
   Range chain(Index i) const {
     return {i == 0 ? 0 : ends[static_cast<std::size_t>(i - 1)], ends[static_cast<std::size_t>(i)]};
@@ -85,7 +86,7 @@ class ExampleSet {
   /// Returns whether positions attend to sources. All sources of an example have the same length.
   bool has_sources() const;
   Index source_length(Index example) const;
-  /// The field that is spelled in characters; null if there is none.
+  /// The character-level field; null if there is none.
   const FieldSpecification* spelt() const;
   bool has(std::string_view field) const { return columns_.contains(field); }
   /// Throws DataError if the examples do not contain the field.

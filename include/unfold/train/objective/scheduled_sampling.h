@@ -36,8 +36,8 @@ class ScheduledSampling {
   ScheduledSampling(const Network<T>& network, Team& team, std::uint64_t seed);
 
   /// Returns the batch in which each position reads, with probability 1 - `forcing`, the network's earlier output: a
-  /// sample of symbols or the mean of numbers. Inputs before the beginning of a chain are unchanged. `state` must have
-  /// entered the batch and is not modified. The result is also a function of the seed and `step`.
+  /// sample of symbols or the mean of numbers. Inputs before the beginning of a chain are unchanged. `enter_batch` must
+  /// have been called for `state`, which is not modified. The result is also a function of the seed and `step`.
   const Batch& mix(const Batch& batch, const State<T>& state, const Parameters<T>& parameters, double forcing,
                    Index step);
 

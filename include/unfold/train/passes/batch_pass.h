@@ -42,8 +42,8 @@ class BatchPass {
   /// Enables dropout with this seed; dropout is off until this is called.
   void set_dropout_seed(std::uint64_t seed) { dropout_seed_ = seed; }
 
-  /// Returns the sum of nats over the targets of a batch, weighted by head. The state must have entered the batch
-  /// (enter_batch); it is updated.
+  /// Returns the sum of nats over the targets of a batch, weighted by head. `enter_batch` must have been called for the
+  /// state, which is updated.
   double forward(const Batch& batch, State<T>& state);
   /// Like `forward`; in addition sets (with `accumulate`: adds to) gradient [parameters] = scale * d nats / d
   /// parameters. Throws a UsageError that states the required memory if the batch does not fit into the memory limit.

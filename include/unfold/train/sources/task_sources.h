@@ -15,7 +15,7 @@ struct TaskOptions {
   Index curriculum = 0;          ///< > 0: starts with the shortest length and doubles it after this many examples
 };
 
-/// Returns a judge that counts wrong sequences by the rule of the task and computes the mean squared error of values.
+/// Returns the metrics of the task: the number of wrong sequences by its rule, and the mean squared error of values.
 /// The task must outlive it.
 template <class T>
 std::unique_ptr<Judge<T>> task_judge(const Task& task);
