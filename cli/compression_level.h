@@ -22,7 +22,7 @@ LevelChoice choose_level(Index level, std::string_view beginning, Index size);
 /// Returns the nucleotide letters (ACGT, acgt or ACGU) if nearly all bytes are among them; otherwise empty.
 std::string bases_of(std::string_view bytes);
 
-/// Returns whether nearly all bytes occur in text: printable characters, line ends, and bytes from 128 up. False if
+/// Returns whether nearly all bytes occur in text: printable characters, newlines, and bytes from 128 up. False if
 /// `bytes` is empty.
 bool is_text(std::string_view bytes);
 

@@ -74,8 +74,8 @@ void LogStream::run() {
   end_record(false);
   finish();
   if (input_.left_bytes() > 0)
-    console_.remark(fmt::format("{}: the last {} bytes have no line end; they are left for the next run", input_.name(),
-                                input_.left_bytes()));
+    console_.remark(fmt::format("{}: the last {} bytes have no line ending; they are left for the next run",
+                                input_.name(), input_.left_bytes()));
   write_metrics(true);
   if (!state_) return;
   flush_results();

@@ -110,7 +110,7 @@ Sample::Sample()
   options_.add({.name = "count",
                 .target = &request_.count,
                 .placeholder = "N",
-                .help = "number of samples; several are separated by line ends",
+                .help = "number of samples; several are separated by newlines",
                 .least = 1,
                 .group = OptionGroup::search,
                 .common = true});

@@ -23,7 +23,7 @@ std::string metric_name(std::string name);
 /// Lists the ten most frequent confusions of each head that predicts symbols: count, observed label, predicted label.
 std::string confusions_text(const FieldFigures& figures);
 
-/// Returns the JSON on one line with a line end. Bytes that are not valid UTF-8 are replaced.
+/// Returns the JSON on one line with a newline. Bytes that are not valid UTF-8 are replaced.
 std::string one_line(const nlohmann::ordered_json& json);
 
 }  // namespace unfold

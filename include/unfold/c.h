@@ -73,7 +73,7 @@ int unfold_open(const unfold_model* model, unfold_stream** stream);
  * network run one at a time; for speed, open a stream in each thread. */
 int unfold_clone(const unfold_stream* stream, unfold_stream** clone);
 void unfold_close(unfold_stream* stream); /* NULL is allowed */
-/* Advances by the symbol that occurred. After the line end of a model of lines (`train --lines`, logs) the next line
+/* Advances by the symbol that occurred. After the line ending of a model of lines (`train --lines`, logs) the next line
  * begins. */
 int unfold_push(unfold_stream* stream, int symbol);
 /* Returns the natural logarithms of the probabilities of the next symbol, unfold_symbols() numbers, valid until the

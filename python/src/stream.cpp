@@ -44,7 +44,7 @@ void add_streams(nb::module_& module) {
           },
           nb::arg("symbol").none(),
           "Read a symbol, given by its index or its text. Returns `log_probabilities` of the following symbol. If the "
-          "model reads lines, the next line begins after a line end.")
+          "model reads lines, the next line begins after a line ending.")
       .def_prop_ro(
           "log_probabilities", [](const Stream& stream) { return stream.array(); },
           "Log-probabilities (natural) of the next symbol, as a read-only view of the stream's memory that the next "

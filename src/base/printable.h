@@ -11,7 +11,7 @@
 
 namespace unfold {
 
-/// Escapes control characters, including line ends and tabs. Backslashes are not changed, so this function is for
+/// Escapes control characters, including newlines and tabs. Backslashes are not changed, so this function is for
 /// display and for whole lines whose values have already been escaped.
 std::string escape_controls(std::string_view text);
 

@@ -125,7 +125,7 @@ TEST_F(LogTest, unknown_word_has_the_escape_probability_shared_by_all_words) {
   EXPECT_GT(unknown.token_bits(), 6);
   EXPECT_GT(unknown.surprise, known.surprise + 1);
   // Witten-Bell by hand. The context "for user" occurs 6 times in training with one distinct successor, so it escapes
-  // with probability 1 / 7, as does "user". The empty context counts all words and line ends.
+  // with probability 1 / 7, as does "user". The empty context counts all words and line endings.
   const Alphabet& alphabet = model->alphabet();
   std::map<Symbol, double> unigrams;
   double all = 0;

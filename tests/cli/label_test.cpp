@@ -175,7 +175,7 @@ TEST_F(LabelTest, ArpaRefusesInputFormatsThatItCannotExpress) {
           "--predict-after, which an ARPA file cannot represent");
 }
 
-/// After a line end, a model of lines begins the next line, both in samples and in scores.
+/// After a line ending, a model of lines begins the next line, both in samples and in scores.
 TEST_F(LabelTest, SamplesOfLinesAreWellFormed) {
   const std::string lines = folder_ / "lines.txt";
   std::string text;

@@ -163,10 +163,10 @@ TEST_F(LogStateTest, same_first_line_does_not_hide_a_rotation) {
 
 TEST_F(LogStateTest, incomplete_line_is_left_for_the_next_run) {
   write_bytes(log_, "kernel: nothing new\nsshd[1]: user");
-  EXPECT_THAT(score().err, HasSubstr(log_ + ": the last 13 bytes have no line end; they are left for the next run"));
+  EXPECT_THAT(score().err, HasSubstr(log_ + ": the last 13 bytes have no line ending; they are left for the next run"));
   EXPECT_THAT(read_bytes(out_), Not(HasSubstr("sshd")));
   std::ofstream(log_, std::ios::app) << " a from 10.0.0.1 accepted\n";
-  EXPECT_THAT(score().err, Not(HasSubstr("no line end")));
+  EXPECT_THAT(score().err, Not(HasSubstr("no line ending")));
   EXPECT_THAT(read_bytes(out_), HasSubstr("\tsshd[1]: user a from 10.0.0.1 accepted\n"));
   // Without a state, or from a pipe, no later run continues this one.
   write_bytes(folder_ / "half.log", "kernel: nothing new\nsshd[1]: user");

@@ -183,7 +183,7 @@ TEST_F(CommandTest, words_vocabulary_lines_and_validation_file_are_supported) {
   EXPECT_EQ(info["symbol_kind"], "words");
   const Finished finished = unfold_command({"eval", run_, valid, "--json"});
   ASSERT_EQ(finished.code, 0) << finished.err;
-  EXPECT_EQ(only_object(finished.out)["symbols"], 11);  // nine words and two line ends
+  EXPECT_EQ(only_object(finished.out)["symbols"], 11);  // nine words and two line endings
 }
 
 TEST_F(CommandTest, data_can_come_from_standard_input_and_several_files) {

@@ -39,7 +39,7 @@ class SymbolModel : public Model {
 
   const Alphabet& alphabet() const { return *data().fields.front().alphabet; }
 
-  /// Returns whether every line of the data, including its line end, is a separate sequence; this is so for `train
+  /// Returns whether every line of the data, including its line ending, is a separate sequence; this is so for `train
   /// --lines`, logs, and FASTA files with several records.
   bool reads_lines() const;
   /// Returns the symbol after which the next sequence of the data begins, or kNoSymbol if only the end of a file ends a

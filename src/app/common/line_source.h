@@ -21,13 +21,13 @@ class LineSource {
   LineSource(const LineSource&) = delete;
   LineSource& operator=(const LineSource&) = delete;
 
-  /// Sets `line` to the next line without its line end; returns false at the end. `line` is valid until the next call.
-  /// Throws DataError for empty input and read errors.
+  /// Sets `line` to the next line without its line ending; returns false at the end. `line` is valid until the next
+  /// call. Throws DataError for empty input and read errors.
   bool next(std::string_view& line);
   /// Skips the first bytes of a file (counted after decompression). Call it before `next`.
   void skip(Index bytes);
-  /// Returns whether the last line returned by `next` had a line end, which may be missing only in the last line of a
-  /// file.
+  /// Returns whether the last line returned by `next` had a line ending, which may be missing only in the last line of
+  /// a file.
   bool line_ended() const { return line_ended_; }
   /// Returns whether `next` can return without waiting for input.
   bool ready() const;

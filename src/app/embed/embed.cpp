@@ -72,7 +72,7 @@ StateOptions options_of(const EmbedRequest& request) {
   return {.layer = request.layer, .every_position = request.every_position};
 }
 
-/// Divides sequences after each line end.
+/// Divides sequences after each line ending.
 Split lines_of(const Corpus& corpus) {
   Split lines{.name = "lines", .pieces = {}};
   for (Index s = 0; s < corpus.sequences(); ++s) {

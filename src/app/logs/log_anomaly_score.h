@@ -4,9 +4,10 @@
 ///   LogScorer scorer(*model);
 ///   while (source.next(line)) use(scorer.score(line));
 ///
-/// Let x be the shape of a line (data/readers/log_lines.h) with n tokens including the line end, P(x) its probability
-/// under the model, N the number of lines and D the number of distinct shapes in training. Let c(x) be the number of
-/// lines with this shape among the m lines scored so far, and let d be the number of distinct shapes among them. Then
+/// Let x be the shape of a line (data/readers/log_lines.h) with n tokens including the line ending, P(x) its
+/// probability under the model, N the number of lines and D the number of distinct shapes in training. Let c(x) be the
+/// number of lines with this shape among the m lines scored so far, and let d be the number of distinct shapes among
+/// them. Then
 ///
 ///   surprise(x) = - log2 [ (c(x) + N P(x) + (D + d) P(x)^(1/n)) / (m + N + D + d) ].
 ///
@@ -42,10 +43,10 @@ struct LogScoreOptions {
 
 struct ScoredLogLine {
   Index number = 0;   ///< from 1
-  Index symbols = 0;  ///< tokens and the line end
+  Index symbols = 0;  ///< tokens and the line ending
   double nats = 0;    ///< total over all tokens, -ln P(x)
   double surprise = 0;
-  std::string token = {};  ///< the most surprising token as the model reads it; `<eos>` for the line end
+  std::string token = {};  ///< the most surprising token as the model reads it; `<eos>` for the line ending
   double token_nats = 0;
   std::optional<std::string> label = {};
   double bits() const;

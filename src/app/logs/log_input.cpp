@@ -242,8 +242,8 @@ bool LogInput::open_piece() {
   return true;
 }
 
-/// Returns whether a line without a line end is incomplete: the rest follows later in the same file, or already in the
-/// next one.
+/// Returns whether a line without a line ending is incomplete: the rest follows later in the same file, or already in
+/// the next one.
 bool LogInput::leaves(std::string_view line) {
   if (!resumed_ || source_->line_ended()) return false;
   const bool is_last = piece_ + 1 == pieces_.size();

@@ -12,8 +12,8 @@
 /// time. If no file matches the position, the log is read from its beginning. After a run over an empty log, the copies
 /// that were modified later are read first.
 ///
-/// The last line of the log is returned only when it has a line end. If a copy ends within a line, the line continues
-/// in the next file.
+/// The last line of the log is returned only when it has a line ending. If a copy ends within a line, the line
+/// continues in the next file.
 ///
 /// Throws DataError like LineSource, but for an empty log only if there is no position.
 

@@ -45,7 +45,7 @@ struct PredictRequest {
 };
 
 /// Writes the table in pieces. TSV has a header and one row per position, or one row per example if every head predicts
-/// once per example; tabs and line ends in text are escaped. JSON lines have one object per example.
+/// once per example; tabs and newlines in text are escaped. JSON lines have one object per example.
 ///
 /// Added columns:
 ///   symbols           FIELD.best, FIELD.probability

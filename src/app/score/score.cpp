@@ -84,7 +84,7 @@ ScoredText score(std::unique_ptr<SymbolModel> model, const ScoreRequest& request
     throw UsageError(fmt::format("--by state requires an hmm, but {} is {}", request.model, model->spec_text()));
   Corpus corpus = load_for(*model, {request.data}, unknown, request.mask);
   if (request.by == ScoreUnit::line && model->alphabet().line_end() == kNoSymbol)
-    throw UsageError("--by line: the alphabet of this model has no line end; use --by symbol");
+    throw UsageError("--by line: the alphabet of this model has no line ending; use --by symbol");
   ScoredText text(std::move(model), request.data, std::move(corpus));
   const auto count = count_symbols(reporter, text.part_.symbols(), "score");
   SurprisalCheck check;

@@ -19,7 +19,7 @@ enum class ScoreUnit { symbol, line, state };
 
 struct ScoreRequest {
   std::string model, data;  ///< run folder or model file; one text file
-  /// The unit of the requested results. Lines require an alphabet with a line end; states require a hidden Markov
+  /// The unit of the requested results. Lines require an alphabet with a line ending; states require a hidden Markov
   /// model.
   ScoreUnit by = ScoreUnit::symbol;
   std::optional<std::string> mask = {};  ///< file that marks the symbols to be predicted

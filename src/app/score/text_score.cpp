@@ -49,7 +49,7 @@ TextScorer::TextScorer(const SymbolModel& model, std::string name, UnknownScore 
       after_(predict_after(model)),
       team_(threads) {
   if (model.alphabet().line_end() == kNoSymbol)
-    throw UsageError("--by line: the alphabet of this model has no line end; use --by symbol");
+    throw UsageError("--by line: the alphabet of this model has no line ending; use --by symbol");
   if (!gains_from_lines_at_once(model)) predictor_ = model.predictor();
 }
 

@@ -35,7 +35,7 @@ inline constexpr double kUnknownNats = 13.921728;
 
 struct TextLine {
   std::string text;   ///< the line without its line ending
-  bool ended = true;  ///< whether the line had a line end
+  bool ended = true;  ///< whether the line had a line ending
 };
 
 struct ScoredTextLine {
@@ -49,7 +49,7 @@ struct ScoredTextLine {
 class TextScorer {
  public:
   /// The model must outlive the scorer; `name` is used in messages. Throws UsageError for an alphabet without a line
-  /// end.
+  /// ending.
   TextScorer(const SymbolModel& model, std::string name, UnknownScore unknown = UnknownScore::error, int threads = 1);
 
   /// Scores the next lines of one text, in order. Passing several lines at once is faster if each line is a separate

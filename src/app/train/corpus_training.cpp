@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// Returns whether a corpus of lines contains empty lines, which consist only of their line end.
+/// Returns whether a corpus of lines contains empty lines, which consist only of a newline.
 bool has_empty_lines(const Corpus& corpus) {
   for (Index s = 0; s < corpus.sequences(); ++s)
     if (corpus.length(s) == 0 ||

@@ -52,7 +52,7 @@ struct DataSample {
   std::string_view name = {};   ///< name of the file without .gz, .xz, .zst
   std::string_view bytes = {};  ///< the first bytes, at most 64 KiB
   bool whole = false;           ///< the sample is the whole input
-  /// Complete lines, without their line ends; empty if the bytes are not text.
+  /// Complete lines, without their line endings; empty if the bytes are not text.
   std::vector<std::string_view> lines = {};
 };
 

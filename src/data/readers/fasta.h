@@ -22,8 +22,8 @@ namespace unfold {
 inline constexpr std::string_view kFastaFormat = "fasta";
 
 struct FastaFile {
-  std::string letters;             ///< letters of all records, each followed by a line end
-  std::vector<Index> ends;         ///< end of each record in `letters`, after its line end
+  std::string letters;             ///< letters of all records, each followed by a line ending
+  std::vector<Index> ends;         ///< end of each record in `letters`, after its line ending
   std::vector<std::string> names;  ///< the first word of each header
   bool has_qualities = false;      ///< whether the file is FASTQ
   Index lower_case = 0;            ///< number of letters a to z, which usually mark masked regions

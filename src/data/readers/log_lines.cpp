@@ -102,7 +102,7 @@ Pattern compile(const std::string& pattern, const std::string& place) {
   return compile_pattern(pattern, place, PCRE2_ANCHORED);
 }
 
-/// Iterates over words; each line end counts as one word.
+/// Iterates over words; each line ending counts as one word.
 template <class Use>
 void for_each_word(std::string_view text, Use&& use) {
   for (std::size_t at = 0; at < text.size();) {

@@ -50,8 +50,8 @@ class LogScanner {
   LogScanner& operator=(LogScanner&&) noexcept;
   ~LogScanner();
 
-  /// Scans a line without its line end; carriage returns count as blanks. `line` must stay valid while `out` is used.
-  /// Throws DataError if user-defined rules need more than a million matching steps at one position.
+  /// Scans a line without its line ending; carriage returns count as blanks. `line` must stay valid while `out` is
+  /// used. Throws DataError if user-defined rules need more than a million matching steps at one position.
   void scan(std::string_view line, LogLine& out) const;
 
  private:
@@ -77,7 +77,7 @@ struct LogTemplates {
 /// `read` scans a line; `see` is called for every line.
 LogTemplates shapes_of(std::string_view text, const std::function<void(std::string_view, LogLine&)>& read,
                        const std::function<void(const LogLine&)>& see = nullptr);
-/// Calls `use` for every line of a text, without line ends and byte order mark.
+/// Calls `use` for every line of a text, without line endings and byte order mark.
 void for_each_log_line(std::string_view text, const std::function<void(std::string_view)>& use);
 
 /// Replaces words that occur only once in a text of templates with `<unk>`. Models trained by gradient descent thus

@@ -23,7 +23,7 @@ std::vector<fs::path> names_in(const fs::path& folder) {
   if (error) throw DataError(fmt::format("{}: {}", folder.string(), error.message()));
   for (const fs::path& name : names)
     if (name.string().find_first_of("\t\n\r") != std::string::npos)
-      throw DataError(fmt::format("{}: the file name {} contains a tab or a line end; rename the file", folder.string(),
+      throw DataError(fmt::format("{}: the file name {} contains a tab or a newline; rename the file", folder.string(),
                                   in_quotes(name.string())));
   std::ranges::sort(names);
   return names;

@@ -43,8 +43,8 @@ class ReaderText {
   std::string_view text_, bytes_;
 };
 
-/// Iterates over lines without line ends: for (ReaderLines lines(text); lines.next();) lines.line();
-/// Line ends are LF and CRLF, or CR alone if the text has no LF.
+/// Iterates over lines without line endings: for (ReaderLines lines(text); lines.next();) lines.line();
+/// Line endings are LF and CRLF, or CR alone if the text has no LF.
 class ReaderLines {
  public:
   explicit ReaderLines(std::string_view text) : rest_(text), line_end_(line_end_of(text)) {}
@@ -80,7 +80,7 @@ class OpenQuotes {
   OpenQuotes& operator=(const OpenQuotes&);
   ~OpenQuotes();
 
-  void add(std::string_view line);  ///< REQUIRES: the line includes its line end
+  void add(std::string_view line);  ///< REQUIRES: the line includes its line ending
   bool inside() const;
 
  private:

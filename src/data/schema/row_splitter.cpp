@@ -89,7 +89,7 @@ bool is_plain_byte(char c) {
   return (byte >= 0x20 && byte < 0x7F) || c == '\t' || c == '\r' || c == '\n';
 }
 
-/// Returns whether all bytes are printable ASCII, tabs or line ends.
+/// Returns whether all bytes are printable ASCII, tabs or line endings.
 bool are_plain(std::string_view bytes) {
   for (std::size_t i = 0; i < bytes.size(); i += kWordBytes) {
     const std::string_view piece = bytes.substr(i, kWordBytes);

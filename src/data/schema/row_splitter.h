@@ -17,11 +17,11 @@ inline constexpr char kNoCellSeparator = '\0';  ///< separator of a table with o
 
 struct TableRow {
   std::vector<std::string_view> cells;
-  std::string_view bytes;        ///< the row without its line end
+  std::string_view bytes;        ///< the row without its line ending
   Index line = 1;                ///< line at which the row begins, from 1
   bool comment = false;          ///< the row begins with the comment prefix; it has no cells
   bool plain = true;             ///< printable ASCII only
-  bool carriage_return = false;  ///< the line end is CRLF
+  bool carriage_return = false;  ///< the line ending is CRLF
   bool line_end = false;         ///< false for a last row without one
   bool misplaced_quote = false;  ///< text after a closing quote
 };
@@ -48,7 +48,7 @@ class RowSplitter {
   void push_cell(const char* cell, std::size_t size, TableRow& row) const;
   std::string_view stripped(std::string_view cell) const;
 
-  char separator_, cell_end_, line_end_;  ///< cell_end_: a separator, or the line end if there is none
+  char separator_, cell_end_, line_end_;  ///< cell_end_: a separator, or the line ending if there is none
   std::string comment_;
   bool quotes_ = true;
   Index line_ = 1, next_line_ = 1;

@@ -1,5 +1,5 @@
 #pragma once
-/// Separator, line end and header of a table, determined from its first rows.
+/// Separator, line ending and header of a table, determined from its first rows.
 
 #include <string>
 #include <string_view>

@@ -225,7 +225,7 @@ Alphabet::Token Alphabet::next_token(std::string_view text, Index& position) con
   if (kind_ == SymbolKind::words) {
     const std::string_view word = next_word(text, position);
     if (word.empty()) return {kNoSymbol, word, true};
-    const Symbol found = word == kLineEndWord ? kNoSymbol : find(word);  // a line end is "\n"
+    const Symbol found = word == kLineEndWord ? kNoSymbol : find(word);  // a newline is "\n"
     return {found == kNoSymbol ? unknown_ : found, word, found != kNoSymbol};
   }
   const std::size_t code = kind_ == SymbolKind::bytes ? static_cast<std::uint8_t>(text[begin])
@@ -356,7 +356,7 @@ void mark_chars(std::string_view text, CodeMap& seen) {
   }
 }
 
-/// Counts the words in the inputs, with line ends as `<eos>`. The keys point into the inputs.
+/// Counts the words in the inputs, with line endings as `<eos>`. The keys point into the inputs.
 std::unordered_map<std::string_view, Index> count_words(std::span<const Input> inputs) {
   std::unordered_map<std::string_view, Index> counts;
   for (const Input& input : inputs) {
@@ -392,10 +392,10 @@ DataError invalid_utf8_error(std::string_view where, char byte, Index offset, In
 }
 
 DataError line_end_word_error(std::string_view where, Index line) {
-  return DataError(
-      fmt::format("{}line {}: the word {} is reserved for line ends, so text that is read as words cannot contain it; "
-                  "replace the word with another one or a line end, or use --symbols chars",
-                  where, line, kLineEndWord));
+  return DataError(fmt::format(
+      "{}line {}: the word {} is reserved for line endings, so text that is read as words cannot contain it; "
+      "replace the word with another one or a line ending, or use --symbols chars",
+      where, line, kLineEndWord));
 }
 
 Alphabet alphabet_of_chars(const CodeMap& seen) {

@@ -60,7 +60,7 @@ BlockSymbols BlockedText::symbols_of(const Alphabet& alphabet, Index block) cons
     const Symbol symbol = alphabet.next_token(text.bytes, position).symbol;
     if (symbol != kNoSymbol) symbols->push_back(symbol);
   }
-  if (symbols->size() < count) symbols->push_back(alphabet.line_end());  // the missing line end of the last line
+  if (symbols->size() < count) symbols->push_back(alphabet.line_end());  // the missing line ending of the last line
   cache_->put(this, block, symbols);
   return symbols;
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 
-/// Calls use(line, line end) for each line; `line` does not include the line end.
+/// Calls use(line, line ending) for each line; `line` does not include the line ending.
 template <class Use>
 void for_each_line(std::string_view text, Use&& use) {
   text = strip_bom(text);  // the byte order mark is not part of the first label

@@ -84,7 +84,7 @@ std::vector<Passage> segments(const Split& part, Index length, Index warmup) {
   return passages;
 }
 
-/// Moves the beginning of a warm-up to the position after its first line end, if there is one.
+/// Moves the beginning of a warm-up to the position after its first line ending, if there is one.
 void start_after_line_end(const Corpus& corpus, Passage& passage) {
   const Symbol line_end = corpus.alphabet().line_end();
   if (line_end == kNoSymbol || !passage.has_previous) return;

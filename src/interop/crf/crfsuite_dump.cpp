@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kBegins = "__BOS__", kEnds = "__EOS__", kArrow = " --> ", kFileHeader = "FILEHEADER = {";
 
-/// A line "  (0) FROM --> TO: WEIGHT". Both names may contain any character except a line end.
+/// A line "  (0) FROM --> TO: WEIGHT". Both names may contain any character except a newline.
 struct DumpedWeight {
   std::string_view from, to;
   double weight = 0;

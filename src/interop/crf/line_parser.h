@@ -18,7 +18,7 @@ class CrfLines {
  public:
   explicit CrfLines(const Input& input) : name_(input.name()), rest_(input.bytes()) {}
 
-  /// Sets `line` to the next line, without its line end. Returns false at the end of the file.
+  /// Sets `line` to the next line, without its line ending. Returns false at the end of the file.
   bool next(std::string_view& line) {
     if (rest_.empty()) return false;
     const std::size_t end = std::min(rest_.find('\n'), rest_.size());

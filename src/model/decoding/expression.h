@@ -8,22 +8,22 @@
 ///   A B  concatenation             A|B  alternatives        (A)  group
 ///   A*   zero or more              A+   one or more         A?   zero or one
 ///   A{3} exactly three    A{2,} at least two    A{2,5} two to five
-///   .    any symbol except a line end
+///   .    any symbol except a newline
 ///
 /// *Characters* (alphabets of bytes and characters): every other character matches itself, including blanks.
 ///
-///   [a-z_]  one of these     [^a-z]  any except these and the line end
+///   [a-z_]  one of these     [^a-z]  any except these and a newline
 ///   \d digit, \w letter, digit, _ or anything beyond ASCII, \s blank; \D, \W, \S: any except these
 ///   \n \t \r; \xE9, \u{1F600} by number; \ before a special character: the character itself
 ///   In alphabets of bytes, a character beyond ASCII is a sequence of bytes; inside [] only \xE9 names such a byte.
 ///
 /// *Symbols* (words, labels): names separated by blanks, such as [B-NP I-NP] or (the|a) cat.
 ///
-///   [A B C]  one of these       [^A B]  any except these and the line end
+///   [A B C]  one of these       [^A B]  any except these and a newline
 ///   [B-...]  in brackets, a name that ends with three dots: all symbols with this prefix
 ///   'a b'    in quotes, special characters and blanks are part of the name: '.' is the period; \ before a character
 ///            does the same
-///   \n       the line end of words
+///   \n       the newline symbol of a word model
 ///
 /// Errors are UsageErrors that give the position (in characters, from 1) and the remedy. A symbol that is not in the
 /// alphabet is also an error, except in a range or a character class that contains other symbols of the alphabet.

@@ -4,7 +4,7 @@
 ///   P = p(some prefix of the continuation, of at most `length` symbols, is allowed)
 ///
 /// For example, "[a-z]{5}" gives the probability that the next five symbols are letters, "(the|a) " the probability of
-/// the next word, and ".*\\n" the probability of a line end within the limit; an expression that always matches has
+/// the next word, and ".*\\n" the probability of a newline within the limit; an expression that always matches has
 /// probability 1. P is the sum over all allowed sequences without a shorter allowed prefix.
 ///
 /// *Hidden Markov models*: exact, by the forward recursion over pairs of a hidden state and an automaton state. *Other

@@ -21,7 +21,7 @@ constexpr std::string_view kBegin = "<s>", kSentenceEnd = "</s>";
 // ---- writing ----
 
 std::vector<std::string> names_of(const NgramModel& model) {
-  // If every line is a sequence, lines are sentences, so the context after a line end is `<s>` as well.
+  // If every line is a sequence, lines are sentences, so the context after a line ending is `<s>` as well.
   const Symbol sentence_end = model.reads_lines() ? model.sequence_end() : model.sentence_end();
   std::vector<std::string> names;
   for (Symbol x = 0; x < model.alphabet().size(); ++x) {

@@ -3,8 +3,8 @@
 /// `</s>` around every sentence.
 ///
 /// Words are written unchanged, other symbols by their printable names (Alphabet::name), and the end of a sentence as
-/// `</s>`. For models without sentences, `<s>` stands for the beginning of a sequence, and the line end keeps its name.
-/// Numbers have nine digits, so a model that is exported and imported again gives bit-identical results.
+/// `</s>`. For models without sentences, `<s>` stands for the beginning of a sequence, and the line ending keeps its
+/// name. Numbers have nine digits, so a model that is exported and imported again gives bit-identical results.
 
 #include <functional>
 #include <string_view>

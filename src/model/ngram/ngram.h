@@ -14,7 +14,7 @@
 ///
 /// Sentences: in alphabets of words every line is a separate sentence, as in the literature: the context is cleared
 /// after `<eos>`, which is predicted like a word. In alphabets of bytes and characters, the context continues across
-/// line ends. The option `sentences` overrides this.
+/// line endings. The option `sentences` overrides this.
 ///
 /// Estimation counts the n-grams of the highest order within a memory limit, in several processes if available
 /// (data/counts/corpus_counts.h), and needs about 32 additional bytes for each distinct n-gram.
@@ -37,7 +37,7 @@ void describe(Visitor& v, NgramOptions& o) {
   v("order", o.order, "maximum n-gram order", range(1, static_cast<double>(NgramTrie::kMaxOrder)));
   v("smoothing", o.smoothing, "smoothing of unseen n-grams",
     {{Smoothing::kneser_ney, "kneser-ney"}, {Smoothing::witten_bell, "witten-bell"}});
-  v("sentences", o.sentences, "clear the context after a line end; auto: for words",
+  v("sentences", o.sentences, "clear the context after a line ending; auto: for words",
     {{Sentences::automatic, "auto"}, {Sentences::yes, "yes"}, {Sentences::no, "no"}});
 }
 

@@ -1,5 +1,5 @@
-/// Every text reader with every variant of bytes: encodings, line ends, trailing blanks, control characters. The rules
-/// are the same for all readers (docs/data.md#encodings-and-line-ends).
+/// Every text reader with every variant of bytes: encodings, line endings, trailing blanks, control characters. The
+/// rules are the same for all readers (docs/data.md#encoding-and-compression).
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ struct FileOfFormat {
   const char* format;
   const char* text;      ///< in UTF-8, with LF; "Zoé" is in the word
   const char* field;     ///< the field with the word
-  bool blanks = true;    ///< blanks at line ends are not part of the content
+  bool blanks = true;    ///< blanks at the ends of lines are not part of the content
   bool controls = true;  ///< control characters may be part of the word
 };
 

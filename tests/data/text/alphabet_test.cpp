@@ -112,7 +112,7 @@ TEST(Alphabets, LiteralLineEndWordDiffersFromLineEnds) {
     words_in("a b\nc <eos> d\n", 4);
     ADD_FAILURE() << "the text was read";
   } catch (const DataError& error) {
-    EXPECT_NE(std::string(error.what()).find("line 2: the word <eos> is reserved for line ends"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("line 2: the word <eos> is reserved for line endings"), std::string::npos)
         << error.what();
   }
   const Alphabet closed(SymbolKind::words, {"<eos>", "a"}), open(SymbolKind::words, {"<eos>", "<unk>", "a"});

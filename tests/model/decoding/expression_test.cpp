@@ -33,7 +33,7 @@ TEST(Expression, expression_matches_whole_character_texts) {
   EXPECT_TRUE(matches("a{2}b{1,}c{0,2}", "aabbcc"));
   EXPECT_FALSE(matches("a{2}b{1,}c{0,2}", "aabbccc"));
   EXPECT_TRUE(matches("[^a]+", "bcb"));
-  EXPECT_FALSE(matches("[^a]+", "b\n"));  // no line end unless explicit
+  EXPECT_FALSE(matches("[^a]+", "b\n"));  // no newline unless explicit
   EXPECT_FALSE(matches(".", "\n"));
   EXPECT_TRUE(matches(".\\n", "a\n"));
   EXPECT_TRUE(matches("(|a)b", "b"));

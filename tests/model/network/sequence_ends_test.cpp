@@ -19,7 +19,7 @@
 namespace unfold {
 namespace {
 
-/// Four symbols, which `dna` requires; the first is the line end.
+/// Four symbols, which `dna` requires; the first is the newline.
 Alphabet line_alphabet() { return {SymbolKind::chars, {"\n", "a", "b", "c"}}; }
 
 /// Lines of random length and letters; some repeat earlier ones.
@@ -121,7 +121,7 @@ std::vector<float> next(Predictor& predictor) {
   return {logs.begin(), logs.end()};
 }
 
-/// Sequences without a line end, some of which contain contexts unseen in training.
+/// Sequences without a line ending, some of which contain contexts unseen in training.
 std::vector<std::vector<Symbol>> independent_sequences() {
   Random random(5, "sequences");
   std::vector<std::vector<Symbol>> sequences;

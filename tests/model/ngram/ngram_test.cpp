@@ -83,7 +83,7 @@ class Reference {
   std::map<Gram, std::set<int>> before_;
 };
 
-/// Returns text with line ends in which some symbols and contexts are much rarer than others.
+/// Returns text with line endings in which some symbols and contexts are much rarer than others.
 std::string skewed_text(int length, std::uint64_t seed) {
   Random random(seed, "ngram test");
   std::string text;

@@ -22,9 +22,9 @@ namespace unfold {
 
 /// The unit of text that is one symbol.
 ///   - bytes: every byte. There are no unknown or invalid symbols.
-///   - chars: Unicode characters (code points) of UTF-8 text, including line ends.
-///   - words: sequences of non-blank characters (blanks: space, tab, carriage return) in UTF-8 text; each line end is
-///     the symbol `<eos>`. The literal words `<eos>` and `<unk>` in a text are those symbols.
+///   - chars: Unicode characters (code points) of UTF-8 text, including line endings.
+///   - words: sequences of non-blank characters (blanks: space, tab, carriage return) in UTF-8 text; each line ending
+///     is the symbol `<eos>`. The literal words `<eos>` and `<unk>` in a text are those symbols.
 ///   - entries: the whole text of a field of an example: any non-empty UTF-8 text. Not for running text: such an
 ///     alphabet finds and names symbols, and does not encode.
 /// - hashed: like entries, but hashed into a fixed number of symbols; no string is unknown, and strings are not stored.
@@ -51,7 +51,7 @@ class Alphabet {
  public:
   Alphabet() = default;  ///< an alphabet of bytes, of size 0
   /// The symbols in order: for bytes one byte each, for chars one UTF-8 character each, for words valid UTF-8 without
-  /// blanks and line ends, for entries valid UTF-8. Throws ModelError if a symbol is malformed or occurs twice, if
+  /// blanks and line endings, for entries valid UTF-8. Throws ModelError if a symbol is malformed or occurs twice, if
   /// there are none, or if a words alphabet does not contain `<eos>`.
   Alphabet(SymbolKind kind, std::vector<std::string> texts);
   /// All 256 bytes, by value.
@@ -73,13 +73,13 @@ class Alphabet {
   /// A printable name in valid UTF-8, without blanks and control characters and unique within the alphabet: `a`, `\n`,
   /// `\s` (space), `\\`, `\xE9` (byte), `\u{A0}` (character), `<eos>`.
   std::string name(Symbol symbol) const;
-  /// Returns the symbol with this exact text (words: `<eos>` or "\n" for the line end); kNoSymbol if there is none.
+  /// Returns the symbol with this exact text (words: `<eos>` or "\n" for the newline); kNoSymbol if there is none.
   Symbol find(std::string_view text) const;
   /// Parses user input: the exact text of a symbol or its printable name. Throws a UsageError that suggests the nearest
   /// one.
   Symbol parse(std::string_view text_or_name) const;
 
-  /// Converts a text to symbols. The last word is not followed by `<eos>` if the last line has no line end. Unknown
+  /// Converts a text to symbols. The last word is not followed by `<eos>` if the last line has no line ending. Unknown
   /// symbols are treated according to `policy`. Throws DataError for text that is not valid UTF-8 (chars, words).
   std::vector<Symbol> encode(std::string_view text, UnknownPolicy policy = UnknownPolicy::error) const;
   /// Converts symbols to text. Words are joined by single blanks, with none at the beginning of a line. `previous` is
@@ -141,11 +141,12 @@ Alphabet build_alphabet(const std::vector<std::string>& files, const AlphabetOpt
 /// Throws UsageError for a vocabulary with a kind other than words, or one that is too small.
 void require_alphabet_options(const AlphabetOptions& options);
 
-/// Like build_alphabet, but from counts or code points that were collected earlier; line ends are counted as `<eos>`.
+/// Like build_alphabet, but from counts or code points that were collected earlier; line endings are counted as
+/// `<eos>`.
 Alphabet alphabet_of_words(std::unordered_map<std::string_view, Index> counts, const AlphabetOptions& options);
 Alphabet alphabet_of_chars(const CodeMap& seen);
 
-/// Returns the next word of a text, or "\n" for a line end; empty if only blanks are left.
+/// Returns the next word of a text, or "\n" for a newline; empty if only blanks are left.
 std::string_view next_word(std::string_view text, Index& position);
 
 /// The error "WHERE byte 0xFF at offset N (line L) is not valid UTF-8; ...".

@@ -5,8 +5,8 @@
 ///   const BlockFile file("corpus.txt", SymbolKind::words);
 ///   for (Index b = 0; b < file.blocks(); ++b) use(file.read(b).bytes);   // every byte once
 ///
-/// A token (a byte, a character, a word, a line end) belongs to the block that contains its first byte, so blocks are
-/// read as whole tokens. Blanks before a word may belong to the preceding block.
+/// A token (a byte, a character, a word, a line ending) belongs to the block that contains its first byte, so blocks
+/// are read as whole tokens. Blanks before a word may belong to the preceding block.
 
 #include <cstdint>
 #include <string>
@@ -37,7 +37,7 @@ class BlockFile {
   /// Throws DataError if a word extends more than one block past the end of its block, and RuntimeFailure if the file
   /// has become shorter.
   TextBlock read(Index block) const;
-  /// Returns whether words follow the last line end.
+  /// Returns whether words follow the last line ending.
   bool ends_within_line() const;
   /// Returns the line number, from 1, of a byte. Reads everything before it.
   Index line_of(Index byte) const;

@@ -20,7 +20,7 @@ namespace unfold {
 
 struct CorpusOptions {
   UnknownPolicy unknown = UnknownPolicy::error;
-  /// Each line, including its line end, is a separate sequence; otherwise each file is one sequence.
+  /// Each line, including its line ending, is a separate sequence; otherwise each file is one sequence.
   bool lines = false;
   /// Tokenized symbols beyond this many bytes are written to an unnamed temporary file (in $TMPDIR, otherwise /tmp).
   Index memory_limit = Index{1} << 30;
@@ -30,7 +30,7 @@ struct CorpusOptions {
 ///
 /// Bytes, and characters that are all ASCII, are read directly from the mapped file through a table of 256 entries;
 /// other symbols are stored in 1, 2 or 4 bytes each, the smallest width that holds the alphabet. With `of_blocks`
-/// nothing is stored, and files are read block by block. With words, a last line without line end also ends with
+/// nothing is stored, and files are read block by block. With words, a last line without line ending also ends with
 /// `<eos>`, unless it contains only blanks.
 class Corpus {
  public:
@@ -63,7 +63,7 @@ class Corpus {
   std::vector<Symbol> read(Index sequence, Range range) const;
 
   /// The number of uncompressed source bytes of all symbols, or of those in a range, for bits per byte. Blanks between
-  /// words belong to the following word or line end; symbols that were left out do not count.
+  /// words belong to the following word or line ending; symbols that were left out do not count.
   Index bytes() const;
   Index bytes(Index sequence, Range range) const;
   /// Like the function above, from position `begin` of sequence `first` up to position `end` of sequence `last`. Both
@@ -71,7 +71,7 @@ class Corpus {
   Index bytes(Index first, Index begin, Index last, Index end) const;
 
   /// Restricts the symbols that are predicted: `mask` holds `0` or `1` for every symbol of all sequences in order;
-  /// blanks and line ends in it are ignored. Throws a DataError that names the mask file if it contains a different
+  /// blanks and line endings in it are ignored. Throws a DataError that names the mask file if it contains a different
   /// character or no `1`, or if its length differs from the number of symbols.
   void set_mask(const Input& mask);
   bool has_mask() const { return !mask_.empty(); }

@@ -124,9 +124,9 @@ void require_predictions(const Corpus& corpus, const Split& part, Symbol predict
 
 /// Streams for scoring every symbol of a part exactly once. Each piece is cut into segments of equal length, about
 /// `streams` in total; each segment is read from the initial state, with a warm-up on up to `warmup` preceding symbols
-/// of its piece, which are not scored. If the alphabet has a line end, the warm-up begins after the first line end
-/// within it, because a network that starts in the middle of a word can enter a state that text never produces and not
-/// leave it. With `streams` 1 every sequence is scored exactly, as one chain.
+/// of its piece, which are not scored. If the alphabet has a line ending, the warm-up begins after the first line
+/// ending within it, because a network that starts in the middle of a word can enter a state that text never produces
+/// and not leave it. With `streams` 1 every sequence is scored exactly, as one chain.
 std::vector<std::vector<Passage>> scoring_streams(const Corpus& corpus, const Split& part, Index streams, Index warmup);
 /// Streams for exact scoring: whole pieces, the longest first, distributed over at most `streams` streams.
 std::vector<std::vector<Passage>> exact_streams(const Split& part, Index streams);
