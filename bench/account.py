@@ -6,8 +6,8 @@
 
 Each model processes a half and a quarter of the file (for fits: an eighth and a sixteenth). The difference is the cost
 per symbol, without startup and shutdown. Cachegrind simulates caches of 32 KiB (8 ways) and 1 MiB (16 ways) and does
-not support AVX-512, so its runs use AVX2, as do the timed runs (minimum processor time of five). The peak rate of such
-a processor is four instructions per cycle.
+not support AVX-512, so its runs use AVX2, as do the timed runs (minimum CPU time of five). The peak rate of such a
+processor is four instructions per cycle.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #pragma once
-/// Timing by the minimum over several repetitions, which is least affected by other load. By default, processor time is
+/// Timing by the minimum over several repetitions, which is least affected by other load. By default, CPU time is
 /// measured.
 
 #include <algorithm>

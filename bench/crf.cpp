@@ -11,7 +11,7 @@
 // - value and gradient of the loss, in float and double;
 // - the same loss in log space, the textbook implementation.
 //
-// Each result is the processor time per position in nanoseconds, the minimum over several repetitions, on one thread.
+// Each result is the CPU time per position in nanoseconds, the minimum over several repetitions, on one thread.
 //
 // For 22 labels, a position needs 3 x 22 x 22 multiply-adds (3 x 22 x 24 with whole vectors) and 24 exponentials. Each
 // of these numbers is read and written once in the L2 cache: exp of the scores, alpha, beta and the incoming sums have

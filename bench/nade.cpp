@@ -6,8 +6,8 @@
 //   time
 //
 // Each bit is 1 with probability 0.13, as in binarized MNIST. Printed rows: the lower bound, and the step in float for
-// 1/4, 1/2, 1 and 2 times as many numbers, because a step is O(numbers x units). Results are microseconds of processor
-// time per row, the minimum over several repetitions, on one thread.
+// 1/4, 1/2, 1 and 2 times as many numbers, because a step is O(numbers x units). Results are microseconds of CPU time
+// per row, the minimum over several repetitions, on one thread.
 //
 // The lower bound consists of the sums alone, computed by the kernels that the step uses on data in the L1 cache. For
 // each number: a dot product of length UNITS (in double, in fixed order), and two sums of UNITS fused multiply-adds,

@@ -67,7 +67,7 @@ def main():
             scores.append(own_seconds(lambda: model.score(text, threads=1)))
             theirs.append(user_seconds(score_command))
         micro = 1e6 / len(symbols)
-        print(f"import             {min(imports):.3f} s of processor time")
+        print(f"import             {min(imports):.3f} s of CPU time")
         print(f"step: {min(ours) * micro:.2f} us from Python, {min(steps) * micro:.2f} us in the command")
         print(f"score of {len(text)} symbols: {min(scores):.2f} s from Python, {min(theirs):.2f} s in the command")
 

@@ -3,7 +3,7 @@
 //   bench_reading [--once] FILE...
 //
 // Prints one JSON object per file: the format, the size in bytes, and the megabytes (10^6 bytes) per second of
-// processor time of two passes, each the best of several repetitions (with --once, a single run):
+// CPU time of two passes, each the best of several repetitions (with --once, a single run):
 // - `inspect`: the schema of a table, inferred from the file in pieces as `unfold inspect` does;
 // - `read`: the file as training reads it. For tables, this includes the pass that infers the schema; for text, it
 //   includes the alphabet and the corpus; for logs, the templates; for FASTA, the letters.

@@ -4,9 +4,9 @@
 
 BUILD is the build folder with bin/bench_reading (-DUNFOLD_BENCH=ON). Files are generated with a fixed seed. All programs
 run alternately on one processor; each figure is the best of the repeats, in megabytes (10^6 bytes) per second of
-processor time. pandas is measured with its C reader, and Arrow with pyarrow.csv without threads. `inspect` infers the
-schema of a table; `read` infers it and reads the table as training does. Neither pandas nor Arrow recognizes dates in
-formats other than ISO 8601, missing values beyond a list, units, or roles of columns.
+CPU time. pandas is measured with its C reader, and Arrow with pyarrow.csv without threads. `inspect` infers the schema
+of a table; `read` infers it and reads the table as training does. Neither pandas nor Arrow recognizes dates in formats
+other than ISO 8601, missing values beyond a list, units, or roles of columns.
 """
 
 import argparse

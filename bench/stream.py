@@ -5,9 +5,9 @@
 
 Latency: one line per second (--pause) is written to standard input or a FIFO. The result is the time from the end of
 the write to the arrival of the output row, for lines with and without labels. Throughput: the same lines are read from
-a file and through a pipe, in interleaved pairs. Reports wall-clock time and processor time, which is less affected by
-other load. Prints Markdown; the exit code is 1 if a row arrives later than 50 ms or the throughput of a pipe is below
-95 % of that of a file in processor time.
+a file and through a pipe, in interleaved pairs. Reports wall-clock time and CPU time, which is less affected by other
+load. Prints Markdown; the exit code is 1 if a row arrives later than 50 ms or the throughput of a pipe is below 95 % of
+that of a file in CPU time.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def latency_table(bench, seconds, pause):
 
 
 def speed_table(bench, count, pairs):
-    print("\n| model | lines | from a file | through a pipe | share of the speed, processor time | clock |\n"
+    print("\n| model | lines | from a file | through a pipe | share of the speed, CPU time | clock |\n"
           "| --- | --- | --- | --- | --- | --- |")
     fast = True
     for labeled in (False, True):

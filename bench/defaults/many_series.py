@@ -4,7 +4,7 @@
     bench/defaults/many_series.py --unfold build/release/bin/unfold --series 100000 --length 500
 
 Generates series of two classes (a sine wave with a random phase, and a sine wave with a chirp, both with noise), trains
-`kernels` on them and prints the processor time, the largest memory and the accuracy on 1,000 further series.
+`kernels` on them and prints the CPU time, the largest memory and the accuracy on 1,000 further series.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def main():
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         answer = subprocess.run([options.unfold, "eval", run, test, "--json"], check=True, capture_output=True, text=True)
         figures = json.loads(answer.stdout)["heads"]["label"]
-    print(f"{options.series} series of {options.length}: {used.ru_utime + used.ru_stime:.0f} s of processor time, "
+    print(f"{options.series} series of {options.length}: {used.ru_utime + used.ru_stime:.0f} s of CPU time, "
           f"{used.ru_maxrss / 1e6:.2f} GB, accuracy {figures['accuracy']:.4f}")
 
 

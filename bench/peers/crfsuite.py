@@ -82,7 +82,7 @@ def main():
         trainer.append(features(rows, templates), [row[-1] for row in rows])
     before = processor_seconds()
     trainer.train(given.model)
-    print(f"training: {processor_seconds() - before:.1f} s of processor time")
+    print(f"training: {processor_seconds() - before:.1f} s of CPU time")
     tagger = pycrfsuite.Tagger()
     tagger.open(given.model)
     count = right = both = wanted = found = 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Baum-Welch training of Unfold compared with hmmlearn: processor time per symbol and iteration, and log-likelihoods.
+"""Baum-Welch training of Unfold compared with hmmlearn: CPU time per symbol and iteration, and log-likelihoods.
 
   pip install hmmlearn
   bench/peers/hmm.py TEXT [--states 20,50] [--symbols 190000] [--pairs 3] [--unfold build/release/bin/unfold]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An echo state network over a million steps in Unfold and in reservoirpy, in the same run: processor time and memory.
+"""An echo state network over a million steps in Unfold and in reservoirpy, in the same run: CPU time and memory.
 
   python3 -m venv esn && esn/bin/pip install reservoirpy
   esn/bin/python bench/peers/reservoirpy.py --unfold build/release/bin/unfold --steps 1000000 --units 200

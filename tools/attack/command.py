@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 # Documented exit codes (docs/cli.md). 141 means that the reader of a pipe closed it.
 DOCUMENTED = {0, 1, 2, 3, 4, 5, 6, 130, 141}
-HANG_SECONDS = 20  # of processor time; the wall-clock limit is several times as long, because the machine may be busy
+HANG_SECONDS = 20  # of CPU time; the wall-clock limit is several times as long, because the machine may be busy
 HANG_CLOCK_SECONDS = 120
 
 

@@ -1,9 +1,9 @@
 """Measures how the time and memory of every subcommand grow with every dimension of its data.
 
 A world has data of one dimension (lines, columns, classes, ...) in a given size and the command lines that read them.
-Each command line runs at a size and at GROWTH times that size; its processor time and its memory may grow by the same
-factor, but not by its square. Times are compared only with each other, so the speed of the machine does not matter.
-A time that grew too much is measured again, because other programs may have affected it.
+Each command line runs at a size and at GROWTH times that size; its CPU time and its memory may grow by the same factor,
+but not by its square. Times are compared only with each other, so the speed of the machine does not matter. A time that
+grew too much is measured again, because other programs may have affected it.
 
 Used by tests/doubling/doubling_test.py and by the stage "doubling" of the campaign.
 """
@@ -28,7 +28,7 @@ class Measurement:
 
 
 def run(command, arguments, folder, clock=120):
-    """Runs the command; returns processor time, peak memory, exit code and the end of its messages."""
+    """Runs the command; returns CPU time, peak memory, exit code and the end of its messages."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("UNFOLD_")}
     environment["UNFOLD_THREADS"] = "1"
     stdin = subprocess.DEVNULL

@@ -380,7 +380,7 @@ def signals(c):
 
 
 def stop(c, process):
-    """Sends a signal; the process must end within two seconds of its processor time."""
+    """Sends a signal; the process must end within two seconds of its CPU time."""
     before, began = processor_seconds(process.pid), time.monotonic()
     try:
         os.kill(process.pid, c.random.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))

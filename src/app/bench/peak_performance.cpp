@@ -71,7 +71,7 @@ HWY_EXPORT(read_floats);
 constexpr double kSeconds = 0.03;
 constexpr int kRepeats = 5;
 
-/// Wall-clock time of the measuring threads, and the processor time that they received.
+/// Wall-clock time of the measuring threads, and the CPU time that they received.
 struct Presence {
   std::atomic<double> seconds = 0, had = 0;
 };

@@ -15,10 +15,10 @@ struct Floor {
 
 /// Seconds of a monotonic wall clock.
 double seconds_now();
-/// Processor time of this thread in seconds; excludes time taken by other processes.
+/// CPU time of this thread in seconds; excludes time taken by other processes.
 double processor_seconds_now();
 
-/// Takes about half a second. A processor-time clock requires a team of one thread.
+/// Takes about half a second. A CPU-time clock requires a team of one thread.
 Floor measure_peak_rates(Team& team, double (*clock)() = seconds_now);
 
 /// Seconds for one thread to read this number of floats once, from the cache that they fit into; the minimum over many

@@ -24,7 +24,7 @@
 namespace unfold {
 namespace {
 
-/// Returns a clock: processor time for a single thread, which excludes other load; wall-clock time for several threads.
+/// Returns a clock: CPU time for a single thread, which excludes other load; wall-clock time for several threads.
 double (*clock_of(const Team& team))() { return team.size() == 1 ? processor_seconds_now : seconds_now; }
 
 /// The minimum times of several pieces of work that are run alternately.
