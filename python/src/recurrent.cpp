@@ -49,7 +49,7 @@ Team& team_of(int threads) {
 
 // ------------------------------------------------------------------------------------------------------- checksum
 
-constexpr std::size_t kBlock = 1 << 16;  ///< bytes that a member reads at a time
+constexpr std::size_t kBlock = 1 << 16;  ///< bytes that a thread reads at a time
 
 /// Checksum of a block of memory: eight chains of multiplications.
 std::uint64_t checksum(const char* data, std::size_t bytes, std::uint64_t seed) {
@@ -70,7 +70,7 @@ std::uint64_t checksum(const char* data, std::size_t bytes, std::uint64_t seed) 
 }
 
 /// Checksum of several tensors. Block checksums are added up, so the result does not depend on the division among
-/// members.
+/// threads.
 template <class T>
 class WeightsChecksum {
  public:

@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kLine = 64;  // elements: team members divide vectors at cache line boundaries
+constexpr Index kLine = 64;  // elements: threads divide vectors at cache line boundaries
 
 std::size_t place(Index i) { return static_cast<std::size_t>(i); }
 

@@ -4,9 +4,9 @@
 namespace unfold {
 namespace {
 
-constexpr Index kGrain = 8;  // minimum number of rows per member
+constexpr Index kGrain = 8;  // minimum number of rows per thread
 
-/// Calls use(first row, rows) for each member's rows.
+/// Calls use(first row, rows) for each thread's rows.
 template <class Use>
 void divide_rows(Team& team, Index rows, Use&& use) {
   team.run([&](Member& me) {

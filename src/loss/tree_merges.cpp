@@ -64,7 +64,7 @@ class MergeLoss final : public Loss<T> {
   }
 
  private:
-  /// The data that a team member needs for one tree after another.
+  /// The data that a thread needs for one tree after another.
   class OneTree {
    public:
     explicit OneTree(Index half) : half_(half), scores_(half) {}

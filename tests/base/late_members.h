@@ -1,5 +1,5 @@
 #pragma once
-/// Simulates a busy machine for teams: all members except the first are late.
+/// Simulates a busy machine for teams: all threads except the first are late.
 
 #include <chrono>
 #include <thread>
@@ -8,8 +8,8 @@
 
 namespace unfold::testing_support {
 
-/// Runs a team whose members, except the first, arrive late at a barrier, until `enough` consecutive parallel regions
-/// used `members` members. Returns false if that takes longer than half a minute.
+/// Runs a team whose threads, except the first, arrive late at a barrier, until `enough` consecutive parallel regions
+/// used `members` threads. Returns false if that takes longer than half a minute.
 inline bool comes_to(Team& team, int members, std::chrono::milliseconds late, int enough) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   for (int seen = 0; std::chrono::steady_clock::now() < end;) {

@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Thrown by sync() in members that did not fail themselves; never escapes `run`.
+/// Thrown by sync() in threads that did not fail themselves; never escapes `run`.
 struct Abandoned {};
 
 /// Throws BrokenOff if this thread, the caller of `run`, should stop.
@@ -70,7 +70,7 @@ Clock::duration wait_for(const std::atomic<int>& counter, Clock::duration awake,
   return Clock::now() - start;
 }
 
-/// Decides whether all members take part in the next parallel region or only the caller. If the caller spends most of
+/// Decides whether all threads take part in the next parallel region or only the caller. If the caller spends most of
 /// the time waiting, it would have finished all of the work sooner alone.
 class Choice {
  public:
@@ -86,7 +86,7 @@ class Choice {
     return now >= alone_until_;
   }
 
-  /// Records a region in which all members took part.
+  /// Records a region in which all threads took part.
   void note(Clock::time_point now, Clock::duration took, Clock::duration waited) {
     took_ += took;
     waited_ += waited;
@@ -142,7 +142,7 @@ struct Team::State {
 
   const int size;
   Choice choice;
-  Clock::duration waited{};  // time that the first member waited in the current region
+  Clock::duration waited{};  // time that the first thread waited in the current region
   std::vector<std::thread> workers;
   const std::function<void(Member&)>* body = nullptr;  // null tells the workers to exit
   std::exception_ptr error;
@@ -153,15 +153,15 @@ struct Team::State {
   alignas(64) std::atomic<int> generation{0};  // counts parallel regions; an int, so that a futex can wait on it
   alignas(64) std::atomic<int> finished{0};    // workers that have left the current region
   alignas(64) std::atomic<bool> failed{false};
-  /// Number of barriers that each member has reached. Each member writes its own cache line and reads the cache lines
-  /// of the others: two members need one transfer of a line, whereas a common counter needs two.
+  /// Number of barriers that each thread has reached. Each thread writes its own cache line and reads the cache lines
+  /// of the others: two threads need one transfer of a line, whereas a common counter needs two.
   struct alignas(64) Arrivals {
     std::atomic<int> count{0};  // wraps around
   };
   const std::unique_ptr<Arrivals[]> arrivals;
 };
 
-/// Called at a barrier, and when a member stops permanently.
+/// Called at a barrier, and when a thread stops permanently.
 void Team::State::arrive(int id) {
   auto& count = arrivals[static_cast<std::size_t>(id)].count;
   count.fetch_add(1, std::memory_order_release);
@@ -252,7 +252,7 @@ void Team::State::run_all(const std::function<void(Member&)>& task) {
   execute(0);
   waited += wait_for(finished, kBarrierBeforeSleep, [&](int now) { return now == size - 1; });
   finished.store(0, std::memory_order_relaxed);
-  if (failed.exchange(false, std::memory_order_relaxed)) {  // members stopped at different barriers
+  if (failed.exchange(false, std::memory_order_relaxed)) {  // threads stopped at different barriers
     for (int id = 0; id < size; ++id) arrivals[static_cast<std::size_t>(id)].count.store(0);
   }
   if (const std::exception_ptr thrown = std::exchange(error, nullptr)) std::rethrow_exception(thrown);

@@ -26,7 +26,7 @@ class Boundary {
   T* kept_adjoint(int link, Index place) { return row_of(kept_adjoints_, link, place); }
 
   /// Loads the values that links read before the first position: the carried state or the initial values. Called by all
-  /// members.
+  /// threads.
   void load(Member& me, const State<T>* state, const Parameters<T>& parameters);
   void store(State<T>& state);
   /// Determines which sequences start from the initial values, without copying values.

@@ -34,7 +34,7 @@ class Masks {
         (*of)[static_cast<std::size_t>(p)].resize(static_cast<std::size_t>(layout.rows(p)));
   }
 
-  /// Computes the keys of the rows of a layout. Called by all members.
+  /// Computes the keys of the rows of a layout. Called by all threads.
   template <class T>
   void number(Member& me, const Layout<T>& layout) {
     for (int p = 0; p < layout.parts() && drawn_; ++p) number(me, layout, p);

@@ -74,7 +74,7 @@ void GradientPass<T>::clear(const Node& affine, T* gradient) const {
   if (affine.bias >= 0) std::fill_n(parameters().view(gradient, affine.bias).data, affine.size, T{0});
 }
 
-/// Returns the gradient columns that a member owns: whole panels if there are enough of them.
+/// Returns the gradient columns that a thread owns: whole panels if there are enough of them.
 template <class T>
 Range GradientPass<T>::my_columns(const Member& me, Index columns) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
@@ -119,7 +119,7 @@ template <class T>
 void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, bool output_major, Range rows,
                                  bool accumulate) {
   Start start = accumulate ? Start::accumulate : Start::zero;
-  // Members divide the longer side, so little is packed twice.
+  // Threads divide the longer side, so little is packed twice.
   const bool by_columns = g.cols >= g.rows && g.cols >= PackedMatrix<T>::kPanel * me.size();
   const Range columns = by_columns ? my_columns(me, g.cols) : Range{0, g.cols};
   const Range inputs = by_columns ? Range{0, g.rows} : me.share(g.rows, 8);
@@ -142,7 +142,7 @@ void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, boo
   }
 }
 
-/// Squares every element. Called by all members.
+/// Squares every element. Called by all threads.
 template <class T>
 Matrix<const T> GradientPass<T>::square(Member& me, Matrix<const T> x) {
   Buffer<T>& squares = parts_.weights.squares();

@@ -74,7 +74,7 @@ void LinkPass<T>::add_children(What what, int link, const Work& work, const T* i
   }
 }
 
-/// Each child has a separate block of columns. A member of the team owns rows, or the same columns of every block.
+/// Each child has a separate block of columns. A thread of the team owns rows, or the same columns of every block.
 template <class T>
 void LinkPass<T>::join_children(What what, int link, const Work& work) {
   const Node& n = node(link);
@@ -161,7 +161,7 @@ void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
   const Node& n = node(link);
   if (!plan_.needs_adjoint(n.source)) return;
   Range part = work.rows;
-  if (!in_loop && !work.by_columns) {  // rows of other members may be written, so one member does all the work
+  if (!in_loop && !work.by_columns) {  // rows of other threads may be written, so one thread does all the work
     if (work.member->id() != 0 || part.begin != 0) return;
     part = {0, layout_.rows(n.part)};
   }

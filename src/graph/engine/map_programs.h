@@ -47,7 +47,7 @@ class Programs {
   std::size_t most_slots_ = 0;
 };
 
-/// Runs programs over a layout; holds the scratch memory of each team member.
+/// Runs programs over a layout; holds the scratch memory of each thread.
 template <class T>
 class ProgramRunner {
  public:

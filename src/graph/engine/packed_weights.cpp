@@ -34,7 +34,7 @@ void PackedWeights<T>::mark_direction_changed() {
   std::fill(set(Form::direction).changed.begin(), set(Form::direction).changed.end(), char{1});
 }
 
-/// Squares every weight. Only the first member does the work.
+/// Squares every weight. Only the first thread does the work.
 template <class T>
 Matrix<const T> PackedWeights<T>::square(Member& me, Matrix<const T> w) {
   if (me.id() == 0) {

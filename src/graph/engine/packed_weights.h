@@ -33,8 +33,8 @@ class PackedWeights {
   bool is_packed(int parameter) const { return dense_[static_cast<std::size_t>(parameter)] != 0; }
 
   void mark_changed();            ///< marks all forms except `direction` as changed
-  void mark_direction_changed();  ///< called by one member of a team
-  /// Packs whatever has changed, from the given vector (laid out like the parameters). Called by all members; ends with
+  void mark_direction_changed();  ///< called by one thread of a team
+  /// Packs whatever has changed, from the given vector (laid out like the parameters). Called by all threads; ends with
   /// a barrier.
   void pack(Member& me, Form form, const Parameters<T>& parameters, const T* flat, Account* account);
   const PackedMatrix<T>& operator()(Form form, int parameter) const {

@@ -26,11 +26,11 @@ struct Parts {
   Boundary<T> boundary;  ///< values before the first position
   Programs programs;     ///< compiled element-wise maps
   ProgramRunner<T> runner;
-  Schedule schedule;  ///< order of the items and division among members
+  Schedule schedule;  ///< order of the items and division among threads
   PackedWeights<T> weights;
   ChainLoops chains;
   Masks masks;
-  std::vector<Buffer<T>> operator_scratch;  ///< per member
+  std::vector<Buffer<T>> operator_scratch;  ///< per thread
 };
 
 /// Base class of the passes over the parts of an unfolding. An object is created for each pass and stores no values.
@@ -104,7 +104,7 @@ class PassBase {
       use(run, on);
     }
   }
-  /// Returns whether one member processes the whole item when members divide columns; operators are not divided.
+  /// Returns whether one thread processes the whole item when threads divide columns; operators are not divided.
   bool is_whole(const Item& item, const Work& work) const;
 
   Parts<T>& parts_;

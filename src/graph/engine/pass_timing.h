@@ -1,11 +1,11 @@
 #pragma once
-/// Time accounting for the passes: the seconds that each member of a team spends in each stage. An unfolding records
+/// Time accounting for the passes: the seconds that each thread of a team spends in each stage. An unfolding records
 /// into the account that is passed to it; without an account there is no overhead.
 ///
 ///   Account account(team.size());
 ///   u.set_account(&account);
 ///   u.forward(), u.backward(gradient);
-///   double seconds = account.seconds(Stage::recurrent);  // mean over the members
+///   double seconds = account.seconds(Stage::recurrent);  // mean over the threads
 
 #include <chrono>
 #include <string_view>
@@ -36,11 +36,11 @@ class Account {
   void add(int member, Stage stage, double seconds) {
     times_[static_cast<std::size_t>(member)].of[static_cast<std::size_t>(stage)] += seconds;
   }
-  /// Returns the mean over the members. Including the waiting time, the stages add up to the time of the passes.
+  /// Returns the mean over the threads. Including the waiting time, the stages add up to the time of the passes.
   double seconds(Stage stage) const;
 
  private:
-  struct alignas(64) Times {  // aligned so that members do not share cache lines
+  struct alignas(64) Times {  // aligned so that threads do not share cache lines
     double of[kStageCount] = {};
   };
   std::vector<Times> times_;

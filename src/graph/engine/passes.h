@@ -1,6 +1,6 @@
 #pragma once
 /// The passes over an unfolding. Each pass runs the items of the plan in the order of the schedule and defines what an
-/// item does for a range of rows. Called by every member of the team. Internal to engine/.
+/// item does for a range of rows. Called by every thread of the team. Internal to engine/.
 
 #include "graph/engine/pass_base.h"
 

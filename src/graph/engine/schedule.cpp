@@ -39,7 +39,7 @@ void Schedule::choose_ways() {
   }
 }
 
-/// Divides the sequences so that every member has about the same number of positions.
+/// Divides the sequences so that every thread has about the same number of positions.
 void Schedule::lay(Laid& part, const Structure& structure) const {
   part.structure = &structure;
   part.rows = structure.positions();
@@ -55,7 +55,7 @@ void Schedule::lay(Laid& part, const Structure& structure) const {
   }
 }
 
-/// Operators cannot be divided by columns: one member would do the work while the others wait.
+/// Operators cannot be divided by columns: one thread would do the work while the others wait.
 bool Schedule::has_operators(const Segment& segment) const {
   return std::any_of(segment.items.begin(), segment.items.end(), [&](const Item& item) {
     return std::any_of(item.parts.begin(), item.parts.end(),
@@ -63,15 +63,15 @@ bool Schedule::has_operators(const Segment& segment) const {
   });
 }
 
-/// Sequences are independent, so members that own sequences need no synchronization. However, each member then reads
-/// all loop weights, which is worthwhile only if they fit into the second-level cache and every member has enough rows
+/// Sequences are independent, so threads that own sequences need no synchronization. However, each thread then reads
+/// all loop weights, which is worthwhile only if they fit into the second-level cache and every thread has enough rows
 /// to fill a tile.
 Division Schedule::division(const Segment& segment) const {
   constexpr Index kCacheBytes = 1 << 20, kTileRows = 4;
   if (members_ == 1) return Division::rows;
   if (!segment.loop) {
     if (laid(segment).rows < members_ * kTileRows) return Division::columns;
-    // Items that read and write rows of other members do so within columns; members that owned rows would conflict in
+    // Items that read and write rows of other threads do so within columns; threads that owned rows would conflict in
     // those rows.
     return segment.rows_independent ? Division::rows : Division::columns;
   }
@@ -82,7 +82,7 @@ Division Schedule::division(const Segment& segment) const {
 }
 
 /// Returns the width of all maps of a loop if the data exchanged by its maps and products lies in blocks of this width:
-/// then a map finds every operand in columns that its own member computed. Otherwise 0.
+/// then a map finds every operand in columns that its own thread computed. Otherwise 0.
 Index Schedule::unit_of(std::size_t segment) const {
   const Segment& s = plan_.segments()[segment];
   if (!s.loop || !s.rows_independent) return 0;

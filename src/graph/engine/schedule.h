@@ -1,6 +1,6 @@
 #pragma once
-/// The order in which items run, and the division of the work among team members: by rows, by columns, by units, or all
-/// work on one member. For loops, all applicable divisions are timed and the fastest is kept (autotuner.h). Internal to
+/// The order in which items run, and the division of the work among threads: by rows, by columns, by units, or all work
+/// on one thread. For loops, all applicable divisions are timed and the fastest is kept (autotuner.h). Internal to
 /// engine/.
 
 #include <map>
@@ -32,8 +32,8 @@ class Schedule {
     me.sync();
   }
 
-  /// Calls run_item(item index, work) for each item over all rows. Members synchronize where an item reads rows of
-  /// other members.
+  /// Calls run_item(item index, work) for each item over all rows. Threads synchronize where an item reads rows of
+  /// other threads.
   template <class Do>
   void walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item) const;
   /// Like the function above, but step by step, calling begin_step(step, division) before each step.
@@ -48,7 +48,7 @@ class Schedule {
   void choose(Pass pass);                           ///< called before a pass: chooses the divisions of its loops
   bool settled() const;                             ///< whether every loop has tried all its divisions
 
-  /// Returns the rows of a step that a member owns when members divide rows.
+  /// Returns the rows of a step that a thread owns when threads divide rows.
   Range my_places(const Member& me, int part) const {
     const auto& bounds = laid_[static_cast<std::size_t>(part)].place_bounds;
     return {bounds[static_cast<std::size_t>(me.id())], bounds[static_cast<std::size_t>(me.id()) + 1]};
@@ -70,7 +70,7 @@ class Schedule {
     const Structure* structure = nullptr;
     Index rows = 0, places = 0;
     bool rectangular = false;
-    std::vector<Index> place_bounds;  // boundaries of the sequences of each member when rows are divided
+    std::vector<Index> place_bounds;  // boundaries of the sequences of each thread when rows are divided
   };
   const Laid& laid(const Segment& segment) const { return laid_[static_cast<std::size_t>(segment.part)]; }
   const Structure::Order& order(const Segment& segment) const { return laid(segment).structure->order(segment.corner); }
@@ -153,7 +153,7 @@ void Schedule::walk_timed(Member& me, std::size_t segment, Pass pass, Do&& run_i
   const auto start = timed ? Clock::now() : Clock::time_point();
   walk_loop(me, plan_.segments()[segment], choice.now(), pass == Pass::backward, std::forward<Do>(run_item),
             std::forward<Begin>(begin_step));
-  if (timed && me.id() == 0 && me.size() == members_)  // with a single member all divisions are the same
+  if (timed && me.id() == 0 && me.size() == members_)  // with a single thread all divisions are the same
     note(choice, std::chrono::duration<double>(Clock::now() - start).count(), laid(plan_.segments()[segment]).rows);
 }
 

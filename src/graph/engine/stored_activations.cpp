@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kGrain = 1024;  ///< values that a member processes at a time
+constexpr Index kGrain = 1024;  ///< values that a thread processes at a time
 
 template <class T>
 void round_into(const T* from, Range range, std::uint16_t* into) {

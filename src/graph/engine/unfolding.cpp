@@ -31,7 +31,7 @@ void State<T>::copy_slot(const State& from, Index from_slot, Index to_slot) {
 
 namespace {
 
-/// Members of a team own sequences; two sequences that refer to the same chain would write to the same memory.
+/// Threads of a team own sequences; two sequences that refer to the same chain would write to the same memory.
 void refuse_shared_memory(const Plan& plan, const Structure& structure) {
   if (!structure.shares_sources()) return;
   for (const Node& n : plan.nodes())
@@ -71,7 +71,7 @@ bool same_source(const Structure* a, const Structure* b) {
   return a != nullptr && b != nullptr && (a == b || a->same_layout(*b));
 }
 
-/// Returns whether members that share a step would wait for each other longer than a single member needs for the step.
+/// Returns whether threads that share a step would wait for each other longer than a single thread needs for the step.
 bool too_small_to_share(const Plan& plan, std::size_t number_bytes) {
   constexpr double kBytes = 512 << 10;
   return plan.flops_per_position() / 2 * static_cast<double>(number_bytes) < kBytes;
@@ -290,7 +290,7 @@ Matrix<T> Unfolding<T>::adjoint(Signal output) {
     throw UsageError("unfolding: " + b.node(i).name + " is not an output, so it takes no adjoint");
   if (!b.plan->needs_adjoint(i)) throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter");
   b.layout.make_room(What::adjoint);
-  std::atomic_ref(b.seeded[at(i)]).store(1, std::memory_order_relaxed);  // several members of a team may request
+  std::atomic_ref(b.seeded[at(i)]).store(1, std::memory_order_relaxed);  // several threads of a team may request
                                                                          // adjoints at the same time
   if (b.backend != nullptr) b.backend->expect(What::adjoint, i);
   return b.layout.matrix(What::adjoint, i);
@@ -626,7 +626,7 @@ void Unfolding<T>::resume(const State<T>* state) {
 template <class T>
 void Unfolding<T>::set_account(Account* account) {
   if (account != nullptr && account->members() < body_->team.size())
-    throw UsageError("unfolding: an account of " + std::to_string(account->members()) + " members for a team of " +
+    throw UsageError("unfolding: an account of " + std::to_string(account->members()) + " entries for a team of " +
                      std::to_string(body_->team.size()));
   body_->schedule.set_account(account);
 }

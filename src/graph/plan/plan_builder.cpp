@@ -414,7 +414,7 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
       }
   std::vector<char> done(units.size(), 0);
   const auto width = [&](const Item& item) { return plan_.nodes_[at(item.nodes[0])].size; };
-  // Outside a loop, a shifted view reads other rows, which other tiles and members may still be changing.
+  // Outside a loop, a shifted view reads other rows, which other tiles and threads may still be changing.
   const auto reads_other_rows = [&](const Item& item) {
     for (int i : item.nodes)
       for (int operand : plan_.nodes_[at(i)].operands) {

@@ -126,7 +126,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
   }
 
  private:
-  /// The data of one team member, reused for each block.
+  /// The data of one thread, reused for each block.
   struct BlockWork {
     const ChainScores& scores;
     const ScaledTransitions& neighbors;

@@ -58,7 +58,7 @@ void describe(Visitor& v, HybridOptions& o) {
   v("smoothing", o.smoothing, "weight of the frame-wise loss that is added to the joint loss", range(0, 100));
 }
 
-/// The data that a team member needs for one chain.
+/// The data that a thread needs for one chain.
 struct HybridWork {
   std::vector<double> e, known, alpha, alpha_known, beta, counts, counts_known;
   std::vector<Symbol> labels;  ///< by position; kNoSymbol if unknown

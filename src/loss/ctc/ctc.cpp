@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// The data that a team member needs for one chain.
+/// The data that a thread needs for one chain.
 struct CtcWork {
   std::vector<double> log_p = {}, shares = {};
   std::vector<Symbol> labels = {};

@@ -38,7 +38,7 @@ struct NetWeights {
   Index first(Index d) const { return shape->first_output(d); }  ///< first output of number d; for d = D the total
 };
 
-/// Numbers of rows or of vector components that a team member processes at a time.
+/// Numbers of rows or of vector components that a thread processes at a time.
 inline constexpr Index kRowGrain = 2, kNumberGrain = 4;
 
 /// The data of one row during the forward and backward pass.
@@ -74,7 +74,7 @@ class AutoregressiveNet {
   virtual void tangent(const NetWeights<T>& w, const NetWeights<T>& direction, const T* signal, const T* x,
                        const T* kept, T* out) const = 0;
   /// Sets adjoint = J' slopes for every row, and adds the gradient of the weights to `out`, one pointer per block. Call
-  /// after `value`; the adjoint may overwrite its signal. All members of a team call it with the same rows and share
+  /// after `value`; the adjoint may overwrite its signal. All threads of a team call it with the same rows and share
   /// the work.
   virtual void back(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Member& me,
                     const std::vector<T*>& out) const = 0;
@@ -82,7 +82,7 @@ class AutoregressiveNet {
   virtual void outputs_of(const NetWeights<T>& w, const T* signal, const T* x, Index d, T* o) const = 0;
 };
 
-/// A net whose backward pass runs first row by row, then number by number: members of a team divide the rows, then the
+/// A net whose backward pass runs first row by row, then number by number: threads of a team divide the rows, then the
 /// numbers.
 template <class T>
 class RowByRowNet : public AutoregressiveNet<T> {

@@ -147,7 +147,7 @@ class HmmFitting {
     attempts.erase(attempts.begin() + count, attempts.end());
   }
 
-  /// Runs each attempt for at most `iterations`. Several attempts run in parallel, each on one member of the team.
+  /// Runs each attempt for at most `iterations`. Several attempts run in parallel, each on one thread of the team.
   void climb(std::vector<Attempt>& attempts, const Split& part, Index iterations, double tolerance) {
     const auto count = static_cast<Index>(attempts.size());
     if (count > 1 && team_.size() > 1) {

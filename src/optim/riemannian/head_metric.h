@@ -55,7 +55,7 @@ class HeadMetric {
   std::span<T> average() { return average_; }  ///< state of the running average, for checkpoints
 
  private:
-  /// Memory of one member for one tile.
+  /// Memory of one thread for one tile.
   struct Scratch {
     Buffer<T> activities, squares, signal, hessians, seeds, variances, nats, sums;
     std::vector<Symbol> symbols;

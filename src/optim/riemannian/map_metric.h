@@ -62,7 +62,7 @@ class MapMetric {
   const double damping_;
   std::vector<Block> blocks_;
   std::vector<T> slopes_;                // g_t of a tile of positions
-  std::vector<std::vector<T>> scratch_;  // per member, for the operators
+  std::vector<std::vector<T>> scratch_;  // per thread, for the operators
 };
 
 }  // namespace unfold

@@ -79,11 +79,11 @@ class UnitMetric {
     std::vector<Index> shared;
     bool gated_first = false, shared_first = false;  ///< whether the first gated (shared) input is the constant 1
   };
-  /// Memory of one member: the inputs of a tile, and buffers for rows of a source, as read and as multiplied.
+  /// Memory of one thread: the inputs of a tile, and buffers for rows of a source, as read and as multiplied.
   struct Inputs {
     Buffer<double> values;
     Buffer<T> read, row;
-    std::vector<SortedTile<T>> sorted;  ///< per map: the inputs of the map, then B and Phi of the member's units
+    std::vector<SortedTile<T>> sorted;  ///< per map: the inputs of the map, then B and Phi of the thread's units
   };
 
   void add_maps(const Plan& plan, int node);
@@ -111,7 +111,7 @@ class UnitMetric {
   std::vector<Buffer<T>> squares_;     // per map: the accumulated moduli [positions x size]
   std::vector<std::vector<T>> averages_;  // per unit: the running average (empty unless used), whose last number is its
                                           // weight
-  std::vector<Inputs> inputs_;            // per member
+  std::vector<Inputs> inputs_;            // per thread
 };
 
 }  // namespace unfold

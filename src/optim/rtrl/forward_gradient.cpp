@@ -27,7 +27,7 @@ std::unique_ptr<OpenCircuit> opened(const Network<T>& network, const GradientMet
   return open_circuit(network, who);
 }
 
-/// Processes sequences one at a time. Each member of a team has a separate worker.
+/// Processes sequences one at a time. Each thread of a team has a separate worker.
 template <class T>
 struct ForwardWorker {
   ForwardWorker(const Network<T>& network, const OpenCircuit& open) : pass(network, open), gradient(open.parameters) {}

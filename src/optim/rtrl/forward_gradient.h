@@ -12,7 +12,7 @@
 /// Memory does not grow with the length of a window, and positions before the window contribute to the gradient. With
 /// fixed parameters, rtrl computes the gradient of the whole sequence (Williams & Zipser 1989). If parameters change
 /// during the sequence, it computes the gradient for a sequence in which each part was read with the parameters at that
-/// time. GradientMethod selects how G is stored. The sequences of a batch are divided among the members of the team;
+/// time. GradientMethod selects how G is stored. The sequences of a batch are divided among the threads of the team;
 /// their gradients are added in order, so results do not depend on the number of threads.
 
 #include <memory>

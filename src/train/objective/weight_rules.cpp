@@ -20,7 +20,7 @@ WeightRules<T>::WeightRules(const Network<T>& network, Parameters<T>& parameters
   }
 }
 
-/// Each row has a separate key, so any member can draw any part of the mask.
+/// Each row has a separate key, so any thread can draw any part of the mask.
 template <class T>
 void WeightRules<T>::draw(const WeightDropout& drop, std::uint64_t step, Matrix<T> mask) const {
   std::vector<std::uint64_t> keys(at(mask.rows));

@@ -78,7 +78,7 @@ template <class T>
 struct Curvature<T>::Piece {
   Piece(const Network<T>& network, Team& team) : pass(network, team) {}
 
-  /// Calls use(first row, rows) for each member's rows.
+  /// Calls use(first row, rows) for each thread's rows.
   template <class Use>
   void divide(Team& team, Index rows, Use&& use) {
     team.run([&](Member& me) {

@@ -195,7 +195,7 @@ TEST_P(EveryTeam, StopFlagEndsTheRegionAtTheNextBarrier) {
       me.sync();
       stop = true;
       me.sync();
-      me.sync();  // a member may already have passed the previous barrier when the flag was set
+      me.sync();  // a thread may already have passed the previous barrier when the flag was set
       ++passed;
     });
     return passed.load();

@@ -242,7 +242,7 @@ TEST_F(EngineMisuse, AccountsAndKeptValuesMustFit) {
   Account account(1);
   Team three(3);
   Unfolding<double> u(plan_, three);
-  EXPECT_USAGE_ERROR(u.set_account(&account), "1 members for a team of 3");
+  EXPECT_USAGE_ERROR(u.set_account(&account), "1 entries for a team of 3");
   ready();
   u_.forward();
   StoredActivations<double> kept;

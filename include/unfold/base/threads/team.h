@@ -10,7 +10,7 @@
 ///
 /// Determinism (invariant 2): work is divided by output, never by reduction, so results do not depend on the number of
 /// threads. The barrier spins for a short while, then yields, then sleeps, so that an oversubscribed machine still
-/// makes progress. An exception in any member ends the parallel region on all members and is rethrown by `run`. `run`
+/// makes progress. An exception in any thread ends the parallel region on all threads and is rethrown by `run`. `run`
 /// cannot be nested. A team of one executes the function on the calling thread without synchronization.
 
 #include <functional>
@@ -23,13 +23,13 @@ namespace unfold {
 
 class Member;
 
-/// Which members take part in a parallel region.
+/// Which threads take part in a parallel region.
 enum class Attendance : unsigned char {
-  all,  ///< every member takes part in every region; for benchmarks and tests of threads
-  /// all members, but temporarily only the caller while members mostly wait for each other: other programs then occupy
-  /// the CPUs, and each barrier has to wait until all members have been scheduled
+  all,  ///< every thread takes part in every region; for benchmarks and tests of threads
+  /// all threads, but temporarily only the caller while threads mostly wait for each other: other programs then occupy
+  /// the CPUs, and each barrier has to wait until all threads have been scheduled
   adaptive,
-  /// either all members or only the caller, chosen pseudo-randomly; tests use this to find code that relies on equal
+  /// either all threads or only the caller, chosen pseudo-randomly; tests use this to find code that relies on equal
   /// shares in every region
   fickle
 };
@@ -45,7 +45,7 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  int size() const;  ///< maximum number of members
+  int size() const;  ///< maximum number of threads
   void run(const std::function<void(Member&)>& body);
 
  private:
@@ -54,11 +54,12 @@ class Team {
   std::unique_ptr<State> state_;
 };
 
+/// A thread of a team during a parallel region.
 class Member {
  public:
   int id() const { return id_; }
-  int size() const { return size_; }  ///< members of this parallel region
-  /// Returns this member's part of [0, n): parts are multiples of `grain` (the last one may be shorter), contiguous and
+  int size() const { return size_; }  ///< threads of this parallel region
+  /// Returns this thread's part of [0, n): parts are multiples of `grain` (the last one may be shorter), contiguous and
   /// in the order of the ids.
   Range share(Index n, Index grain = 1) const;
   void sync();

@@ -75,8 +75,8 @@ class State {
 /// pass).
 enum class Algebra { linear, squared };
 
-/// Callback after each segment of a backward pass, run by the first team member: the gradients of the affine maps whose
-/// last segment this was (Plan::last_segment) are complete. Called once before the pass with the number of segments.
+/// Callback after each segment of a backward pass, run by the first thread: the gradients of the affine maps whose last
+/// segment this was (Plan::last_segment) are complete. Called once before the pass with the number of segments.
 using SegmentDone = std::function<void(int segment)>;
 
 struct BackwardOptions {
@@ -204,7 +204,7 @@ class Unfolding {
   /// state given to that forward pass; only which slots are fresh is read.
   void resume(const State<T>* state = nullptr);
 
-  /// Records the time of the following passes; nullptr stops recording. The account must have an entry for every member
+  /// Records the time of the following passes; nullptr stops recording. The account must have an entry for every thread
   /// of the team.
   void set_account(Account* account);
 
