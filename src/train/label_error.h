@@ -1,5 +1,5 @@
 #pragma once
-/// The most probable labels of a network, and a judge that counts wrong labels.
+/// The most probable labels of a network, and the metric that counts wrong labels.
 
 #include <memory>
 #include <span>
@@ -20,7 +20,7 @@ enum class WrongLabels {
   sequences  ///< "sequence_error": fraction of sequences with a wrong label in any head
 };
 
-/// Returns a judge that counts wrong labels. If each label is predicted from the true labels before it, a sequence
+/// Returns the metric that counts wrong labels. If each label is predicted from the true labels before it, a sequence
 /// without a wrong label is exactly the result of greedy search, so no search is needed. Heads of numbers are ignored.
 /// Keeps references to network, parameters (with their values when a batch is seen) and team. Throws UsageError for a
 /// network without labels, and for labels without an alignment (ctc), which require a search.

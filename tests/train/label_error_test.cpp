@@ -19,7 +19,7 @@ namespace {
 using testing_support::Data;
 using testing_support::SentenceNetwork;
 
-/// Returns the result of a judge for all sentences, read in windows (0: whole) and in batches of `batch`.
+/// Returns the metrics of label_judge for all sentences, read in windows (0: whole) and in batches of `batch`.
 template <class T>
 double judged(const Data& data, SentenceNetwork<T>& net, WrongLabels wrong, Index window, Index batch) {
   Team team(1);

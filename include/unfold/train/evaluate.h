@@ -25,7 +25,7 @@ struct Evaluation {
 template <class T>
 class Evaluator {
  public:
-  /// For a network that builds trees, the most probable trees are used; judges see the batches with these trees.
+  /// For a network that builds trees, the most probable trees are used, and a Judge reads the batches with these trees.
   Evaluator(const Network<T>& network, Team& team) : network_(network), pass_(network, team) {
     if (network_.merges.valid()) finder_ = std::make_unique<LatentTreeParser<T>>(network_, team);
   }

@@ -64,9 +64,9 @@ struct TrainerOptions {
   Index validate_every = 0;       ///< steps; 0: chosen so that validation takes about a twentieth of the time
   Index validation_streams = 64;  ///< approximate number of segments into which the validation part is divided ...
   Index validation_warmup = 256;  ///< ... each preceded by this many warm-up symbols
-  bool best_by_error = false;     ///< select the best model by the judge's error; ties are resolved by nats
+  bool best_by_error = false;     ///< select the best model by the error rate (Judge); ties are resolved by nats
   Index patience = 0;             ///< stop after this many validations without improvement; 0: never
-  double goal_error = -1;         ///< stop when the judge's error is at most this; below 0: never
+  double goal_error = -1;         ///< stop when the error rate (Judge) is at most this; below 0: never
   Index sample_every = 0;         ///< steps; 0: never
   Index log_every = 100;          ///< steps between progress entries in the log
   Index shards = 1;               ///< number of shards of every batch; affects the results

@@ -219,8 +219,8 @@ class ExampleFiller {
                                      examples_.has_trees() ? "tree" : "grid", use.field->name));
       if (use.field->spelt)
         throw UsageError(
-            fmt::format("{} is spelled in characters, which is supported only for sequences; otherwise use .prefix3, "
-                        ".suffix3 and similar fields",
+            fmt::format("{} is a character-level field, which is supported only for sequences; for other data, use "
+                        ".prefix3, .suffix3 and similar fields",
                         use.name));
     }
   }

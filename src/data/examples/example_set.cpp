@@ -414,8 +414,8 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
     data.fields.back().spelt = origin.spelt();
     if (origin.spelt() && (predicted || once || origin.column->source))
       throw UsageError(
-          fmt::format("field {} is spelled in characters at every position; it cannot be predicted, and it cannot "
-                      "spell a source or a field with one entry per example",
+          fmt::format("field {} is a character-level field; it cannot be predicted, and it cannot be derived from a "
+                      "source or from a field with one entry per example",
                       name));
     if (origin.column->source && predicted)
       throw UsageError(fmt::format("field {} is read as a source, so it cannot be predicted", name));
@@ -503,8 +503,8 @@ const FieldSpecification* ExampleSet::spelt() const {
   for (const FieldSpecification& field : data_->fields) {
     if (!field.spelt || !has(field.name)) continue;
     if (found != nullptr || has_sources())
-      throw UsageError(fmt::format(
-          "field {}: only one field can be spelled in characters, and not together with a source", field.name));
+      throw UsageError(fmt::format("field {}: only one field can be read as characters, and not together with a source",
+                                   field.name));
     found = &field;
   }
   return found;

@@ -55,7 +55,7 @@ void check_kind(const FieldSpecification& field, bool named) {
   if (symbols ? named && !field.alphabet : field.alphabet != nullptr)
     fail(field.name, symbols ? "contains symbols but has no alphabet" : "contains numbers but has an alphabet");
   if (field.spelt && (!symbols || field.once || field.source || !field.name.ends_with(".chars")))
-    fail(field.name, "is spelled in characters, which requires text at every position");
+    fail(field.name, "is a character-level field, which requires text at every position");
 }
 
 FieldSpecification field_from_json(const Json& json, bool named) {

@@ -101,8 +101,8 @@ constexpr double kDensityScale = 0.3;
 /// Limit for terms with all products of pairs of inputs.
 constexpr Index kMostGaussianNumbers = 128;
 
-/// Units of the character network for the spelling of a word, in each direction, and size of its embedding (Lample et
-/// al. 2016).
+/// Units of the network over the characters of a word, in each direction, and size of its embedding (Lample et al.
+/// 2016).
 constexpr Index kSpellingUnits = 25;
 
 /// Adds a bidirectional network over the characters of a word and returns its final states, at the position of the
@@ -154,7 +154,7 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
     const bool symbols = field.type == Type::symbols;
     const std::string signal = several ? name : symbols ? "symbols" : "values";
     if (field.spelt && is_linear(spec))
-      throw UsageError(fmt::format("model {}: {} is spelled in characters, which requires layers; use {}",
+      throw UsageError(fmt::format("model {}: {} is a character-level field, which requires layers; use {}",
                                    to_string(spec), name, "FIELD.prefix3, FIELD.suffix3 and similar fields"));
     std::optional<Circuit::InPart> part;
     if (field.spelt) part.emplace(circuit, kSpellingPart);

@@ -75,8 +75,8 @@ class Transducer {
   std::unique_ptr<Body> body_;
 };
 
-/// Returns whether positions attend to a source, which is a separate chain. (Fields that are spelled out also have
-/// chains, but these are not sources.)
+/// Returns whether positions attend to a source, which is a separate chain. (Character-level fields also have chains,
+/// but these are not sources.)
 inline bool reads_source(const DataSpecification& data) {
   return std::ranges::any_of(data.fields, &FieldSpecification::source);
 }

@@ -245,7 +245,7 @@ void BatchObjective<T>::read_own_outputs(double forcing) {
     mixed_ = &free_->mark(source_.batch(), forcing, step_);
     return;
   }
-  enter_batch(source_.batch(), *network_.plan, carried_);  // `gradient` enters the batch again, with the same result
+  enter_batch(source_.batch(), *network_.plan, carried_);  // `gradient` calls it again, with the same result
   mixed_ = &own_->mix(source_.batch(), carried_, parameters_, forcing, step_);
 }
 

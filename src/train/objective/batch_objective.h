@@ -52,8 +52,8 @@ class BatchObjective final : public Objective<T> {
  public:
   /// Computes the norm of a gradient on demand.
   using Norm = std::function<double()>;
-  /// Called with the loss and the gradient norm (empty if there is none) after a step has entered its batches and
-  /// before parameters change. Returns false if the loss indicates divergence; it then counts as infinite.
+  /// Called with the loss and the gradient norm (empty if there is none) after a step has read its batches and before
+  /// parameters change. Returns false if the loss indicates divergence; it then counts as infinite.
   using Entered = std::function<bool(double loss, const Norm& norm)>;
 
   /// Keeps references to all arguments, which must outlive the objective. Throws UsageError for unsupported

@@ -381,7 +381,7 @@ TEST(ExampleBatches, invalid_fields_of_a_model_card_are_refused) {
   EXPECT_EQ(message(R"({"name": "x", "type": "symbols", "size": 3})", "task copy:5"), "");
   EXPECT_EQ(message(R"({"name": "x", "type": "values", "size": 3})"), "");
   EXPECT_THAT(message(R"({"name": "x", "type": "values", "size": 3, "spelt": true})"),
-              HasSubstr("is spelled in characters"));
+              HasSubstr("is a character-level field"));
 }
 
 TEST(ExampleBatches, tree_batches_have_the_structure_of_their_trees) {
