@@ -267,7 +267,7 @@ std::unique_ptr<Optimizer<T>> make_kind(Index parameters, const AnyOptions& sett
     return Kind::template make<T>(parameters, s.own, spec);
   } else if constexpr (requires { Kind::template control<T>(parameters, s.own); }) {
     if (s.common.clip > 0 || s.common.decay > 0)
-      throw UsageError(fmt::format("optimizer {}: does not support clip and decay", Kind::kName));
+      throw UsageError(fmt::format("optimizer {}: does not support clip= or decay=", Kind::kName));
     return std::make_unique<Optimizer<T>>(no_direction<T>(), Kind::template control<T>(parameters, s.own), s.common,
                                           s.schedule, spec);
   } else if constexpr (requires { Kind::kAverages; }) {

@@ -168,7 +168,7 @@ TEST_F(FieldCrfTest, hashed_features_train_and_are_not_stored_by_name) {
   EXPECT_GT(accuracy(folder_.write("unseen.conll", "the B-NP\nodd I-NP\nstops O\n\n")), 0.6);
   request.overwrite = true;
   request.settings.model = "crf:hash=6,cut=2";
-  EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("leave out cut or hash")));
+  EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("leave out cut= or hash=")));
 }
 
 TEST_F(FieldCrfTest, segment_models_train_and_predict_valid_label_schemes) {

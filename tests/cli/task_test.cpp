@@ -157,7 +157,7 @@ TEST_F(TaskCommand, incompatible_options_are_rejected_for_tasks) {
                  "--goal-error applies to tasks; this data is text");
   expect_failure(training({"--task", "copy:4", "--model", "gru:4,pool=mean"}), 2, "but every position is predicted;");
   expect_failure({"train", text_, "--model", "gru:4,condition=start", "--steps", "1", "--out", run_}, 2,
-                 "condition requires a source");
+                 "condition= requires a source");
   ASSERT_EQ(unfold_command(training()).code, 0);
   expect_failure({"eval", run_, "--mask", text_}, 2, "--mask applies to text; this is a task model");
   expect_failure({"sample", run_}, 4, "task");

@@ -199,9 +199,10 @@ CellEntry sparse_entry(const std::string& name, const char* help,
       .help = help,
       .add = add,
       .fault = [name](const StackOptions& stack, const Options& o) -> std::string {
-        if (o.alpha > 0 && o.longest > 0) return "alpha and longest both set the initial rates; leave out one of them";
+        if (o.alpha > 0 && o.longest > 0)
+          return "alpha= and longest= both set the initial rates; leave out one of them";
         if (o.longest > 0 && o.longest <= 2) return "longest must be greater than 2 steps, or 0";
-        return stack.trained_initial ? name + " always has a trained initial state; leave out trained-initial" : "";
+        return stack.trained_initial ? name + " always has a trained initial state; leave out trained-initial=" : "";
       },
       .graph = &Options::graph};
 }

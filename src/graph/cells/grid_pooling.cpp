@@ -29,10 +29,10 @@ std::string grid_fault(const StackOptions& stack, const GridStackOptions& option
            (stack.layers == 1 ? " layer" : " layers") + "; write layers=" + std::to_string(sides.size());
   if (options.directions == 3) return "directions must be 1, 2 or 4";
   if (stack.both_directions) return "grids do not support \"bi\"; use directions=2 or directions=4";
-  if (stack.trained_initial) return "cells over grids do not support trained-initial; leave it out";
+  if (stack.trained_initial) return "cells over grids do not support trained-initial=; leave it out";
   const bool patched = std::ranges::any_of(sides, [](Index side) { return side > 1; });
   if (stack.direct > (patched ? 0 : 1))
-    return patched ? "direct cannot be combined with patch; leave one of them out"
+    return patched ? "direct= cannot be combined with patch=; leave one of them out"
                    : "grids support only direct=0 and direct=1";
   return "";
 }

@@ -42,10 +42,10 @@ std::string linear_gnn_fault(const StackOptions& stack, const LinearGnnOptions&)
     return "a linear-gnn has at most " + std::to_string(kMostLinearUnits) +
            " units, because each symbol has a matrix of that size";
   if (stack.layers > 1 || stack.embedding > 0 || stack.both_directions)
-    return "linear-gnn supports only one layer of symbols; leave out layers, embedding and \"bi\"";
+    return "linear-gnn supports only one layer of symbols; leave out layers=, embedding= and \"bi\"";
   if (stack.dropout > 0 || stack.direct > 0 || stack.tied)
-    return "linear-gnn outputs probabilities; leave out dropout, direct and tied";
-  if (stack.trained_initial) return "linear-gnn always has a trained initial state; leave out trained-initial";
+    return "linear-gnn outputs probabilities; leave out dropout=, direct= and tied=";
+  if (stack.trained_initial) return "linear-gnn always has a trained initial state; leave out trained-initial=";
   return "";
 }
 

@@ -72,7 +72,7 @@ namespace {
 
 std::string tdnn_fault(const StackOptions& stack, const TdnnOptions& options) {
   if (parse_delays(options.dilations).empty()) return "dilations must be ascending integers from 1, such as 1+2+4";
-  return stack.trained_initial ? "a time-delay network has no initial state; leave out trained-initial" : "";
+  return stack.trained_initial ? "a time-delay network has no initial state; leave out trained-initial=" : "";
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ void DevicePasses<T>::forget_recordings() {
 template <class T>
 void DevicePasses<T>::lay() {
   if (layout_.structure().kind() != Structure::Kind::chains)
-    throw UsageError("devices support only sequences, not grids and trees; leave out --device");
+    throw UsageError("devices support only sequences, not grids or trees; leave out --device");
   for (bool& roomy : roomy_) roomy = false;
   for (auto& set : loop_kernels_)
     for (Loop& loop : set) loop.laid = false;

@@ -82,7 +82,7 @@ ChainObjective objective_of(const ChosenObjective& chosen) {
   const auto exact = [&](Index given) {
     if (given > 0)
       throw UsageError(fmt::format(
-          "--objective {} for crf labels is computed exactly over all sequences; leave out beam and samples",
+          "--objective {} for crf labels is computed exactly over all sequences; leave out beam= and samples=",
           chosen.entry.name));
   };
   if (chosen.entry.name == "margin") {
@@ -237,7 +237,7 @@ SequenceObjective sequence_objective(std::string_view objective) {
   if (chosen.entry.name == "risk") {
     const auto& o = chosen.options.as<RiskOptions>();
     if (o.beam > 0 && o.samples > 0)
-      throw UsageError("--objective risk requires a beam or samples: set beam or samples");
+      throw UsageError("--objective risk requires a beam or samples: set beam= or samples=");
     return {.kind = Kind::risk, .beam = beam(o.beam), .samples = o.samples};
   }
   if (chosen.entry.name == "bso")

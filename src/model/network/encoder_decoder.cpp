@@ -39,7 +39,7 @@ Signal summarize(const ModelSpec& spec, const std::vector<Signal>& encoded, Circ
 Signal summarize_condition(const ModelSpec& spec, Signal source, Circuit& circuit) {
   if (spec.attention != Attend::none)
     throw UsageError(
-        fmt::format("model {}: attention requires a source with several positions; leave it out", to_string(spec)));
+        fmt::format("model {}: attention= requires a source with several positions; leave it out", to_string(spec)));
   if (spec.both_directions)
     throw UsageError(
         fmt::format("model {}: a source with one position has no directions, and a predicted sequence has only one; "
@@ -83,7 +83,7 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Si
   if (spec.dropouti > 0 || spec.dropoute > 0 || spec.tied)
     throw UsageError(
         fmt::format("model {}: with a source and a target, dropout also applies to the embedding, and input and output "
-                    "weights are separate; leave out dropouti, dropoute and tied",
+                    "weights are separate; leave out dropouti=, dropoute= and tied=",
                     to_string(spec)));
   std::vector<Signal> encoded;
   if (!once) encoded = encode(spec, source, circuit);

@@ -14,7 +14,7 @@ namespace {
 Signal nothing(Circuit&, Signal x, Index, const LinearOptions&) { return x; }
 
 std::string fault_of(const StackOptions& stack, const LinearOptions& options) {
-  if (options.hash > 0 && options.cut > 1) return "hashed strings are not counted; leave out cut or hash";
+  if (options.hash > 0 && options.cut > 1) return "hashed strings are not counted; leave out cut= or hash=";
   const StackOptions plain;
   const bool layers = stack.layers != plain.layers || stack.residual != plain.residual || stack.dropout > 0 ||
                       stack.embedding > 0 || stack.both_directions || stack.trained_initial || stack.direct > 0 ||

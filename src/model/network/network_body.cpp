@@ -214,12 +214,13 @@ void add_gaussian_terms(const ModelSpec& spec, const NetworkLayout& layout, cons
   if (spec.gaussians == 0) return;
   const HeadSpecification& head = layout.heads.front();
   if (layout.heads.size() > 1 || !data.field(head.field).once || spec_name(head.loss) != "hybrid")
-    throw UsageError(fmt::format(
-        "model {}: gaussians requires one label per sequence, predicted by hybrid (--predict F=hybrid:3); leave it out",
-        to_string(spec)));
+    throw UsageError(
+        fmt::format("model {}: gaussians= requires one label per sequence, predicted by hybrid (--predict F=hybrid:3); "
+                    "leave it out",
+                    to_string(spec)));
   const Signal x = inputs.front().signal;
   if (inputs.size() > 1 || circuit.is_symbols(x) || x.size() > kMostGaussianNumbers)
-    throw UsageError(fmt::format("model {}: gaussians requires one field of at most {} numbers; leave it out",
+    throw UsageError(fmt::format("model {}: gaussians= requires one field of at most {} numbers; leave it out",
                                  to_string(spec), kMostGaussianNumbers));
   const auto add = [&](std::string name, Signal source) {
     names.push_back(std::move(name));
@@ -292,7 +293,7 @@ bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data
   if (!data.grids || std::ranges::none_of(layout.heads, is_read)) return false;
   if (input_part(spec) > 0 || spec.direct > 0)
     throw UsageError(fmt::format(
-        "model {}: a field that is read is predicted from the preceding positions; leave out patch and direct",
+        "model {}: a field that is read is predicted from the preceding positions; leave out patch= and direct=",
         to_string(spec)));
   return true;
 }
@@ -317,14 +318,14 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
     if (spec.both_directions) require_causal(spec, layout);
     if (spec.attention != Attend::none)
       throw UsageError(
-          fmt::format("model {}: attention requires a source (--format pairs); leave it out", to_string(spec)));
+          fmt::format("model {}: attention= requires a source (--format pairs); leave it out", to_string(spec)));
     if (own.size() > 1 || data.field(parse_read(own.front()).field).spelt)
       stack.embedding = 0, stack.dropouti = 0;  // the fields are already embedded, with dropout
     return build_layers(stack, input, circuit);
   }
   if (spec.direct > 0)
     throw UsageError(
-        fmt::format("model {}: direct is not supported with a source and a target; leave it out", to_string(spec)));
+        fmt::format("model {}: direct= is not supported with a source and a target; leave it out", to_string(spec)));
   if (own.empty())
     throw UsageError("a decoder must read its previous output: also read \"previous\" of the predicted field");
   Signal source;
@@ -567,11 +568,11 @@ void require_options_used(const ModelSpec& spec, const DataSpecification& data, 
   const auto source = [&](const std::string& read) { return data.field(parse_read(read).field).source; };
   if (spec.pool != plain.pool && std::ranges::none_of(layout.heads, once))
     throw UsageError(fmt::format(
-        "model {}: pool applies to one prediction per sequence, but every position is predicted; leave it out",
+        "model {}: pool= applies to one prediction per sequence, but every position is predicted; leave it out",
         to_string(spec)));
   if (spec.direct > 0 && std::ranges::all_of(layout.heads, once))
     throw UsageError(
-        fmt::format("model {}: direct applies to predictions at every position, but there is one prediction per "
+        fmt::format("model {}: direct= applies to predictions at every position, but there is one prediction per "
                     "sequence; leave it out",
                     to_string(spec)));
   if (spec.variational && spec.dropout + spec.dropouti + spec.dropouth == 0)
@@ -582,12 +583,12 @@ void require_options_used(const ModelSpec& spec, const DataSpecification& data, 
                     to_string(spec)));
   if (spec.residual != Residual::none && spec.layers == 1 && (spec.embedding != spec.units || spec.both_directions))
     throw UsageError(
-        fmt::format("model {}: residual requires a layer whose input and output have the same size; use more layers, "
+        fmt::format("model {}: residual= requires a layer whose input and output have the same size; use more layers, "
                     "or embedding={}",
                     to_string(spec), spec.units));
   if (spec.condition != plain.condition && std::ranges::none_of(layout.reads, source))
     throw UsageError(
-        fmt::format("model {}: condition requires a source (--format pairs); leave it out", to_string(spec)));
+        fmt::format("model {}: condition= requires a source (--format pairs); leave it out", to_string(spec)));
 }
 
 template <class T>

@@ -40,7 +40,7 @@ std::vector<WeightDropout> weight_drops(const ModelSpec& spec, const Plan& plan)
     for (const int matrix : recurrent_matrices(plan)) drops.push_back({matrix, spec.wdrop});
     if (drops.empty())
       throw UsageError(fmt::format(
-          "model {}: wdrop applies to recurrent matrices, but there are none; leave it out, or use lstm, gru or rnn",
+          "model {}: wdrop= applies to recurrent matrices, but there are none; leave it out, or use lstm, gru or rnn",
           to_string(spec)));
   }
   if (spec.dropoute > 0) {
@@ -59,7 +59,7 @@ WeightTie tied_weights(const ModelSpec& spec, const NetworkLayout& layout, const
   };
   if (layout.heads.size() != 1 || layout.reads.size() != 1 ||
       parse_read(layout.reads.front()).field != layout.heads.front().field)
-    refuse("require a model that reads the symbols that it predicts; leave out tied");
+    refuse("require a model that reads the symbols that it predicts; leave out tied=");
   const int embedding = find_parameter(circuit.parameters(), "embedding/W");
   const int output = find_parameter(circuit.parameters(), layout.output_name(0) + "/V");
   if (embedding < 0) refuse(fmt::format("require an embedding; add embedding={}", spec.units));

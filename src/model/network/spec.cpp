@@ -264,7 +264,7 @@ StackedLayer add_stacked_layer(const ModelSpec& spec, Index layer, const std::ve
   if (!adds) return result;
   if (result.up.front().size() != below.front().size())
     throw UsageError(
-        fmt::format("model {}: residual adds the input of a layer to its output, but their sizes are {} and {}; leave "
+        fmt::format("model {}: residual= adds the input of a layer to its output, but their sizes are {} and {}; leave "
                     "out embedding={}",
                     to_string(spec), below.front().size(), result.up.front().size(), spec.embedding));
   for (std::size_t i = 0; i < below.size(); ++i) result.up[i] = below[i] + result.up[i];
@@ -280,7 +280,7 @@ ModelSpec with_options(ModelSpec result, const Spec& spec, std::string_view text
   if (const std::string fault = result.cell->fault(result, result.options); !fault.empty())
     throw UsageError(fmt::format("model {}: {}", in_quotes(text), fault));
   if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->outputs_probabilities))
-    throw UsageError(fmt::format("model {}: {}; leave out residual", in_quotes(text),
+    throw UsageError(fmt::format("model {}: {}; leave out residual=", in_quotes(text),
                                  result.cell->reads_grids()
                                      ? "input and output of layers over grids have different sizes"
                                      : "a sum of probabilities is not a probability"));
@@ -416,7 +416,7 @@ ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Cir
                     to_string(spec)));
   if (spec.gaussians > 0)
     throw UsageError(
-        fmt::format("model {}: gaussians requires vectors of numbers; leave it out for symbols", to_string(spec)));
+        fmt::format("model {}: gaussians= requires vectors of numbers; leave it out for symbols", to_string(spec)));
   Layers layers = build_layers(spec, input, circuit);
   const Signal output = add_output(spec, "output", outputs, {{"V", layers.top, output_init(spec)}}, circuit);
   return {input, output, std::move(layers.hidden)};

@@ -85,7 +85,7 @@ std::string grid_fault(const StackOptions& stack, const GridStack& grid) {
   if (static_cast<Index>(grid.patches.size()) > stack.layers || grid.directions == 3)
     return "the stored cell does not fit the layers";
   if (stack.both_directions || stack.trained_initial || stack.direct > (patched ? 0 : 1))
-    return "the stored cell reads grids, which do not support \"bi\", trained-initial, and direct with patches";
+    return "the stored cell reads grids, which do not support \"bi\", trained-initial=, or direct= with patches";
   return "";
 }
 

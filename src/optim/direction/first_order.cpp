@@ -81,7 +81,7 @@ class Adam final : public Direction<T> {
       : options_(options), decay_(decay), decoupled_(decoupled), mean_(parameters), square_(parameters) {
     if (decoupled || decay == 0) return;
     if (options.lazy)
-      throw UsageError("adam: lazy has no effect with weight decay, because no gradient is zero; use adamw for both");
+      throw UsageError("adam: lazy= has no effect with weight decay, because no gradient is zero; use adamw for both");
     gradient_.resize(parameters);
     with_decay_ = true;
   }

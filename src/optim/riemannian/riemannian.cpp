@@ -26,7 +26,7 @@ class RiemannianControl final : public Control<T> {
         saved_(at(parameters)) {
     if (options.draws > 0 && options.own > 0)
       throw UsageError(
-          "ruop: draws cannot be combined with own, because errors on sampled sequences are already random");
+          "ruop: draws= cannot be combined with own=, because errors on sampled sequences are already random");
     for (auto& d : directions_) d.resize(at(parameters));
     if (options.average)
       for (auto& d : previous_) d.resize(parameters);

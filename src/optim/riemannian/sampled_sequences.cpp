@@ -19,7 +19,8 @@ SampledSequences<T>::SampledSequences(const Network<T>& network) : plan_(network
                       network.heads.size() == 1 && network.heads.front().field == kSymbol &&
                       network.heads.front().loss->template as<Categorical<T>>() != nullptr;
   if (!writes)
-    throw UsageError("Riemannian training: own requires a text model that reads exactly what it predicts; remove own");
+    throw UsageError(
+        "Riemannian training: own= requires a text model that reads exactly what it predicts; leave it out");
   symbols_ = network.inputs.front().signal;
   logits_ = network.heads.front().signal;
   log_probabilities_.resize(at(logits_.size()));

@@ -47,7 +47,7 @@ TEST(Regularization, weight_drop_applies_to_recurrent_matrices) {
 
 TEST(Regularization, invalid_regularization_is_named_in_the_error) {
   for (const auto& [spec, part] : std::vector<std::pair<const char*, const char*>>{
-           {"mingru:4,wdrop=0.5", "wdrop applies to recurrent matrices, but there are none"},
+           {"mingru:4,wdrop=0.5", "wdrop= applies to recurrent matrices, but there are none"},
            {"lstm:4,dropoute=0.1", "add embedding=4"},
            {"lstm:4,dropouti=0.1", "add embedding=4"},
            {"lstm:4,tied=true", "add embedding=4"},
