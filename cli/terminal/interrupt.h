@@ -2,10 +2,10 @@
 /// Signal handling of the command.
 ///
 /// SIGINT, SIGTERM and SIGHUP end the process with exit code 130 and remove its temporary files. A command that can
-/// save its state polls `catch_interrupts`; in this case, the first of these signals requests an orderly stop, unless
-/// the process is waiting for another process (a pipe); a second signal ends it immediately. SIGBUS in a mapped file
-/// that has been truncated ends the process with exit code 1 and names the file. Failed writes to pipes and files are
-/// reported as errors and do not raise signals.
+/// save its state polls `catch_interrupts`. The first of these signals then requests an orderly stop, unless the
+/// process is waiting for another process (a pipe). A second signal ends the process immediately. SIGBUS in a mapped
+/// file that has been truncated ends the process with exit code 1 and names the file. Failed writes to pipes and files
+/// are reported as errors and do not raise signals.
 
 #include <atomic>
 

@@ -65,8 +65,8 @@ bool is_solved(std::string_view model) {
   return name == "logistic-ar" || name == "linear-ar";
 }
 
-/// Determines the kinds of the columns of the vector: classes; for models of several kinds of columns, bits if all
-/// values are 0 or 1; otherwise numbers.
+/// Determines the kinds of the columns of the vector: classes, bits or numbers. Bits are columns in which all values
+/// are 0 or 1, and only for models of several kinds of columns.
 std::vector<Column> columns_in(const ExampleColumn& vectors, std::string_view model) {
   std::vector<Column> columns;
   const bool bits_too =

@@ -214,8 +214,8 @@ class ImageList {
   Kind kind_ = Kind::none;
 };
 
-/// Interprets arrays as images: [H, W] is one image; [N, H, W] and [N, H, W, C] are N images; additional arrays [N] and
-/// [N, m] give one entry per image. "label" holds integers, which are labels.
+/// Interprets arrays as images: [H, W] is one image, and [N, H, W] and [N, H, W, C] are N images. Additional arrays [N]
+/// and [N, m] contain one entry per image. "label" holds integers, which are labels.
 class ImageArrays {
  public:
   ImageArrays(const Input& input) : arrays_(read_npy_arrays(input)) { examples_.source = input.name(); }

@@ -10,9 +10,9 @@
 
 namespace unfold {
 
-/// Returns at most `most` bytes of a cell as printable UTF-8, with "..." after a truncated cell: control characters
-/// (including U+0080 to U+009F, U+2028, U+2029 and the marks that change the direction of text) are \n, \t, \r or
-/// \u{...}; bytes that are not UTF-8 are \xNN; a backslash is doubled.
+/// Returns at most `most` bytes of a cell as printable UTF-8, with "..." after a truncated cell. Control characters
+/// (including U+0080 to U+009F, U+2028, U+2029 and the marks that change the direction of text) become \n, \t, \r or
+/// \u{...}, and bytes that are not UTF-8 become \xNN. A backslash is doubled.
 std::string escape_cell(std::string_view cell, std::size_t most);
 
 /// Returns the plural name of the cell separator: "commas"; "nothing (one column)" if there is no separator.

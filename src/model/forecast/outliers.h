@@ -5,11 +5,11 @@
 ///     for (const Outlier& outlier : find_outliers(series)) values[outlier.place] = outlier.expected;
 ///
 /// A value is predicted from the line through its neighbors and from the values at the same position in other seasons;
-/// the closer prediction is used. It is an outlier if its distance from the prediction is more than ten times the usual
-/// distance (1.4826 times the median) and more than three times the distance of every value that is not an outlier. If
-/// all values are positive, the same must hold for their logarithms, so growth is not mistaken for an outlier. Two
-/// adjacent values of this kind are a change of the level, not outliers. If more than one value in a hundred would be
-/// an outlier, such values are typical of the series, and none is reported.
+/// the prediction that is closer to the value is used. It is an outlier if its distance from the prediction is more
+/// than ten times the usual distance (1.4826 times the median) and more than three times the distance of every value
+/// that is not an outlier. If all values are positive, the same must hold for their logarithms, so growth is not
+/// mistaken for an outlier. Two adjacent values of this kind are a change of the level, not outliers. If more than one
+/// value in a hundred would be an outlier, such values are typical of the series, and none is reported.
 
 #include <vector>
 

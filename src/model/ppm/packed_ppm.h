@@ -7,9 +7,10 @@
 /// entry of its last symbol points to the following position in the history. When the memory is full, contexts, history
 /// and counts are cleared; the adaptive escape probabilities are kept.
 ///
-/// A symbol is coded by a sequence of decisions (decision_coder.h), context by context, beginning with the longest:
-/// whether it is the favorite symbol; if not, whether it escapes; if not, which of the other symbols it is, by their
-/// counts. The distribution over all symbols is also available, but slower.
+/// A symbol is coded by a sequence of decisions (decision_coder.h), context by context, beginning with the longest. The
+/// first decision is whether it is the favorite symbol. If it is not, the second one is whether it escapes. If it does
+/// not, the next decisions select it among the other symbols, by their counts. The distribution over all symbols is
+/// also available, but slower.
 
 #include <memory>
 

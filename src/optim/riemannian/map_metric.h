@@ -20,7 +20,7 @@ class MapMetric {
   /// term whose operator selects parameters by symbols, or that has too many parameters for a matrix.
   MapMetric(const CorePass<T>& core, bool full, double damping, bool averages);
 
-  /// Returns whether a term's parameters are not weights of units, and is therefore handled by this class.
+  /// Returns whether the parameters of a term are not weights of units and are therefore handled by this class.
   static bool takes(const Node::AffineTerm& term);
   bool empty() const { return blocks_.empty(); }
 

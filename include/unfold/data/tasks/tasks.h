@@ -95,9 +95,9 @@ struct TemporalOrderOptions {
 };
 std::unique_ptr<Task> temporal_order(const TemporalOrderOptions& options = {});
 
-/// The first of T symbols is one of two; the others are drawn from 98 further symbols; the symbol after the last one
-/// repeats the first. With `every_step`, the random symbols must be predicted, too (log2 98 = 6.61 bits each). Throws
-/// UsageError for T below 2.
+/// The first of T symbols is one of two, and the others are drawn from 98 further symbols. The symbol after the last
+/// one repeats the first. With `every_step`, the random symbols must be predicted, too (log2 98 = 6.61 bits each).
+/// Throws UsageError for T below 2.
 struct PermutationOptions {
   Index length = 100;
   bool every_step = false;

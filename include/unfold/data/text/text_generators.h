@@ -61,7 +61,7 @@ struct GeneratedText {
 /// Throws UsageError unless at least one of units and symbols is above 0.
 GeneratedText generate(const TextSource& source, const GenerateOptions& options);
 
-/// A line is a..z; each letter is followed, with probability `nesting`, by "(" 0..9 ")"; each digit is followed, with
+/// A line is a..z. Each letter is followed, with probability `nesting`, by "(" 0..9 ")". Each digit is followed, with
 /// probability `nesting`, by "[", `capitals` random capitals, "]".
 struct NestedAlphabetOptions {
   double nesting = 0.1;

@@ -28,8 +28,8 @@ enum class Attend { none, additive, multiplicative };
 /// both.
 enum class Condition { start, steps, both };
 
-/// Residual connections of a layer: `none`; `plain`: its input is added to its output (He et al. 2016); `norm`: in
-/// addition, the layer reads a normalized copy of its input (Ba et al. 2016; Xiong et al. 2020).
+/// Residual connections of a layer. With `plain`, its input is added to its output (He et al. 2016). With `norm`, the
+/// layer also reads a normalized copy of its input (Ba et al. 2016; Xiong et al. 2020).
 enum class Residual { none, plain, norm };
 
 /// Options of a model that all cells share.

@@ -114,9 +114,9 @@ struct GridRnnOptions {
 };
 Signal grid_rnn(Circuit& c, Signal x, Index n, const GridRnnOptions& options = {});
 /// grid-lstm: multi-dimensional LSTM with a forget gate for each neighbor; every gate reads both neighbors. Graves,
-/// Fernandez & Schmidhuber 2007. Both forget gates are initialized to 1/2 instead of near 1: the number of paths to a
-/// cell along a diagonal is a binomial coefficient; with 1/2 the weights of all paths add up to one; with larger values
-/// their sum grows without bound.
+/// Fernandez & Schmidhuber 2007. Both forget gates are initialized to 1/2 instead of near 1, because the number of
+/// paths to a cell along a diagonal is a binomial coefficient. With 1/2, the weights of all paths add up to one; with
+/// larger values, the sum of the weights grows without bound.
 struct GridLstmOptions {
   double forget_bias = 0;
   GridStackOptions stack = {};

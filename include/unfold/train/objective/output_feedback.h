@@ -1,7 +1,7 @@
 #pragma once
 /// Output feedback during training: the input "previous F" is the true value at some positions and the network's own
-/// earlier output at others; the gradient flows back through this output ("true for n steps, then free for k"; the
-/// output recurrence of Williams & Zipser 1989). The network has an additional input "free previous F", which is 1
+/// earlier output at others, for example true for n steps, then free for k. The gradient flows back through this output
+/// (the output recurrence of Williams & Zipser 1989). The network has an additional input "free previous F", which is 1
 /// where its own output is read (model/network/feedback.h). This module selects these positions.
 
 #include <cstdint>

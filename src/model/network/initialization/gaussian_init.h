@@ -12,9 +12,9 @@ namespace unfold {
 
 /// If the SPEC has gaussians=S above 0, replaces randomly initialized parameters. Each label gets a left-to-right
 /// hidden Markov model of K states (loss/hmm/vector_hmm.h), fitted from a uniform segmentation of its sequences. The
-/// output of a state becomes S log N(x_t; m, C), which is linear in x and in all products of two of its components; the
-/// transitions are taken from the fit; the initial output of the layers is zero. Throws UsageError for any other kind
-/// of head or input field.
+/// output of a state becomes S log N(x_t; m, C), which is linear in x and in all products of two of its components. The
+/// transitions are taken from the fit, and the initial output of the layers is zero. Throws UsageError for any other
+/// kind of head or input field.
 template <class T>
 void initialize_from_gaussians(NetworkModel<T>& model, const ExampleSet& training, Team& team);
 
