@@ -73,7 +73,7 @@ class TableStream final : public CountStream {
   std::size_t at_ = 0;
 };
 
-/// A sorted run of the file, read block by block.
+/// A sorted piece of the file, read block by block.
 template <std::size_t W>
 class PieceStream final : public CountStream {
  public:

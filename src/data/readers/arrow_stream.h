@@ -6,8 +6,7 @@
 /// | Arrow | becomes |
 /// | --- | --- |
 /// | integers, floating-point numbers, decimals, durations in seconds | numbers; a column with an integer beyond
-/// 2^53
-///     keeps all digits as strings |
+///     2^53 keeps all digits as strings |
 /// | strings, large strings, string views, binary data in UTF-8 | strings |
 /// | Boolean | the strings True and False |
 /// | date, timestamp, time | 2024-01-31, 2024-01-31 10:30:00, 10:30:00; with fractions of a second if a cell has them,

@@ -30,8 +30,8 @@ struct ReaderOptions {
   SymbolKind text = SymbolKind::words;
   std::optional<SymbolKind> target_text = {};  ///< for `pairs`: the kind of symbols of targets; empty: the same as
                                                ///< `text`
-  /// For `pairs`: targets end with a separate field "target.stop", which is kStop after the last symbol and kGo before;
-  /// the target is missing there. Otherwise they end with the symbol kTargetEnd.
+  /// For `pairs`: targets end with a separate field "target.stop", which is kGo before each symbol and kStop after the
+  /// last one, where the target is missing. Otherwise they end with the symbol kTargetEnd.
   bool stops = false;
   bool text_kind_set = false;  ///< false: characters if texts have fewer than 1.5 words on average, otherwise words
   /// For a table: rows with the same value form one example; empty: the schema decides.

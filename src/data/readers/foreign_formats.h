@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// Returns what the file is and what to do with it, to follow "FILE is". Archives of NumPy arrays have a reader.
+/// Returns the kind of the file and the remedy, worded to follow "FILE is". Archives of NumPy arrays have a reader.
 std::string foreign_format(std::string_view bytes);
 
 }  // namespace unfold

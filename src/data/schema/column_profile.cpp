@@ -315,9 +315,9 @@ Index ColumnProfile::admitted(const NumberConvention& convention) const {
   return sum;
 }
 
-/// Returns the convention under which the most cells are numbers. Ties are resolved in favor of the decimal mark of the
-/// table, then in favor of no thousands separators; an integer of four digits without a separator is evidence against
-/// them.
+/// Returns the convention under which the largest number of cells are numeric. Ties are resolved in favor of the
+/// decimal mark of the table, then in favor of no thousands separators; an integer of four digits without a separator
+/// is evidence against them.
 NumberConvention ColumnProfile::best_convention(const Context& context) const {
   const DecimalMark table = context.decimal.value_or(context.table_decimal);
   const DecimalMark other = table == DecimalMark::point ? DecimalMark::comma : DecimalMark::point;

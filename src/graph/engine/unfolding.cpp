@@ -534,8 +534,7 @@ Matrix<T> Unfolding<T>::input_tangent(Signal input) {
   return b.layout.matrix(What::tangent, i);
 }
 
-// ------------------------------------------------------------------------------------------- memory owned by the
-// caller
+// ------------------------------------------------------------------------------------- memory owned by the caller
 
 template <class T>
 bool Unfolding<T>::bind_value(Signal signal, Matrix<T> rows) {
