@@ -14,9 +14,9 @@ namespace unfold {
 inline constexpr std::string_view kTargetEnd = "</s>";
 /// The suffix of the name of a stop field, and its two values.
 inline constexpr std::string_view kStopSuffix = ".stop", kStop = "stop", kGo = "go";
-/// The suffix of the name of a field that contains the number of remaining steps. Each position has three numbers, T -
-/// t, t and 1/(T - t), where T is the length and t the number of positions before this one. T steps remain at the first
-/// position, and one at the last.
+/// The suffix of the name of a field that contains the number of remaining steps. Each position has three numbers,
+/// T - t, t and 1/(T - t), where T is the length and t the number of positions before this one. T steps remain at the
+/// first position, and one at the last.
 inline constexpr std::string_view kStepsLeftSuffix = ".left";
 inline constexpr Index kLeftNumbers = 3;
 
