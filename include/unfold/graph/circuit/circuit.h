@@ -208,9 +208,9 @@ class Circuit {
   class InPart;
   [[nodiscard]] InPart in_part(int part);
   /// While the returned object exists, links along `previous` in part 0 have the initial value tanh(signal Q) instead
-  /// of zero, with a separate trained matrix Q for each (trained initial states are unchanged). `signal` belongs to a
-  /// deeper part; its value at the last position of the source chain is used. A cell added while it exists thus starts
-  /// from the state of an encoder. A default-constructed signal restores zero.
+  /// of zero, with a separate trained matrix Q for each link (trained initial states are unchanged). `signal` belongs
+  /// to a deeper part, and its value at the last position of the source chain is used. A cell added while it exists
+  /// thus starts from the state of an encoder. A default-constructed signal restores zero.
   class Beginning;
   [[nodiscard]] Beginning with_initial_state(Signal signal);
   /// Adds a link with the delay and the name of the trained initial state of a node of another circuit.
