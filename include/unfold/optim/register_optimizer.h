@@ -23,8 +23,8 @@
 #include <utility>
 
 #include "unfold/base/options/registry.h"
-#include "unfold/optim/direction/step_control.h"
 #include "unfold/optim/direction/direction.h"
+#include "unfold/optim/direction/step_control.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/optim/schedule.h"
 

@@ -187,7 +187,8 @@ std::string_view to_string(TaskSplit part) {
 }
 
 std::unique_ptr<Task> Task::shortened(Index) const {
-  throw UsageError(fmt::format("{}: its examples have a fixed length, so it does not support a curriculum; leave out --curriculum", name()));
+  throw UsageError(fmt::format(
+      "{}: its examples have a fixed length, so it does not support a curriculum; leave out --curriculum", name()));
 }
 
 std::unique_ptr<Task> adding(const LengthOptions& options) {

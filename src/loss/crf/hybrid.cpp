@@ -416,7 +416,9 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
 
   void require_plain() const {
     if (states_.each > 1 || states_.one_label)
-      throw UsageError("hybrid: --constraint, --best and --objective require states=1 and a label at every position; use hybrid:1 or crf");
+      throw UsageError(
+          "hybrid: --constraint, --best and --objective require states=1 and a label at every position; use hybrid:1 "
+          "or crf");
   }
   [[noreturn]] static void refuse(Index s) {
     throw DataError(

@@ -102,7 +102,8 @@ class SegmentCrf final : public LabelRandomField<T, SegmentFieldChain> {
   }
   [[noreturn]] static void refuse_neighbors() {
     throw UsageError(
-        "crf:segments=L does not support --constraint, export, or an --objective other than likelihood; leave out segments "
+        "crf:segments=L does not support --constraint, export, or an --objective other than likelihood; leave out "
+        "segments "
         "or these options");
   }
 

@@ -41,10 +41,11 @@ void FeedbackLoops::close(const HeadSpecification& head, const Loss<T>& loss, Si
   for (const Loop& loop : loops_) {
     if (loop.field != head.field) continue;
     if (!begins_with_mean(loss, signal.size()))
-      throw UsageError(fmt::format(
-          "feedback requires the mean of the prediction as a part of the signal, which the loss {} of {} does not have; "
-          "use gaussian or normal, or --teacher-forcing without --feedback",
-          loss.name(), head.field));
+      throw UsageError(
+          fmt::format("feedback requires the mean of the prediction as a part of the signal, which the loss {} of {} "
+                      "does not have; "
+                      "use gaussian or normal, or --teacher-forcing without --feedback",
+                      loss.name(), head.field));
     circuit.feed(loop.own, circuit.map(Map::copy, circuit.slice(signal, 0, loop.input.size())));
   }
 }

@@ -45,7 +45,8 @@ void Penalties<T>::find_matrix(Layer& layer, const Circuit& circuit) const {
   const auto& nodes = circuit.nodes();
   const std::string name = nodes[at(layer.hidden.id)].name;
   const auto refuse = [&](const std::string& why) {
-    throw UsageError("flow penalty: " + name + ": " + why + "; it supports only rnn and mrnn without delays and leak; leave --flow-penalty out");
+    throw UsageError("flow penalty: " + name + ": " + why +
+                     "; it supports only rnn and mrnn without delays and leak; leave --flow-penalty out");
   };
   const std::string scope = name.substr(0, name.rfind('/') + 1);
   for (std::size_t i = 0; i < nodes.size(); ++i) {

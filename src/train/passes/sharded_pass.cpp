@@ -29,7 +29,8 @@ ShardedPass<T>::ShardedPass(const Network<T>& network, Team& team, std::size_t m
       shards_(network),
       plan_(network.plan) {
   if (sharding.divided() && penalties.any())
-    throw UsageError("penalties cannot be combined with --shards, because they are means over a whole batch; leave one of them out");
+    throw UsageError(
+        "penalties cannot be combined with --shards, because they are means over a whole batch; leave one of them out");
 }
 
 /// Positions of part 0 are identified by the slots of their chains, independently of the shard. This does not hold for
