@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "data/readers/reader_text.h"
 #include "data/schema/numeric_cell.h"
@@ -41,6 +42,33 @@ std::size_t object_size(std::string_view text) {
   }
   return text.size();
 }
+
+/// Collects the keys of the outermost object.
+class KeyCollector : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return ++depth_ > 0; }
+  bool end_object() override { return --depth_ >= 0; }
+  bool start_array(std::size_t) override { return ++depth_ > 0; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool key(string_t& name) override {
+    if (depth_ == 1 && seen_.insert(name).second) keys.push_back(name);
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+
+  std::vector<std::string> keys;
+
+ private:
+  Index depth_ = 0;
+  std::set<std::string, std::less<>> seen_;
+};
 
 }  // namespace
 
@@ -142,13 +170,19 @@ bool is_record(const nlohmann::json& object) {
          });
 }
 
+std::vector<std::string> written_keys(std::string_view object) {
+  KeyCollector collector;
+  nlohmann::json::sax_parse(object, &collector);
+  return std::move(collector.keys);
+}
+
 std::vector<std::string> record_keys(std::string_view text) {
   std::vector<std::string> keys;
+  std::set<std::string, std::less<>> seen;
   for (JsonObjects objects(text); objects.next();) {
-    const auto object = nlohmann::json::parse(objects.text(), nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object()) continue;
-    for (const auto& item : object.items())
-      if (std::ranges::find(keys, item.key()) == keys.end()) keys.push_back(item.key());
+    if (!nlohmann::json::accept(objects.text()) || !objects.text().starts_with('{')) continue;
+    for (std::string& key : written_keys(objects.text()))
+      if (seen.insert(key).second) keys.push_back(std::move(key));
   }
   return keys;
 }

@@ -80,6 +80,11 @@ Examples read_records(const Input& input, const ReaderOptions& options) {
   Examples examples = text.no_examples();
   std::vector<RecordColumn> columns;
   std::map<std::string, std::size_t, std::less<>> places;
+  // The columns are in the order in which the keys are written; `object` is sorted by key.
+  const auto add_columns = [&](std::string_view written) {
+    for (const std::string& key : written_keys(written))
+      if (places.try_emplace(key, columns.size()).second) columns.emplace_back(key);
+  };
   for (JsonObjects objects(text.text()); objects.next();) {
     const auto object = object_in_line(text.source(), objects.text(), objects.line());
     for (const auto& [key, value] : object.items()) {
@@ -88,8 +93,11 @@ Examples read_records(const Input& input, const ReaderOptions& options) {
                          fmt::format("\"{}\" is a list or an object, but a row has strings, numbers, true, false and "
                                      "null; --format jsonl reads lists",
                                      key));
-      const auto [place, is_new] = places.try_emplace(key, columns.size());
-      if (is_new) columns.emplace_back(key);
+      auto place = places.find(key);
+      if (place == places.end()) {
+        add_columns(objects.text());
+        place = places.find(key);
+      }
       columns[place->second].pad(static_cast<Index>(examples.lines.size()));
       columns[place->second].add(value);
     }
