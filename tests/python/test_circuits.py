@@ -379,7 +379,7 @@ class PassesTest(unittest.TestCase):
         self.assertIsNone(to_inputs["b"])
         with self.assertRaisesRegex(unfold.UsageError, "a, b"):
             f.forward(f.initial(), numpy.ones((3, 2)))
-        with self.assertRaisesRegex(unfold.UsageError, "other lengths"):
+        with self.assertRaisesRegex(unfold.UsageError, "different lengths"):
             f.forward(f.initial(), {"a": numpy.ones((2, 2)), "b": numpy.array([0, 1, 2])})
 
     def test_wrong_shapes_raise_errors(self):
