@@ -414,8 +414,8 @@ TEST_F(BadFields, tables_are_refused_with_file_and_line) {
 
 TEST_F(BadFields, bad_labeled_lines_and_json_name_file_and_line) {
   expect_refused(labeled_lines(40), {"--model", "gru:4", "--format", "labelled"},
-                 {{"no-text", "pos\tgood\nneg\t\n", "eval", "no-text: line 2: no label and text"},
-                  {"json", json_lines(2), "predict", "json: line 1: no label and text"},
+                 {{"no-text", "pos\tgood\nneg\t\n", "eval", "no-text: line 2: this line has no label and text"},
+                  {"json", json_lines(2), "predict", "json: line 1: this line has no label and text"},
                   {"unseen", "pos\tgood\nodd\tgood\n", "eval", "unseen, line 2: field label is \"odd\""}});
   std::filesystem::remove_all(run_);
   expect_refused(json_lines(40), {"--model", "gru:4", "--read", "word", "--predict", "tag", "--format", "jsonl"},

@@ -200,7 +200,7 @@ TEST_F(FollowTest, bad_line_is_named_by_its_number_in_the_stream) {
   train_on(file, {"--model", "gru:4", "--format", "labelled"});
   const Finished bad = unfold_command({"predict", run_, "-", "--follow"}, {.input = labeled_lines(5) + "no label\n"});
   EXPECT_EQ(bad.code, 3);
-  EXPECT_THAT(bad.err, HasSubstr("standard input: line 6: no label and text"));
+  EXPECT_THAT(bad.err, HasSubstr("standard input: line 6: this line has no label and text"));
   EXPECT_EQ(count_lines(bad.out), 6);  // earlier output is not lost
   const Finished odd = unfold_command({"score", run_, "-", "--follow"}, {.input = labeled_lines(2) + "odd\tx\n"});
   EXPECT_EQ(odd.code, 3);

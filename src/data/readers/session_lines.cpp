@@ -37,13 +37,13 @@ void for_first_lines(std::string_view text, SessionLines how, const auto& use) {
 }  // namespace
 
 void SessionLines::split(std::string_view line, SessionLineParts& parts) const {
-  constexpr std::string_view kSeparators = " \t,;\r";
+  constexpr std::string_view kEventSeparators = " \t,;\r";
   parts.id = {};
   parts.events.clear();
   while (true) {
-    line.remove_prefix(std::min(line.find_first_not_of(kSeparators), line.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(kEventSeparators), line.size()));
     if (line.empty()) break;
-    const std::size_t size = std::min(line.find_first_of(kSeparators), line.size());
+    const std::size_t size = std::min(line.find_first_of(kEventSeparators), line.size());
     if (has_id && parts.id.empty())
       parts.id = line.substr(0, size);
     else

@@ -60,8 +60,8 @@ const std::vector<Rule>& refusal_rules() {
        "square of this number of entries, of which almost all are 0.",
        "The loss is convex in these weights: `lbfgs` finds the minimum."},
       {"Sequences that the model generates",
-       "own requires a text model that reads exactly what it predicts; remove own",
-       "Riemannian training: own requires a text model that reads exactly what it predicts; remove own",
+       "own= requires a text model that reads exactly what it predicts; (remove|leave)",
+       "Riemannian training: own= requires a text model that reads exactly what it predicts; leave it out",
        "The metric of whole sequences is a mean over sequences sampled from the model. The model must therefore define "
        "the distribution of everything that it reads.",
        "Leave `own` out; `draws` samples errors instead."},
@@ -168,8 +168,8 @@ const std::vector<Rule>& refusal_rules() {
        "Train with several `--seed`, or with `unfold sweep`."},
       // Models
       {"Options for another kind of data",
-       "^--[a-z-]+ applies to .*: leave it out$|looks like running text, which has no fields; specify",
-       "--restarts applies to text and tasks; this data has fields: leave it out",
+       "^--[a-z-]+ applies to .*: omit --[a-z-]+$|looks like running text, which has no fields; specify",
+       "--restarts applies to text and tasks; this data has fields: omit --restarts",
        "The option acts on something that this data does not have: fields, symbols of a text, or generated examples.",
        "Leave it out; the message names the data that it applies to."},
       {"Options of another cell", "has no option \".*\" \\(|: invalid option .*; [a-z-]+: ",
@@ -179,25 +179,27 @@ const std::vector<Rule>& refusal_rules() {
        "the products that they act on. Densities of vectors have no layers and no time.",
        "The message lists the options of the cell, or the values of the option."},
       {"One prediction, or one for every position",
-       "pool applies to one prediction per sequence, .*leave it out|direct applies to predictions at every position, "
-       ".*leave it out|gaussians requires one label per sequence, .*leave it out|trees do not support pool, .*leave it "
+       "pool= applies to one prediction per sequence, .*leave it out|direct= applies to predictions at every position, "
+       ".*leave it out|gaussians= requires one label per sequence, .*leave it out|trees do not support pool=, .*leave "
+       "it "
        "out",
-       "model rnn:3,pool=last: pool applies to one prediction per sequence, but every position is predicted; leave it "
+       "model rnn:3,pool=last: pool= applies to one prediction per sequence, but every position is predicted; leave it "
        "out",
        "A pool reads all positions and has one value for a sequence. A direct connection has one for every position. "
        "The root of a tree already represents all of it.",
        "Leave it out."},
       {"Options of sources and embeddings",
-       "(condition|attention) requires a source .*leave it out|dropouti applies to numbers, .*add embedding|dropoute "
-       "applies to an embedding, .*add|tied weights require .*(set embedding|leave out tied)|direct is not supported "
+       "(condition|attention)= requires a source .*leave it out|dropouti=? applies to numbers, .*add "
+       "embedding|dropoute=? "
+       "applies to an embedding, .*add|tied weights require .*(set embedding|leave out tied)|direct= is not supported "
        "with .*leave it out|with a source and a target, dropout also applies .*leave out|requires embeddings with the "
        "width of the bag; leave",
-       "model lstm:3: condition requires a source (--format pairs); leave it out",
+       "model lstm:3: condition= requires a source (--format pairs); leave it out",
        "The option acts on a source, on an embedding, or on an output that has the size of the embedding; this network "
        "has none.",
        "Add `embedding=`, or leave the option out."},
       {"Options of layers",
-       "residual requires a layer whose .*use|dropouth applies between layers, .*use|wdrop applies to recurrent "
+       "residual=? requires a layer whose .*use|dropouth=? applies between layers, .*use|wdrop= applies to recurrent "
        "matrices, .*leave|have different sizes; leave out residual|the linear model has no layers; it supports only|a "
        "sum of probabilities is not a probability; leave",
        "model rnn:3: residual requires a layer whose input and output have the same size; use more layers, or "
@@ -206,7 +208,7 @@ const std::vector<Rule>& refusal_rules() {
        "recurrent matrix.",
        "Use more layers, or `dropout`."},
       {"States and outputs of special cells",
-       "has no initial state; leave out|always has a trained initial state; leave out|do not support trained-initial; "
+       "has no initial state; leave out|always has a trained initial state; leave out|do not support trained-initial=; "
        "leave|supports only one layer of symbols; leave|outputs probabilities; leave out|does not support gates=hard, "
        ".*use",
        "model tdnn:3: a time-delay network has no initial state; leave out trained-initial",

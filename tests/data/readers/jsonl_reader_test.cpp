@@ -54,6 +54,14 @@ TEST(JsonlReader, lines_of_scalars_have_one_position) {
   EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2}));
 }
 
+TEST(JsonlReader, keys_of_records_keep_their_written_order) {
+  const Examples rows =
+      read_as("records", "{\"width\": 1, \"height\": 2}\n{\"area\": 3, \"height\": 4, \"depth\": 5}\n");
+  std::vector<std::string> names;
+  for (const ExampleColumn& column : rows.columns) names.push_back(column.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"width", "height", "area", "depth"}));
+}
+
 TEST(JsonlReader, lists_of_objects_are_read_like_lines) {
   const Examples lines = read_as("jsonl", "{\"x\": [1, 2], \"y\": \"a}\"}\n{\"x\": [3], \"y\": \"]\\\"\"}\n");
   const Examples list = read_as("jsonl", "\n[{\"x\": [1, 2], \"y\": \"a}\"},\n {\"x\": [3],\n  \"y\": \"]\\\"\"}\n]\n");

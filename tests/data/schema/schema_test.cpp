@@ -141,7 +141,7 @@ TEST(TableSchema, DescriptionNamesTypesRolesAndOddCells) {
       "t       identifier  order             0      0  6 distinct; 1 | 2 | 3; counts the rows; counts the rows and is "
       "named like a position\n"
       "load    number      predicted         0      1  1.5 to 4.5; 1.5 | 2.5 | 3.5*; numbers with a decimal point; "
-      "the last numeric column of a series, from its earlier values\n"
+      "a column of a series that is named like a quantity, from its earlier values\n"
       "        line 4: \"3.5*\" does not fit\n");
 }
 

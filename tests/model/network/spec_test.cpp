@@ -97,6 +97,8 @@ TEST(ModelSpec, every_registered_model_and_option_can_be_built) {
     if (model.name == "kernels") {  // of numbers alone, in the part of whole series
       const auto part = std::make_unique<Circuit::InPart>(circuit, input_part(parse_model_spec(text)));
       build_model(parse_model_spec(text), circuit.input("x", 2), 11, circuit);
+    } else if (model.name == "ar") {  // of numbers alone
+      build_model(parse_model_spec(text), circuit.input("x", 2), 11, circuit);
     } else {
       build_model(parse_model_spec(text), 11, circuit);
     }
