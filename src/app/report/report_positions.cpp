@@ -85,8 +85,9 @@ class PositionLook {
         pass_(watched_, team),
         reads_(model.layout().reads) {
     // Values of the data itself are more informative than numbers that are derived from dates (Time.hour).
-    std::ranges::stable_partition(
-        reads_, [](const std::string& read) { return parse_read(read).field.find('.') == std::string::npos; });
+    std::stable_partition(reads_.begin(), reads_.end(), [](const std::string& read) {
+      return parse_read(read).field.find('.') == std::string::npos;
+    });
   }
 
   std::vector<PageSection> sections() {
