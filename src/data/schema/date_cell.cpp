@@ -444,7 +444,7 @@ bool scan_usual_date(std::string_view text, DateScan& scan) {
     const bool marks = text[10] == ' ' || text[10] == 'T';
     if (!marks || !read_pairs(padded.data(), ':', clock)) return false;
     if (clock.first > 23 || clock.second > 59 || clock.third > 59) return false;
-    second_of_day = static_cast<Index>(clock.first * 3600 + clock.second * 60 + clock.third);
+    second_of_day = Index{clock.first} * 3600 + Index{clock.second} * 60 + Index{clock.third};
   }
   scan.shape = DateScan::Shape::year_first;
   scan.separator = '-';
