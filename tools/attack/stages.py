@@ -53,8 +53,8 @@ def data_files(random):
     table = "hour,load\n" + "".join(f"{i},{x:.4f}\n" for i, x in enumerate(numbers))
     labeled = "".join(f"{random.choice(['pos', 'neg'])}\t{' '.join(random.choices(WORDS, k=4))}\n" for _ in range(30))
     jsonl = "".join(json.dumps({"text": random.choices(WORDS, k=3), "label": random.choice("ab")}) + "\n" for _ in range(30))
-    rolls = "".join(json.dumps([[random.randrange(21, 108) for _ in range(random.randrange(3))] for _ in range(8)]) + "\n"
-                    for _ in range(12))
+    step = lambda: ",".join(map(str, sorted(random.sample(range(21, 109), random.randrange(3))))) or "-"
+    rolls = "".join(" ".join(step() for _ in range(8)) + "\n" for _ in range(12))
     text = text_of(random, 1500)
     log = "".join(f"Nov {1 + i % 28:2d} 10:{i % 60:02d}:00 host sshd[{i}]: Failed password for root from 10.0.0.{i} port {4000 + i}\n"
                   for i in range(40))
@@ -63,7 +63,7 @@ def data_files(random):
             "label.txt": (b"".join(b"n " + line + b"\n" for line in text.split(b"\n") if line), ["--format", "text", "--label-column"]),
             "columns.conll": (columns_of(random, 30), ["--format", "columns"]), "table.csv": (table.encode(), ["--format", "table"]),
             "labelled.tsv": (labeled.encode(), ["--format", "labelled"]), "lines.jsonl": (jsonl.encode(), ["--format", "jsonl"]),
-            "array.npy": (npy(numbers), ["--format", "npy"]), "rolls.jsonl": (rolls.encode(), ["--format", "rolls"]),
+            "array.npy": (npy(numbers), ["--format", "npy"]), "music.rolls": (rolls.encode(), ["--format", "rolls"]),
             "lines.log": (log.encode(), ["--format", "log"]), "packed.txt.gz": (gzip.compress(text, mtime=0), ["--format", "text"]),
             "packed.txt.xz": (lzma.compress(text), ["--format", "text"])}
 
@@ -663,7 +663,7 @@ def ends(c):
 
 def own_configurations(c):
     """A run on any data is reproducible: its config.toml, and its own command with --resume, give the same bytes."""
-    more = {"array.npy": ["--model", "gru:4"], "table.csv": ["--model", "gru:4"], "rolls.jsonl": ["--model", "gru:4"],
+    more = {"array.npy": ["--model", "gru:4"], "table.csv": ["--model", "gru:4"], "music.rolls": ["--model", "gru:4"],
             "columns.conll": ["--model", "bilstm:4", "--read", "1", "--predict", "2"],
             "labelled.tsv": ["--model", "gru:4"], "lines.jsonl": ["--model", "gru:4", "--predict", "label"]}
     kinds = []
