@@ -6,6 +6,8 @@
 #include "work.h"
 
 NB_MODULE(_core, module) {
+  // PyTorch keeps the graph of a global tensor, and with it the passes of a cell, until the process ends.
+  nanobind::set_leak_warnings(false);
   module.attr("__version__") = UNFOLD_VERSION;
   unfold::python::translate_errors();
   unfold::python::add_streams(module);

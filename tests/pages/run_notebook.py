@@ -3,11 +3,14 @@
 
     run_notebook.py --package build/release/python/package docs/notebooks/*.ipynb
 
+Notebooks that use a package that is not installed (PyTorch) are skipped with a message.
+
 Exit codes: 0, 1: a cell failed, or outputs are stored; 77: the package is not built.
 """
 
 import argparse
 import ast
+import importlib.util
 import json
 import os
 import pathlib
@@ -26,6 +29,15 @@ def run_cell(source, names):
             print(repr(value)[:400])
 
 
+def missing_packages(sources):
+    """The names of the imported top-level packages that are not installed."""
+    names = set()
+    for node in ast.walk(ast.parse("\n".join(sources))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.split(".")[0] for alias in node.names)
+    return sorted(name for name in names if importlib.util.find_spec(name) is None)
+
+
 def run_notebook(path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
@@ -33,6 +45,10 @@ def run_notebook(path):
         if cell["outputs"] or cell["execution_count"] is not None:
             print(f"{path}: outputs are stored; strip them (jupyter nbconvert --clear-output --inplace)", file=sys.stderr)
             return False
+    missing = missing_packages(["".join(cell["source"]) for cell in code])
+    if missing:
+        print(f"{path}: skipped: {', '.join(missing)} is not installed")
+        return True
     names, back = {"__name__": "__main__"}, os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
