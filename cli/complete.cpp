@@ -88,7 +88,7 @@ Complete::Complete()
   options_.add({.name = "stop",
                 .target = &request_.beam.stop,
                 .placeholder = "TEXT",
-                .help = "a continuation is finished when it ends with this",
+                .help = "a continuation is finished when it ends with this text",
                 .group = OptionGroup::search,
                 .common = true,
                 .kinds = Kind::text});
@@ -137,7 +137,7 @@ void Complete::add_matching() {
       FileUse::data);
   add("least", &match_.allowed.least, "N", "minimum number of symbols", 1);
   add("prove", &match_.search.prove, "",
-      "continue the search until no better result is possible, or --expansions are used up", 0);
+      "continue the search until no better result is possible or the limit --expansions is reached", 0);
   add("expansions", &match_.expansions, "N",
       "maximum number of model evaluations (20000); for --probability, per length (1000)", 1);
   add("diverse", &match_.search.groups, "N", "number of beam groups, which are penalized for choosing the same symbols",

@@ -183,7 +183,7 @@ Compress::Compress()
                 .placeholder = "MODEL",
                 .help = "a run folder, a model file, or the SPEC of a model that learns while compressing, or that is "
                         "fitted to the file and stored in OUT (ngram, hmm)",
-                .default_text = "the model of the level",
+                .default_text = "the model that the level selects",
                 .file = FileUse::model,
                 .group = OptionGroup::model,
                 .common = true});
@@ -439,7 +439,7 @@ Decompress::Decompress()
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "MODEL",
-                .help = "the model that it was compressed with, if it has been moved",
+                .help = "the model that FILE was compressed with, if the model has been moved",
                 .file = FileUse::model,
                 .group = OptionGroup::model,
                 .common = true});

@@ -125,7 +125,7 @@ class Import final : public Verb {
     options_.add({.name = "like",
                   .target = &network_.like,
                   .placeholder = "MODEL",
-                  .help = "layers: a run folder or model file over the same data whose weights are replaced",
+                  .help = "layers: a run folder or model file for the same data, whose weights are replaced",
                   .file = FileUse::model});
     options_.add({.name = "begin",
                   .target = &network_.begin,

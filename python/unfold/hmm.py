@@ -318,7 +318,7 @@ class _HiddenMarkovModel(Parameters):
         return numpy.atleast_2d(drawn), numpy.array(states, dtype=numpy.int64)
 
     def get_stationary_distribution(self) -> Floats:
-        """Return the distribution of states that the transitions do not change."""
+        """Return the stationary distribution of the states, which the transitions leave unchanged."""
         self._require_fitted()
         k = self.n_components
         equations = numpy.vstack([self.transmat_.T - numpy.eye(k), numpy.ones(k)])

@@ -212,7 +212,7 @@ void fill_and_test(AnyModel& model, const ImportNetworkRequest& request, const N
   require_small(outcome.difference, request.file, "PyTorch's equations");
   if (const std::string* pair = arrays.metadata("pair")) {
     outcome.pair_difference = difference_from(parse_json(*pair, request.file), holder, model.parameters(), next);
-    require_small(outcome.pair_difference, request.file, "the outputs that came with it");
+    require_small(outcome.pair_difference, request.file, "the outputs stored in the file");
   }
 }
 
@@ -238,8 +238,7 @@ ImportNetworkOutcome import_network(const ImportNetworkRequest& request) {
   const bool torch = has_torch_names(arrays), relu = request.activation == "relu";
   if (!torch && !has_keras_names(arrays))
     arrays.fail(
-        "it has neither PyTorch's names, weight_ih_l0, nor Keras', recurrent_kernel; a model of Unfold needs no "
-        "import");
+        "it has neither PyTorch's names, weight_ih_l0, nor Keras', recurrent_kernel; a model written by Unfold needs no import");
   StackWeights stack = torch ? stack_from_torch(arrays, relu) : stack_from_keras(arrays, relu);
   const std::unique_ptr<Model> model = empty_model(request, arrays, stack);
   ImportNetworkOutcome outcome;

@@ -20,7 +20,7 @@ class NormalLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
   Index target_size(Index signal_size) const override {
     if (signal_size % 2 != 0)
       throw UsageError("normal loss: a signal of " + std::to_string(signal_size) +
-                       " numbers, which must be a mean and a deviation for each number predicted");
+                       " numbers; it must have a mean and a standard deviation for each predicted number");
     return signal_size / 2;
   }
 

@@ -14,10 +14,10 @@ void check_tensors(const Circuit& circuit, const SafetensorsFile& file, const st
   for (const ParameterInfo& p : circuit.parameters()) {
     const Tensor& tensor = file.tensor(p.name);
     if (tensor.dtype != DtypeOf<T>::value)
-      throw ModelError(fmt::format("{}: tensor {} has type {}, the model needs {}", file.name(), p.name,
+      throw ModelError(fmt::format("{}: tensor {} has type {}, but the model needs {}", file.name(), p.name,
                                    to_string(tensor.dtype), to_string(DtypeOf<T>::value)));
     if (tensor.shape != std::vector<Index>{p.rows, p.cols})
-      throw ModelError(fmt::format("{}: tensor {} has shape [{}], the model needs [{}, {}]", file.name(), p.name,
+      throw ModelError(fmt::format("{}: tensor {} has shape [{}], but the model needs [{}, {}]", file.name(), p.name,
                                    fmt::join(tensor.shape, ", "), p.rows, p.cols));
   }
   for (const Tensor& tensor : file.tensors()) {

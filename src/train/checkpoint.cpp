@@ -148,7 +148,7 @@ void require_same(const Json& ours, const Json& theirs, const std::string& path)
                         "start a new run in a different folder",
                         path));
       throw UsageError(
-          fmt::format("{} was written with {} = {}, this run has {}; resume with the same settings, or "
+          fmt::format("{} was written with {} = {}, but this run has {}; resume with the same settings, or "
                       "start a new run in another folder",
                       path, key, text(theirs, key), text(ours, key)));
     }

@@ -409,7 +409,7 @@ TEST_F(Exchange, bundled_expected_outputs_are_compared) {
     return message_of<ModelError>(
         [&] { import_network({.file = write(dict, metadata), .out = folder_.path("back")}); });
   };
-  EXPECT_TRUE(contains(failure(), "differs from the outputs that came with it by 0.01"));
+  EXPECT_TRUE(contains(failure(), "differs from the outputs stored in the file by 0.01"));
   for (const char* bad :
        {"[]", "{}", R"({"read":[],"given":[],"component":[]})", R"({"read":[99],"given":[0],"component":[0]})",
         R"({"read":[1,2],"given":[0],"component":[0]})", R"({"read":[1],"given":[0],"component":[9]})"}) {

@@ -103,8 +103,7 @@ std::string to_text(const DistributedBench& bench, const DistributedResults& f) 
   if (f.processes > 1) {
     const double each = static_cast<double>(shape.batch);
     text += fmt::format(
-        "{} processes     exchange {:.3f} ms measured, {:.3f} ms by the model\n                step of {} sequences "
-        "per process {:.3f} ms measured, {:.3f} ms by the model\n",
+        "{} processes     exchange {:.3f} ms measured, {:.3f} ms predicted\n                step of {} sequences per process {:.3f} ms measured, {:.3f} ms predicted\n",
         f.processes, f.exchange_measured * 1e3, exchange_cost(f.link, f.cost.parameters, f.processes).seconds() * 1e3,
         shape.batch, f.step_measured * 1e3,
         (f.cost.seconds(each) + exchange_cost(f.link, f.cost.parameters, f.processes).seconds()) * 1e3);
@@ -112,9 +111,9 @@ std::string to_text(const DistributedBench& bench, const DistributedResults& f) 
         "                {:.3f} ms of the step waiting for the exchange: {:.0f} % of an exchange is hidden\n",
         f.waited * 1e3, 100 * hidden_share(f));
   }
-  text += fmt::format("\nStrong scaling: a batch of {} divided among K processes, by the model\n{}", shape.batch,
+  text += fmt::format("\nStrong scaling: a batch of {} divided among K processes (predicted)\n{}", shape.batch,
                       prediction_rows(f.divided));
-  text += fmt::format("\nWeak scaling: a batch of {} for each of K processes, by the model\n{}", shape.batch,
+  text += fmt::format("\nWeak scaling: a batch of {} for each of K processes (predicted)\n{}", shape.batch,
                       prediction_rows(f.growing));
   const int most = most_efficient(f.divided, kWanted);
   text += fmt::format("\nAdvice (efficiency {:.0f} % or more): for a batch of {}, use {} process{}", 100 * kWanted,

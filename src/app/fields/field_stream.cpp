@@ -88,7 +88,7 @@ FieldStream::FieldStream(const std::string& path, ReaderOptions options, const D
       !rows_are_examples(options_))
     throw UsageError(
         "--follow: this model needs the end of an example, but a table without --sequences is a single example that "
-        "ends with the stream; train a model of one direction, or use --sequences");
+        "ends with the stream; train a unidirectional model, or use --sequences");
 }
 
 bool FieldStream::next_line(std::string& line) {

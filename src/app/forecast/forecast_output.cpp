@@ -190,7 +190,7 @@ std::string describe_members(const TableForecast& f) {
   std::string text = fmt::format("backtest over {} origin{}, horizon {}\n{}", origins, origins == 1 ? "" : "s",
                                  f.horizon, to_text(table));
   if (!f.plan.left_out.empty()) {
-    text += "left out because they exceed the budget of operations (--minutes raises it):";
+    text += "left out because they exceed the operation budget (--minutes raises it):";
     for (const std::string& name : f.plan.left_out) text += " " + name;
     text += "\n";
   }

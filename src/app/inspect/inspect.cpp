@@ -292,7 +292,7 @@ Inspection inspect_sessions(const Input& input, const SessionLines& how) {
   return {
       .text = report_line("format", fmt::format("log of {} sessions, one in each line{}", sessions, ids)) +
               report_line("events", fmt::format("{} to {} in a session, {} different", fewest, most, events.size())) +
-              report_line("read", "the events of each session; score finds unusual sessions (docs/logs.md)"),
+              report_line("read", "the events of each session; unfold score finds unusual sessions (docs/logs.md)"),
       .json = InspectionJson{{"format", "log"},
                              {"source", escape_cell(input.name(), 4096)},
                              {"sessions", sessions},

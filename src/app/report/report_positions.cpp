@@ -153,7 +153,7 @@ class PositionLook {
     section.missing = "The model makes one prediction per example: see the worst predictions.";
     if (said_ == nullptr) return section;
     const std::string& predicted = model_.network().heads[said_->head].field;
-    if (field(predicted).type == Type::values) section.title = "Values by surprise";
+    if (field(predicted).type == Type::values) section.title = "Values by surprisal";
     const bool itself = is_read(predicted);  // the text is the predicted value itself; otherwise it is the input
     section.note =
         fmt::format("The beginning of {}. Redder positions have higher surprisal (bits) of the field {}{}.", data_,

@@ -58,7 +58,7 @@ void refuse_leaks(const Examples& examples, std::span<const std::string> reads, 
       throw UsageError(fmt::format("{} is read, which reveals {} where it is predicted{}; leave it out of --read{}",
                                    in_quotes(name), in_quotes(read.column),
                                    read.back > 0 && !once ? ", because the model reads sequences from both ends" : "",
-                                   read.back > 0 && !once ? ", or use a model of one direction, such as lstm" : ""));
+                                   read.back > 0 && !once ? ", or use a unidirectional model, such as lstm" : ""));
     }
   }
 }

@@ -65,7 +65,7 @@ class GridText {
     Row row{.texts = characters_of(cells[0]), .labels = labeled ? characters_of(cells[1]) : std::vector<std::string>()};
     if (row.texts.empty()) refuse("a row without characters; grids are separated by empty lines");
     if (labeled && row.labels.size() != row.texts.size())
-      refuse(fmt::format("{} characters and {} labels in a row; the numbers must be equal", row.texts.size(),
+      refuse(fmt::format("a row has {} characters and {} labels; the numbers must be equal", row.texts.size(),
                          row.labels.size()));
     if (static_cast<Index>(row.texts.size()) > kMostSide || static_cast<Index>(rows_.size()) >= kMostSide)
       refuse(fmt::format("a grid has more than {} positions per side; divide it", kMostSide));

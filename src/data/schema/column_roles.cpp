@@ -99,7 +99,7 @@ class RoleAssignment {
     const std::string state = fmt::format("; use --types {}=category to read each entry as one symbol", column.name);
     if (text_ != nullptr)
       return set(column, ColumnRole::left_out,
-                 fmt::format("the text of a row is {}; use --read {} to read this column instead",
+                 fmt::format("column {} is the text of a row; use --read {} to read this column instead",
                              escape_cell(text_->name, 40), column.name));
     set(column, ColumnRole::left_out, "text in the rows of a series" + state);
   }

@@ -61,9 +61,9 @@ Signal autoregression(Circuit& c, Signal x, Index n, const AutoregressionOptions
 
 template <class Visitor>
 void describe(Visitor& v, AutoregressionOptions& o) {
-  v("averages", o.averages, "exponential averages that are read besides, over 2, 4, 8, ... positions",
+  v("averages", o.averages, "number of exponential averages that are read as well, over 2, 4, 8, ... positions",
     range(0, kMostAverages));
-  v("ahead", o.ahead, "distance of the values that are read from the predicted one, as in --ahead",
+  v("ahead", o.ahead, "number of positions from the last input to the predicted value, as in --ahead",
     range(0, kMostAhead));
   v("ridge", o.ridge, "ridge parameter lambda; 0: selected automatically", at_least(0));
   v("blocks", o.blocks, "cross-validation folds to select lambda; 0: generalized cross-validation", range(0, 100));

@@ -98,7 +98,7 @@ void Listing::validate() const {
     if (!holds) throw UsageError(std::string("a list of pairs of symbols and outputs ") + what);
   };
   require(std::ranges::all_of(alphabets, [](Index n) { return n > 0; }), "has a signal without symbols");
-  require(static_cast<Index>(begin.size()) == symbols() + 1, "has a different number of offsets than symbols");
+  require(static_cast<Index>(begin.size()) == symbols() + 1, "must have exactly one more offset than symbols");
   require(begin.front() == 0 && begin.back() == pairs() && std::ranges::is_sorted(begin),
           "has offsets that are not ascending from 0 to the number of pairs");
   require(std::ranges::all_of(outputs_of, [&](std::int32_t o) { return o >= 0 && o < outputs; }),

@@ -79,7 +79,7 @@ class CudaDevice final : public Device {
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
       std::size_t free = 0, all = 0;
       cuda_driver().cuMemGetInfo(&free, &all);
-      throw RuntimeFailure("the GPU has no memory left: " + in_megabytes(bytes) + " were requested, " +
+      throw RuntimeFailure("the GPU has no free memory: " + in_megabytes(bytes) + " were requested, " +
                            in_megabytes(free) + " of its " + in_megabytes(all) + " are free, " +
                            in_megabytes(allocated_) + " are in use by this program; smaller batches need less");
     }

@@ -43,7 +43,7 @@ const char* remedy_of(CUresult result) {
 }
 
 [[noreturn]] void fail(const char* call, const char* name, const char* text, const std::string& remedy) {
-  std::string message = "the GPU fails: " + std::string(call) + ": " + name;
+  std::string message = "GPU error: " + std::string(call) + ": " + name;
   if (text != nullptr) message += " (" + std::string(text) + ")";
   if (!remedy.empty()) message += "; " + remedy;
   throw RuntimeFailure(message);

@@ -217,10 +217,10 @@ template <class T>
 void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
   if (parameters.size() != body_->plan->parameter_count())
     throw UsageError("unfolding: the parameters belong to a different circuit: " + std::to_string(parameters.size()) +
-                     " numbers, the plan has " + std::to_string(body_->plan->parameter_count()));
+                     " numbers, but the plan has " + std::to_string(body_->plan->parameter_count()));
   const std::vector<ParameterInfo>&info = parameters.info(), &planned = body_->plan->parameters();
   if (info.size() != planned.size() || !std::equal(info.begin(), info.end(), planned.begin(), same_block))
-    throw UsageError("unfolding: the parameters belong to a different circuit: their shapes are not those of the plan");
+    throw UsageError("unfolding: the parameters belong to a different circuit: their shapes differ from those in the plan");
   body_->parameters = &parameters;
   body_->forwarded = body_->source_known = body_->went_back = body_->moved = false;
   body_->weights.mark_changed();
@@ -406,9 +406,9 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
   for (const State<T>* state : {end, static_cast<const State<T>*>(start)})
     if (state != nullptr) b.require_state(*state);
   if (options.keep_gradient_on_device && (b.backend == nullptr || b.backend->resident() == nullptr))
-    throw UsageError("unfolding: backward: the gradient can be kept only on a device (resident)");
+    throw UsageError("unfolding: backward: keep_gradient_on_device requires a device that holds the parameters");
   if (static_cast<Index>(gradient.size()) != b.plan->parameter_count() && !options.keep_gradient_on_device)
-    throw UsageError("unfolding: the gradient has " + std::to_string(gradient.size()) + " numbers, the plan " +
+    throw UsageError("unfolding: the gradient has " + std::to_string(gradient.size()) + " numbers, but the plan has " +
                      std::to_string(b.plan->parameter_count()));
   if (options.algebra == Algebra::squared)
     for (const Node& n : b.plan->nodes())

@@ -212,7 +212,7 @@ void write_onnx(const AnyModel& model, const std::string& name, const std::funct
   const std::string bytes = onnx_file(model).bytes();
   if (static_cast<Index>(bytes.size()) > kMostBytes)
     throw UsageError(
-        fmt::format("{} has {} bytes as ONNX, but files of this format are limited to 2 GiB", name, bytes.size()));
+        fmt::format("{} would take {} bytes as an ONNX file, but such files are limited to 2 GiB", name, bytes.size()));
   write(bytes);
 }
 

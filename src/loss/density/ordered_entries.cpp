@@ -175,7 +175,7 @@ LossEntry rnade_entry() {
 }
 
 LossEntry made_entry() {
-  return ordered_entry<MadeOptions>("made", "bits in order, by layers in which weights from later bits are masked",
+  return ordered_entry<MadeOptions>("made", "bits in order, predicted by layers in which weights from later bits are masked",
                                     Density::bits);
 }
 

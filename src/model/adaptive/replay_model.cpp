@@ -20,11 +20,11 @@ ReplayModel::ReplayModel(const ModelFile& file, std::string_view name)
   file.tensors().read<std::int32_t>("symbols", {static_cast<Index>(symbols_.size())}, std::span(symbols_));
   file.tensors().read<std::int64_t>("lengths", {static_cast<Index>(lengths_.size())}, std::span(lengths_));
   for (const Symbol x : symbols_)
-    if (x < 0 || x >= alphabet().size()) file.fail("tensor symbols contains a number that is not a symbol");
+    if (x < 0 || x >= alphabet().size()) file.fail("tensor \"symbols\" contains a number that is not a symbol");
   Index left = static_cast<Index>(symbols_.size());
   for (const Index length : lengths_)
     if (length < 0 || (left -= length) < 0) break;
-  if (left != 0) file.fail("the sum of tensor lengths is not the number of symbols");
+  if (left != 0) file.fail("the sum of tensor \"lengths\" is not the number of symbols");
   try {
     prototype_ = make_learner(spec_, alphabet());
   } catch (const UsageError& error) {

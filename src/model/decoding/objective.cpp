@@ -205,7 +205,7 @@ const Registry<ObjectiveEntry>& objectives() {
       "objective",
       {{{kLikelihood, "negative log likelihood of the true output", NoOptions()}, ""},
        {{"perceptron", "the best score minus the score of the true output", PerceptronOptions()}, "beam"},
-       {{"margin", "the same, but the cost of each wrong label, or edit, is added to the score: max-margin",
+       {{"margin", "like perceptron, but with the cost of each wrong label, or edit, added to the score: max-margin",
          MarginOptions()},
         "cost"},
        {{"risk", "expected number of wrong labels, or edits", RiskOptions()}, "beam"},

@@ -200,7 +200,7 @@ LogValueModel LogValueModel::from_json(const nlohmann::json& json) {
   LogValueModel model;
   model.dropped_ = log_count(json, "dropped");
   const nlohmann::json& places = log_list(json, "places");
-  if (places.size() > kMostPlaces) refuse_log_model("too many positions of values");
+  if (places.size() > kMostPlaces) refuse_log_model("there are too many positions with values");
   for (const nlohmann::json& entry : places) {
     const nlohmann::json& label = log_part(entry, "label");
     if (!label.is_number_unsigned()) refuse_log_model("a position has no label");

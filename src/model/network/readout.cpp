@@ -67,7 +67,7 @@ class HeadFit {
   HeadFit(const Head<T>& head, const Current& current, const ReadoutOptions& options)
       : head_(head), circuit_(*head.signal.circuit), current_(current) {
     const auto refuse = [&](const std::string& why) {
-      throw UsageError("a ridge readout requires numbers predicted by a linear map; the head of " + head.field + " " +
+      throw UsageError("a ridge readout requires numbers that are predicted by a linear map; the head of " + head.field + " " +
                        why + "; use readout=trained");
     };
     normal_ = head.loss->name() == "normal";

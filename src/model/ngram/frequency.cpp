@@ -75,7 +75,7 @@ FrequencyModel::FrequencyModel(const ModelFile& file)
   file.tensors().read<std::int64_t>("counts", {alphabet().size()}, std::span(counts_));
   Index total = 0;
   for (const Index n : counts_)
-    if (n < 0 || (total += n) >= Index{1} << 52) file.fail("tensor counts contains a number that is not a count");
+    if (n < 0 || (total += n) >= Index{1} << 52) file.fail("tensor \"counts\" contains a number that is not a count");
 }
 
 std::string FrequencyModel::spec_text() const { return fitted_spec(kName, options_, ""); }

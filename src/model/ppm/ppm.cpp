@@ -318,7 +318,7 @@ struct PpmPredictor::Body {
 PpmPredictor::PpmPredictor(Index alphabet, const PpmOptions& options) {
   if (options.order < 0 || options.order > 32)
     throw UsageError(fmt::format("ppm: order {} must be from 0 to 32", options.order));
-  if (alphabet < 1) throw UsageError("ppm: an empty alphabet");
+  if (alphabet < 1) throw UsageError("ppm: the alphabet is empty");
   body_ = std::make_unique<Body>(alphabet, options);
 }
 

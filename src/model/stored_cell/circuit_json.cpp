@@ -153,7 +153,7 @@ class Budget {
  public:
   void spend(Index numbers, const std::string& where) {
     if (numbers > left_)
-      fail(where, fmt::format("exceeds the {} numbers per position that are allowed", kMostStoredNumbers));
+      fail(where, fmt::format("exceeds the limit of {} numbers per position", kMostStoredNumbers));
     left_ -= numbers;
   }
 
@@ -244,7 +244,7 @@ class CircuitReader {
     const auto along = static_cast<Delay::Along>(index_of(kAlong, m.text("along"), m.where()));
     node.delay = {along, m.whole("steps", 0, kMostStoredNumbers, 1)};
     if (node.delay.steps > 0 && node.size > kMostStoredNumbers / node.delay.steps)
-      fail(m.where(), "reads too far back for its size");
+      fail(m.where(), "reads positions that are too far back for its size");
     spend(node.size * node.delay.steps, m);
     node.source = static_cast<int>(m.whole("source", 0, kMostStoredNodes));
     if (m.flag("trained-initial")) {

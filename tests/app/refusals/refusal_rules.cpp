@@ -76,7 +76,7 @@ const std::vector<Rule>& refusal_rules() {
        "--gradient .* (runs along|belongs to a separate chain).*; train it with --gradient bptt",
        "--gradient rtrl: layer1/backward/link2 runs along next(1), not to earlier positions; train it with --gradient "
        "bptt",
-       "The influence of a parameter on the state is a recursion from a position to the next. Later positions, trees, "
+       "The influence of a parameter on the state is computed by a recursion from one position to the next. Later positions, trees, "
        "grids and sources have no such order.",
        "Use backpropagation."},
       {"Losses of whole sequences",
@@ -92,14 +92,13 @@ const std::vector<Rule>& refusal_rules() {
        "a memory limit divides sequences into pieces, which networks that read later positions or the ends of a "
        "sequence do not support; disable it",
        "A piece of a sequence can be computed from the state before it only if no position reads a later one.",
-       "Leave the option out, or use a network of one direction."},
+       "Leave the option out, or use a unidirectional network."},
       {"Several passes over stored data",
        "needs several passes over the data, which --gradient .* does not store; train with|needs the stored window, "
        "which --gradient .* does not keep; train with",
        "lbfgs needs several passes over the data, which --gradient rtrl does not store; train with sgd, rmsprop or "
        "adam, or with --gradient bptt",
-       "Forward-mode gradients read every position once. A line search, a curvature and a comparison of losses read "
-       "the same positions again.",
+       "Forward-mode gradients read every position once. Line searches, curvature products and comparisons of losses need to read the same positions again.",
        "Use `sgd`, `rmsprop` or `adam`, or backpropagation."},
       {"Options that cannot be combined",
        "^(?!--trees found).*cannot be combined with .*(leave one of them out|use only one of them)",

@@ -104,7 +104,7 @@ void describe(Visitor& v, PathMetricOptions& o) {
     "outputs in which paths end: at the positions with targets, at every step or at the last step",
     {{PathOutputs::task, "task"}, {PathOutputs::every, "every"}, {PathOutputs::last, "last"}});
   v("refresh", o.refresh, "steps from one computation of the metric to the next", at_least(1));
-  v("length", o.length, "steps of the paths; 0: of the sequences that are read", at_least(0));
+  v("length", o.length, "length of the paths in steps; 0: the length of the sequences that are read", at_least(0));
   v("least", o.least, "minimum share of the paths per unit, relative to the mean of its layer", range(0, 1));
 }
 

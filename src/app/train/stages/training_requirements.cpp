@@ -53,7 +53,7 @@ void require_training_memory(const Plan& plan, const ExampleSet& training, const
   if (needed <= static_cast<double>(available)) return;
   throw UsageError(fmt::format(
       "one step needs about {} of memory for {} positions, but only {} is available; use a smaller --batch (now {}), "
-      "--window N to train on parts of sequences (models of one direction), --memory-limit {}M to compute a step piece "
+      "--window N to train on parts of sequences (unidirectional models), --memory-limit {}M to compute a step piece "
       "by "
       "piece, or leave out fields with many classes",
       bytes_text(static_cast<std::size_t>(needed)), rows, bytes_text(available), s.batch,
