@@ -18,7 +18,7 @@ STYLE = ("<style>.paper{fill:#fff}text{fill:#1b1f24}.grid{stroke:#d8dee4}.line{s
 
 
 def columns(path, names):
-    """The named columns as lists of numbers; without a name for x, rows are counted."""
+    """Returns the named columns as lists of numbers; without a name for x, the numbers of the rows."""
     with open(path, newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
     places = [header.index(name) if name else None for name in names]
@@ -26,12 +26,12 @@ def columns(path, names):
 
 
 def means(values, size):
-    """The mean of every `size` neighbors."""
+    """Returns the means of consecutive groups of `size` values."""
     return [sum(values[i:i + size]) / len(values[i:i + size]) for i in range(0, len(values), size)]
 
 
 def ticks(low, high, logarithmic=False):
-    """Four to nine round numbers between low and high; on a logarithmic axis powers of ten."""
+    """Returns four to nine round numbers between low and high; on a logarithmic axis, powers of ten."""
     if logarithmic:
         return [10.0 ** n for n in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) if low <= 10.0 ** n <= high]
     step = 10.0 ** len(str(int(abs(high - low)))) if high > low else 1.0
@@ -42,7 +42,7 @@ def ticks(low, high, logarithmic=False):
 
 
 class Frame:
-    """Numbers to places in the picture."""
+    """Maps numbers to positions in the picture."""
 
     def __init__(self, x, y, logarithmic):
         self.logarithmic = logarithmic

@@ -91,12 +91,12 @@ class Parameters:
         return tags
 
 
-#: The default optimizer of ``partial_fit``: the rate does not depend on the number of steps of a call.
+#: The default optimizer of ``partial_fit``: the learning rate does not depend on the number of steps of a call.
 _FURTHER_OPTIMIZER = "adam:rate=0.002,clip=1"
 
 
 class BaseEstimator(Parameters):
-    """Base class of the estimators that train a model of Unfold.
+    """Base class of the estimators that train an Unfold model.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class BaseEstimator(Parameters):
     verbose
         Whether to print progress to standard error.
     callback
-        A function that is called with a dictionary for each event of the training. An exception stops it.
+        A function that is called with a dictionary for each training event. An exception in it ends the training.
     warm_start
         Whether a further call of ``fit`` starts from the parameters of the fitted model, with its alphabets and scales,
         instead of random ones. The model must be one that is trained by gradients.
@@ -294,7 +294,7 @@ def labels_of(y: Any, who: str) -> list[Any]:
 
 
 def weights_of(sample_weight: Any, count: int, who: str) -> NDArray[numpy.float64]:
-    """Return one weight, at least 0, for each of ``count`` sequences; None is 1 for all.
+    """Return one weight, at least 0, for each of ``count`` sequences; None means 1 for all.
 
     Examples
     --------

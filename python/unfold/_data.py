@@ -277,7 +277,7 @@ def sequences(value: Iterable[Any], what: str) -> tuple[Values, NDArray[Any]]:
             widths.add(array.shape[1:])
         arrays.append(array)
     if not arrays:
-        raise UsageError(f"{what}: no sequences")
+        raise UsageError(f"{what}: there are no sequences")
     if numeric:
         if len(widths) > 1:
             raise DataError(f"{what}: entries have different numbers of values: "

@@ -145,7 +145,7 @@ class Function:
     circuit
         A circuit over chains, with at least one output. A copy is made.
     dtype
-        `numpy.float64` or `numpy.float32`, of all arrays.
+        The type of all arrays: `numpy.float64` or `numpy.float32`.
     threads
         The number of threads of a pass.
 
@@ -452,7 +452,7 @@ class Function:
             `rtrl`: real-time recurrent learning, exact; `snap:N`: only parameters that reach a state within N steps;
             `uoro`, `nobacktrack`: unbiased random estimates.
         seed
-            Of the random signs of estimates.
+            The seed of the random signs of the estimates.
 
         Examples
         --------
@@ -489,7 +489,7 @@ class Function:
         every_step
             Whether outputs are read at every position or only at the last one.
         second
-            Return half the second derivative with respect to the parameters, which differs for recurrent matrices.
+            Return half the second derivative with respect to the parameters instead; it differs for recurrent matrices.
 
         Examples
         --------
@@ -620,7 +620,7 @@ class Optimizer:
     size
         The number of parameters.
     dtype
-        `numpy.float64` or `numpy.float32`, of the parameters.
+        The type of the parameters: `numpy.float64` or `numpy.float32`.
 
     Examples
     --------

@@ -78,7 +78,7 @@ class _Attributes:
                         values.append(value)
                 counts.append(len(columns) - before)
         if not self.lengths:
-            raise UsageError(f"{who}: no sequences")
+            raise UsageError(f"{who}: there are no sequences")
         self.values: Floats = numpy.array(values, dtype=float)
         if not numpy.isfinite(self.values).all():
             raise DataError(f"{who}: the values of features must be finite")
@@ -117,11 +117,11 @@ class CRF(Parameters):
     c1, c2
         The coefficients of the L1 and of the squared L2 norm of the weights.
     min_freq
-        Attributes that occur less often are left out.
+        Attributes that occur less often than this are left out.
     all_possible_states, all_possible_transitions
         Whether pairs that do not occur in the data also have weights.
     max_iterations
-        The largest number of iterations; None: 1000.
+        The maximum number of iterations; None: 1000.
     num_memories
         The number of steps that L-BFGS remembers.
     epsilon

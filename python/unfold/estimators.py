@@ -242,7 +242,7 @@ class SequenceClassifier(_SequenceEstimator):
             One label per sequence: strings, integers, bools.
         sample_weight
             One weight per sequence, which multiplies its loss in training and in the selection of the best model;
-            sequences with weight 0 are left out. Only the ratios of the weights matter. Figures count every sequence
+            sequences with weight 0 are left out. Only the ratios of the weights matter. Metrics count every sequence
             once.
         """
         labels = labels_of(y, "fit")
@@ -257,16 +257,16 @@ class SequenceClassifier(_SequenceEstimator):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> SequenceClassifier:
         """Train for one pass over sequences, from the fitted model if there is one.
 
-        All sequences are used for training, without validation, whatever ``steps``, ``epochs`` and ``minutes`` are.
-        The default optimizer is Adam with a constant rate; each call begins with new moments of the gradient. The first
-        call fixes the alphabets and scales of the inputs.
+        All sequences are used for training, without validation, regardless of ``steps``, ``epochs`` and ``minutes``.
+        The default optimizer is Adam with a constant learning rate; each call begins with new moments of the gradient.
+        The first call fixes the alphabets and scales of the inputs.
 
         Parameters
         ----------
         X, y, sample_weight
             As for ``fit``.
         classes
-            All classes of later calls, for the first call; None: those of ``y``.
+            In the first call: all classes of this and later calls; None: the classes in ``y``.
 
         Examples
         --------
@@ -367,8 +367,8 @@ class SequenceTagger(_SequenceEstimator):
         y
             For each sequence, a list of labels of the same length.
         sample_weight
-            One weight per sequence, which multiplies its loss; sequences with weight 0 are left out. Not for losses
-            with parameters, such as ``crf``.
+            One weight per sequence, which multiplies its loss; sequences with weight 0 are left out. Losses
+            with parameters, such as ``crf``, do not support it.
         """
         data, attributes = self._described(X, y, sample_weight, "fit")
         return self._set({**self._trained(data, **self._ROLES), **attributes})
@@ -383,7 +383,8 @@ class SequenceTagger(_SequenceEstimator):
         X, y, sample_weight
             As for ``fit``.
         classes
-            All classes of later calls, for the first call, which must contain each of them; None: those of ``y``.
+            In the first call: all classes of this and later calls, each of which must occur in ``y``; None: those in
+            ``y``.
         """
         data, attributes = self._described(X, y, sample_weight, "partial_fit")
         found = attributes["classes_"].tolist()
@@ -501,7 +502,7 @@ class Forecaster(BaseEstimator):
         """Train for one pass over the next values of the series, which are appended to it.
 
         The model continues from its parameters and keeps its scales. The default optimizer is Adam with a constant
-        rate.
+        learning rate.
 
         Parameters
         ----------
@@ -748,8 +749,9 @@ class SymbolModel(BaseEstimator):
     def partial_fit(self, X: Any, y: Any = None) -> SymbolModel:
         """Train for one pass over texts, from the fitted model if there is one.
 
-        The first call fixes the symbols; ``unknown`` determines what others mean later. The default optimizer is Adam
-        with a constant rate. The model must be one that is trained by gradients, such as ``lstm:128``.
+        The first call fixes the symbols; ``unknown`` determines how later texts with other symbols are treated. The
+        default optimizer is Adam with a constant learning rate. The model must be one that is trained by gradients,
+        such as ``lstm:128``.
         """
         self._check_unknown()
         return self._set(self._trained_further(_data.texts(_texts(X, "partial_fit")), **self._reading(True)))
@@ -806,5 +808,5 @@ def _texts(X: Any, who: str) -> list[Any]:
         if not isinstance(text, (str, bytes)):
             raise UsageError(f"{who}: text {i} must be a str or bytes, not {type(text).__name__}")
     if not texts:
-        raise UsageError(f"{who}: no texts")
+        raise UsageError(f"{who}: there are no texts")
     return texts

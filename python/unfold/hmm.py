@@ -197,7 +197,7 @@ class _HiddenMarkovModel(Parameters):
             score = float(self._expectations(X, ends, pairs=False)[0].sum())
         if not math.isfinite(score):
             raise _CollapsedError("fit: the log-likelihood is not finite, because the data has probability 0 or a "
-                                  "variance became 0; use fewer states or Gaussians, or a prior of the covariances")
+                                  "variance became 0; use fewer states or Gaussians, or a prior for the covariances")
         return score
 
     def _allowed(self) -> NDArray[numpy.bool_]:
@@ -454,7 +454,7 @@ class GaussianHMM(_HiddenMarkovModel):
     random_state
         The seed of the initializations.
     n_iter, tol
-        The largest number of iterations, and the gain in log-likelihood below which fitting ends.
+        The maximum number of iterations, and the gain in log-likelihood below which fitting ends.
     verbose
         Whether iterations are logged as warnings of the logger ``unfold.hmm``; otherwise they are not logged.
     params, init_params

@@ -64,7 +64,7 @@ class Run:
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        """The events of the training log, as dictionaries. Without a run folder, those passed to ``progress``."""
+        """The events of the training log, as dictionaries; without a run folder, the events passed to ``progress``."""
         if self.path is None:
             return list(self._events)
         with open(os.path.join(self.path, "log.jsonl"), encoding="utf-8") as lines:

@@ -238,7 +238,8 @@ ImportNetworkOutcome import_network(const ImportNetworkRequest& request) {
   const bool torch = has_torch_names(arrays), relu = request.activation == "relu";
   if (!torch && !has_keras_names(arrays))
     arrays.fail(
-        "it has neither PyTorch's names, weight_ih_l0, nor Keras', recurrent_kernel; a model written by Unfold needs no import");
+        "it has neither PyTorch's names, weight_ih_l0, nor Keras', recurrent_kernel; a model written by Unfold needs "
+        "no import");
   StackWeights stack = torch ? stack_from_torch(arrays, relu) : stack_from_keras(arrays, relu);
   const std::unique_ptr<Model> model = empty_model(request, arrays, stack);
   ImportNetworkOutcome outcome;

@@ -39,7 +39,8 @@ class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
   Index target_size(Index signal_size) const override {
     const Index each = signal_size / components_;
     if (signal_size < components_ || signal_size % components_ != 0 || each % 2 != 1)
-      throw UsageError("mixture loss: the signal has " + std::to_string(signal_size) + " numbers; the size must be " + std::to_string(components_) + " * (1 + 2 n), where n is the number of predicted numbers");
+      throw UsageError("mixture loss: the signal has " + std::to_string(signal_size) + " numbers; the size must be " +
+                       std::to_string(components_) + " * (1 + 2 n), where n is the number of predicted numbers");
     return each / 2;
   }
 

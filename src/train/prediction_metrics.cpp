@@ -80,8 +80,8 @@ LabelMetrics::LabelMetrics(std::vector<std::string> labels)
 
 void LabelMetrics::see(std::span<const Symbol> wanted, std::span<const Symbol> best) {
   if (wanted.size() != best.size())
-    throw UsageError(
-        fmt::format("label metrics: there are {} reference labels, but {} predicted labels", wanted.size(), best.size()));
+    throw UsageError(fmt::format("label metrics: there are {} reference labels, but {} predicted labels", wanted.size(),
+                                 best.size()));
   const auto is_label = [&](Symbol s) { return s >= 0 && at(s) < labels_.size(); };
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i] != kNoSymbol && (!is_label(wanted[i]) || !is_label(best[i])))

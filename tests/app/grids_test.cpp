@@ -177,7 +177,8 @@ TEST_F(GridsTest, incompatible_options_are_rejected_with_a_remedy) {
   EXPECT_TRUE(contains(refused("lstm:4", "labelled", lines, with("shift", [](TrainSettings& s) { s.shift = 1; })),
                        "requires grids, such as images"));
   const auto itself = with("predict", [](TrainSettings& s) { s.read = s.predict = "text"; });
-  EXPECT_TRUE(contains(refused("grid-lstm:4,direct=1", "grids", grids, itself), "patch= and direct= are not supported if a predicted field is also an input"));
+  EXPECT_TRUE(contains(refused("grid-lstm:4,direct=1", "grids", grids, itself),
+                       "patch= and direct= are not supported if a predicted field is also an input"));
 }
 
 }  // namespace

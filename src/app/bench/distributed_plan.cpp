@@ -103,7 +103,8 @@ std::string to_text(const DistributedBench& bench, const DistributedResults& f) 
   if (f.processes > 1) {
     const double each = static_cast<double>(shape.batch);
     text += fmt::format(
-        "{} processes     exchange {:.3f} ms measured, {:.3f} ms predicted\n                step of {} sequences per process {:.3f} ms measured, {:.3f} ms predicted\n",
+        "{} processes     exchange {:.3f} ms measured, {:.3f} ms predicted\n                step of {} sequences per "
+        "process {:.3f} ms measured, {:.3f} ms predicted\n",
         f.processes, f.exchange_measured * 1e3, exchange_cost(f.link, f.cost.parameters, f.processes).seconds() * 1e3,
         shape.batch, f.step_measured * 1e3,
         (f.cost.seconds(each) + exchange_cost(f.link, f.cost.parameters, f.processes).seconds()) * 1e3);

@@ -106,10 +106,10 @@ Costs costs_of(const std::string& name, const CompareRequest& request, Reporter&
 /// Throws UsageError unless the bits of two models are comparable.
 void require_comparable(const std::string& first, const Costs& a, const std::string& second, const Costs& b) {
   if (a.unit != b.unit)
-    throw UsageError(
-        fmt::format("{} measures bits per {}, but {} measures bits per {}, so they are not comparable; train both with the same "
-                    "--symbols, or compare `bits_per_byte` of eval",
-                    first, a.unit, second, b.unit));
+    throw UsageError(fmt::format(
+        "{} measures bits per {}, but {} measures bits per {}, so they are not comparable; train both with the same "
+        "--symbols, or compare `bits_per_byte` of eval",
+        first, a.unit, second, b.unit));
   if (a.alike != b.alike)
     throw UsageError(fmt::format("{} predicts {}, but {} predicts {}; their bits are not comparable", first, a.alike,
                                  second, b.alike));
@@ -119,8 +119,9 @@ void require_comparable(const std::string& first, const Costs& a, const std::str
                     "comparable; train both on the same data with the same --vocabulary",
                     first, second));
   if (a.data != b.data)
-    throw UsageError(fmt::format("{} is evaluated on {}, but {} is evaluated on {}; specify the same data for both with --data FILE",
-                                 first, a.data, second, b.data));
+    throw UsageError(
+        fmt::format("{} is evaluated on {}, but {} is evaluated on {}; specify the same data for both with --data FILE",
+                    first, a.data, second, b.data));
   bool same = a.bits.size() == b.bits.size();
   for (std::size_t i = 0; i < a.bits.size() && same; ++i) same = std::isnan(a.bits[i]) == std::isnan(b.bits[i]);
   if (!same)

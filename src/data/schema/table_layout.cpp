@@ -292,8 +292,8 @@ void name_layout(TableLayout& layout, const SampleRow& head, bool one_column_of_
       name = fmt::format("{}.{}", wanted, copy);
     }
     if (name != wanted) {
-      layout.notes.push_back(fmt::format("column {} is renamed to \"{}\" because an earlier column is named \"{}\"", c + 1,
-                                         escape_cell(name, kMostOddBytes), escape_cell(wanted, kMostOddBytes)));
+      layout.notes.push_back(fmt::format("column {} is renamed to \"{}\" because an earlier column is named \"{}\"",
+                                         c + 1, escape_cell(name, kMostOddBytes), escape_cell(wanted, kMostOddBytes)));
     }
     layout.names.push_back(name);
   }

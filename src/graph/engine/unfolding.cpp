@@ -220,7 +220,8 @@ void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
                      " numbers, but the plan has " + std::to_string(body_->plan->parameter_count()));
   const std::vector<ParameterInfo>&info = parameters.info(), &planned = body_->plan->parameters();
   if (info.size() != planned.size() || !std::equal(info.begin(), info.end(), planned.begin(), same_block))
-    throw UsageError("unfolding: the parameters belong to a different circuit: their shapes differ from those in the plan");
+    throw UsageError(
+        "unfolding: the parameters belong to a different circuit: their shapes differ from those in the plan");
   body_->parameters = &parameters;
   body_->forwarded = body_->source_known = body_->went_back = body_->moved = false;
   body_->weights.mark_changed();

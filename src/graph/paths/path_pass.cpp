@@ -239,8 +239,8 @@ template <class T>
 PathSums PathPass<T>::run(const Parameters<T>& parameters, const PathOptions& options, std::span<double> kappa) {
   if (parameters.size() == body_->circuit.parameter_count() && parameters.size() > body_->squared.parameter_count())
     throw UsageError(
-        "--optimizer path does not support losses with parameters, because no path leads through them; use a loss without "
-        "parameters (softmax instead of crf) or a different optimizer");
+        "--optimizer path does not support losses with parameters, because no path leads through them; use a loss "
+        "without parameters (softmax instead of crf) or a different optimizer");
   if (parameters.size() != body_->squared.parameter_count() || kappa.size() != at(parameters.size()))
     throw UsageError("path pass: the parameters belong to a different circuit");
   if (options.length < 1) throw UsageError("path pass: a chain needs at least one position");

@@ -38,12 +38,12 @@ constexpr const char* kHead = R"( *
  *   @real log_probabilities[@@_SYMBOLS];
  *   @init(&state);
  *   @step(&state, @@_NO_SYMBOL, log_probabilities);  before the first symbol
- *   @step(&state, symbol, log_probabilities);        after each symbol: the next one's
+ *   @step(&state, symbol, log_probabilities);        after each symbol, for the next one
  *
- * C99 and C++11. A state is plain data of fixed size, to be copied at will; nothing is allocated. Log-probabilities have the bits
- * of the library wherever numbers are those of IEEE 754. With a processor's fused multiply-add (-march=native) a step
- * is fast; without, exact and slow. Link with -lm.
- * To include the declarations alone: #define @@_DECLARATIONS before #include. */
+ * This file is valid C99 and C++11. A state is plain data of fixed size and can be copied. Nothing is allocated. The
+ * log-probabilities are bit-identical to those of the library on every machine with IEEE 754 arithmetic. A step is fast
+ * if the compiler may use fused multiply-add instructions (-march=native); otherwise it is exact but slow. Link with -lm.
+ * To include only the declarations, #define @@_DECLARATIONS before #include. */
 
 #ifndef @@_SYMBOLS
 #include <stddef.h>
@@ -55,10 +55,11 @@ extern "C" {
 #endif
 /* The state before the first symbol. */
 void @init(@state *state);
-/* Reads a symbol, or @@_NO_SYMBOL before the first one; log_probabilities: natural logarithms of the probabilities of
- * the symbol after it, @@_SYMBOLS numbers, or NULL. Returns 0, or -1 for a number that is no symbol: nothing is done. */
+/* Reads a symbol, or @@_NO_SYMBOL before the first one, and writes the natural logarithms of the probabilities of the
+ * following symbol to log_probabilities (@@_SYMBOLS numbers), unless it is NULL. Returns 0; or -1, without any effect,
+ * if the number is not a symbol. */
 int @step(@state *state, int symbol, @real *log_probabilities);
-/* The text of a symbol, and how many bytes it has. */
+/* The text of each symbol, and its number of bytes. */
 extern const char *const @texts[@@_SYMBOLS];
 extern const unsigned char @text_sizes[@@_SYMBOLS];
 /* The symbol with this text; @@_NO_SYMBOL if there is none. */

@@ -24,9 +24,9 @@ constexpr const char* kUse = R"( *
  *   @init(&state);
 %
  *
- * C99 and C++11. A state is plain data of fixed size, to be copied at will; nothing is allocated. With a processor's fused
- * multiply-add (-march=native) a step is fast; without, exact and slow. Link with -lm.
- * To include the declarations alone: #define @@_DECLARATIONS before #include. */
+ * This file is valid C99 and C++11. A state is plain data of fixed size and can be copied. Nothing is allocated. A step
+ * is fast if the compiler may use fused multiply-add instructions (-march=native); otherwise it is exact but slow. Link
+ * with -lm. To include only the declarations, #define @@_DECLARATIONS before #include. */
 
 #ifndef @@_%
 #include <stddef.h>
@@ -85,9 +85,8 @@ class FieldsFile {
     if (of_.read.looks_back)
       use = fmt::format(" *   @step(&state, {}, {});   before the first position\n", given("NULL", "NULL"),
                         of_.outputs.arguments(false));
-    use += fmt::format(
-        " *   @step(&state, {}, {});   {}", given("numbers", "read"), of_.outputs.arguments(false),
-        of_.read.looks_back ? "after each position, for the prediction of the next one" : "of this position");
+    use += fmt::format(" *   @step(&state, {}, {});   {}", given("numbers", "read"), of_.outputs.arguments(false),
+                       of_.read.looks_back ? "after each position, for the next one" : "for this position");
     head.replace(head.rfind('%'), 1, has_numbers() ? "INPUTS" : "TEXTS");
     return head.replace(head.find('%'), 1, use);
   }
@@ -107,15 +106,16 @@ extern "C" {{
 #endif
 /* The state before the first step. */
 void @init(@state *state);
-/* Reads {}{}; what it gives may be NULL: {}. Returns 0, or -1
- * for numbers that are not finite, or are no symbols{}: nothing is done. */
+/* Reads {}{}, and writes
+ * {}; outputs may be NULL. Returns 0;
+ * or -1, without any effect, if a number is not finite or a symbol is invalid{}. */
 int @step(@state *state, {}, {});
 )",
                         what_is_read(), of_.read.looks_back ? ", or NULL before the first position" : "",
-                        of_.outputs.what_is_given(), of_.read.looks_back ? "" : ", or NULL", parameters(),
+                        of_.outputs.what_is_given(), of_.read.looks_back ? "" : ", or an input is NULL", parameters(),
                         of_.outputs.arguments(true));
     if (of_.outputs.given() == FieldOutput::labels)
-      text += R"(/* The text of a label, and how many bytes it has. */
+      text += R"(/* The text of each label, and its number of bytes. */
 extern const char *const @texts[@@_SYMBOLS];
 extern const unsigned char @text_sizes[@@_SYMBOLS];
 /* The label with this text; @@_NO_SYMBOL if there is none. */
@@ -123,8 +123,8 @@ int @find(const char *text, size_t size);
 )";
     if (has_texts())
       text += fmt::format(
-          R"(/* The symbol of a text read: field 0 is {}. A text that was never seen: the symbol that stands for
- * such, where there is one, or @@_NO_SYMBOL, which is also that of a missing one. */
+          R"(/* The symbol of a text in an input field; field 0 is {}. For unseen texts, the symbol for unknown texts,
+ * if there is one, otherwise @@_NO_SYMBOL, which also stands for a missing text. */
 int @find_read(int field, const char *text, size_t size);
 )",
           comment_text(fmt::format("{}", fmt::join(of_.read.texts, ", then "))));
@@ -132,7 +132,7 @@ int @find_read(int field, const char *text, size_t size);
   }
 
   std::string what_is_read() const {
-    std::string text = has_numbers() ? list_of(of_.read.names) + " as the data had them" : "";
+    std::string text = has_numbers() ? list_of(of_.read.names) + " in units of the data" : "";
     if (has_numbers() && has_texts()) text += "; ";
     return has_texts() ? text + "the symbols of " + list_of(of_.read.texts) : text;
   }

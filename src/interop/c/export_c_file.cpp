@@ -140,7 +140,7 @@ std::string c_find_read(const std::vector<const Alphabet*>& alphabets, const CTe
   }
   return tables +
          text(
-             "static const struct {\n  const char *const *texts; /* in the order of their bytes */\n"
+             "static const struct {\n  const char *const *texts; /* sorted by their bytes */\n"
              "  const unsigned char *sizes;\n  const int *symbols;\n  int count, unknown;\n"
              "} @read_fields[@@_TEXTS] = {\n") +
          fields + "};\n" + text(kFindRead);

@@ -154,7 +154,7 @@ typedef @bits @bit_vector;
 
 constexpr const char* kLoadPart = R"(
 #if @@_LANES > 1
-/* n numbers, fewer than a vector has */
+/* n numbers, fewer than in a vector */
 static inline @vector @load_part(const @real *p, int n) {
   @real all[@@_LANES] = {0};
   memcpy(all, p, (size_t)n * sizeof *p);

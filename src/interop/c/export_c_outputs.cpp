@@ -40,11 +40,11 @@ std::string COutputs::arguments(bool types) const {
 
 std::string COutputs::what_is_given() const {
   switch (given_) {
-    case FieldOutput::labels: return "natural logarithms of the probabilities of the labels";
+    case FieldOutput::labels: return "the natural logarithms of the probabilities of the labels";
     case FieldOutput::means: return "the mean of " + comment_text(field_.name) + " in units of the data";
     case FieldOutput::probabilities: return "the probability that " + comment_text(field_.name) + " is 1";
     case FieldOutput::means_and_deviations:
-      return "mean and standard deviation of " + comment_text(field_.name) + " in units of the data";
+      return "the mean and the standard deviation of " + comment_text(field_.name) + " in units of the data";
   }
   return "";
 }

@@ -23,7 +23,7 @@ static @real @total(@real *lanes) {
   for (j = 0; j < 2; ++j) lanes[j] += lanes[j + 2];
   return lanes[0] + lanes[1];
 }
-/* log(sum of exp(x[i])): sums run in 16 lanes, which are added as a tree */
+/* log(sum of exp(x[i])); sums use 16 lanes, which are added in a tree */
 static @real @log_sum_exp(const @real *x) {
   enum { @whole = @@_SYMBOLS / 16 * 16, @rest = @@_SYMBOLS - @whole };
   @vector parts[16 / @@_LANES];
@@ -85,7 +85,7 @@ constexpr const char* kSums = R"(
 )";
 
 constexpr const char* kFetch = R"(
-/* The first 16 lines of what will be read next: processors guess that only where it lies behind. */
+/* Prefetches the first 16 cache lines of the next weights; processors do so only if the weights follow in memory. */
 static inline void @fetch(const @real *w) {
 #if defined(__GNUC__)
   int i;
@@ -97,7 +97,7 @@ static inline void @fetch(const @real *w) {
 )";
 
 constexpr const char* kEdges = R"(
-/* y[i] += sum over the edges into i of weight times x of where it comes from */
+/* y[i] += sum over the edges into i of weight times x at the source of the edge */
 static void @edges(const @real *w, const @place *entering, const @place *from, const @real *x, @real *y, int n) {
   int i;
   for (i = 0; i < n; ++i) {
@@ -152,7 +152,7 @@ static void @layer_norm(const @real *g, const @real *x, @real *y, @real *z, int 
 )";
 
 constexpr const char* kShare = R"(
-/* y += x over its sum */
+/* y += x divided by its sum */
 static void @share(const @real *x, @real *y, int n) {
   const @real inverse = 1 / (@real)@sum(x, n, 0);
   int i;
@@ -161,7 +161,7 @@ static void @share(const @real *x, @real *y, int n) {
 )";
 
 constexpr const char* kModulusRelu = R"(
-/* y += x with moduli raised by b, those below 0 off; n real and n imaginary parts */
+/* y += x with b added to the moduli, which are clamped at 0; n real and n imaginary parts */
 static void @modulus_relu(const @real *b, const @real *x, @real *y, int n) {
   int i;
   for (i = 0; i < n; ++i) {

@@ -19,15 +19,16 @@ constexpr const char* kUseSeries = R"( *
  *   float work[@@_WORK(positions)];
  *   @predict(series, positions, work, %);
  *
- * C99 and C++11. Nothing is allocated. With a processor's fused multiply-add (-march=native) it is fast; without, exact and
- * slow. Link with -lm. To include the declarations alone: #define @@_DECLARATIONS before #include. */
+ * This file is valid C99 and C++11. Nothing is allocated. The function is fast if the compiler may use fused multiply-add
+ * instructions (-march=native); otherwise it is exact but slow. Link with -lm.
+ * To include only the declarations, #define @@_DECLARATIONS before #include. */
 
 #ifndef @@_INPUTS
 #include <stddef.h>
 )";
 
 constexpr const char* kKernelFunctions = R"(
-/* The outputs of a kernel at its centers. Positions beyond the ends are zero. */
+/* Computes the outputs of a kernel at its centers. Positions beyond the ends are zero. */
 static void @convolve(const float *x, int rows, const @group *g, const unsigned char *highs, const unsigned char *reads,
                       int begin, int end, float *out) {
   int t, tap, c;
@@ -44,7 +45,7 @@ static void @convolve(const float *x, int rows, const @group *g, const unsigned 
   }
 }
 
-/* Share of outputs above a threshold, their mean excess and position, and the longest run of them. */
+/* Computes the share of outputs above a threshold, their mean excess and position, and the longest run of them. */
 static void @pool(const float *out, int n, float threshold, float *features, int stride) {
   float count = 0, excess = 0, position = 0, run = 0, longest = 0, place = 0;
   int t;
@@ -165,15 +166,16 @@ class SeriesFile {
 #define @@_SIGNALS {}
 #define @@_FEATURES {}
 #define @@_GROUPS {}
-{}/* Numbers of working memory for a series. */
+{}/* The size of the working memory for a series. */
 #define @@_WORK(positions) ((size_t)(positions) * (2 * @@_INPUTS + 1) + @@_FEATURES)
 typedef {} @real;
 
 #ifdef __cplusplus
 extern "C" {{
 #endif
-/* Reads a series of {}; what it gives may be NULL: {}.
- * Returns 0, or -1 for no positions and for numbers that are not finite: nothing is done. */
+/* Reads a series of {}, and writes
+ * {}; outputs may be NULL.
+ * Returns 0; or -1, without any effect, if there are no positions or a number is not finite. */
 int @predict(const double *series, int positions, float *work, {});
 )",
                                    of_.read.names.size(), labels ? "SYMBOLS" : "OUTPUTS", of_.field.size, signals(),
@@ -182,7 +184,7 @@ int @predict(const double *series, int positions, float *work, {});
                                    comment_text(fmt::format("{}", fmt::join(of_.read.names, ", "))),
                                    of_.outputs.what_is_given(), of_.outputs.arguments(true));
     if (labels)
-      text += R"(/* The text of a label, and how many bytes it has. */
+      text += R"(/* The text of each label, and its number of bytes. */
 extern const char *const @texts[@@_SYMBOLS];
 extern const unsigned char @text_sizes[@@_SYMBOLS];
 /* The label with this text; @@_NO_SYMBOL if there is none. */

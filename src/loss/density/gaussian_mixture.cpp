@@ -44,7 +44,10 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     Index n = 1;
     while (k_ * each(n) < signal_size) ++n;
     if (k_ * each(n) != signal_size)
-      throw UsageError("gaussian-mixture loss: the signal has " + std::to_string(signal_size) + " numbers; the size must be " + std::to_string(k_) + (is_full() ? " * (1 + 2 n + n (n - 1) / 2)" : " * (1 + 2 n)") + ", where n is the number of predicted numbers");
+      throw UsageError("gaussian-mixture loss: the signal has " + std::to_string(signal_size) +
+                       " numbers; the size must be " + std::to_string(k_) +
+                       (is_full() ? " * (1 + 2 n + n (n - 1) / 2)" : " * (1 + 2 n)") +
+                       ", where n is the number of predicted numbers");
     return n;
   }
 

@@ -175,8 +175,8 @@ LossEntry rnade_entry() {
 }
 
 LossEntry made_entry() {
-  return ordered_entry<MadeOptions>("made", "bits in order, predicted by layers in which weights from later bits are masked",
-                                    Density::bits);
+  return ordered_entry<MadeOptions>(
+      "made", "bits in order, predicted by layers in which weights from later bits are masked", Density::bits);
 }
 
 LossEntry neural_ar_entry() {

@@ -43,7 +43,8 @@ class ExpressionParser {
                                           ? ExpressionSpelling::characters
                                           : ExpressionSpelling::symbols) == ExpressionSpelling::characters) {
     if (const Index bad = find_invalid_utf8(text); bad >= 0)
-      throw UsageError(fmt::format("the expression is not valid UTF-8 at byte {}; write such bytes in hexadecimal, for example \\xE9", bad + 1));
+      throw UsageError(fmt::format(
+          "the expression is not valid UTF-8 at byte {}; write such bytes in hexadecimal, for example \\xE9", bad + 1));
     code_ = decode_utf8(text);
   }
 

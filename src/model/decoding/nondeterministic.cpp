@@ -87,7 +87,8 @@ Automaton NondeterministicAutomaton::determinise(Index start, Index most) const 
       if (fresh) {
         if (static_cast<Index>(order.size()) >= most)
           throw UsageError(
-              fmt::format("the automaton of the expression has more than {} states; counts such as {{50}} after overlapping alternatives need many states; use smaller counts",
+              fmt::format("the automaton of the expression has more than {} states; counts such as {{50}} after "
+                          "overlapping alternatives need many states; use smaller counts",
                           most));
         order.push_back(place->first);
       }

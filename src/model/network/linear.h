@@ -41,7 +41,8 @@ void describe(Visitor& v, LinearOptions& o) {
   v("all", o.all, "weights for all labels, not only for those that occurred with a text");
   v.add({.name = "steps",
          .target = &o.steps,
-         .help = "inputs with weights for label transitions, with ; between names; an input whose name ends in ! has no other weights"});
+         .help = "inputs with weights for label transitions, with ; between names; an input whose name ends in ! has "
+                 "no other weights"});
 }
 
 /// Returns the entry of the linear model, which is not in the registry of cells because it adds no layers.

@@ -292,9 +292,10 @@ bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data
   };
   if (!data.grids || std::ranges::none_of(layout.heads, is_read)) return false;
   if (input_part(spec) > 0 || spec.direct > 0)
-    throw UsageError(fmt::format(
-        "model {}: patch= and direct= are not supported if a predicted field is also an input, because it is predicted from the preceding positions; leave them out",
-        to_string(spec)));
+    throw UsageError(
+        fmt::format("model {}: patch= and direct= are not supported if a predicted field is also an input, because it "
+                    "is predicted from the preceding positions; leave them out",
+                    to_string(spec)));
   return true;
 }
 

@@ -67,8 +67,8 @@ class HeadFit {
   HeadFit(const Head<T>& head, const Current& current, const ReadoutOptions& options)
       : head_(head), circuit_(*head.signal.circuit), current_(current) {
     const auto refuse = [&](const std::string& why) {
-      throw UsageError("a ridge readout requires numbers that are predicted by a linear map; the head of " + head.field + " " +
-                       why + "; use readout=trained");
+      throw UsageError("a ridge readout requires numbers that are predicted by a linear map; the head of " +
+                       head.field + " " + why + "; use readout=trained");
     };
     normal_ = head.loss->name() == "normal";
     if (!normal_ && head.loss->name() != "gaussian") refuse("has the loss " + std::string(head.loss->name()));

@@ -152,8 +152,7 @@ Init init_of(const Json& json, const std::string& where) {
 class Budget {
  public:
   void spend(Index numbers, const std::string& where) {
-    if (numbers > left_)
-      fail(where, fmt::format("exceeds the limit of {} numbers per position", kMostStoredNumbers));
+    if (numbers > left_) fail(where, fmt::format("exceeds the limit of {} numbers per position", kMostStoredNumbers));
     left_ -= numbers;
   }
 

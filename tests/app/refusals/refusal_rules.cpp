@@ -37,8 +37,8 @@ const std::vector<Rule>& refusal_rules() {
        "entries (docs/riemannian.md); use ruop, sgd or adam",
        "The modulus of the backpropagated metric sums squared derivatives over edges between units. A unitary or "
        "complex map, a quadratic form and attention change all units at once, and the entries of their Jacobians "
-       "depend on how the units are parameterized. The leak h + a (s - h) has two paths from h, whose squares 1 + a^2 "
-       "differ from the square of the derivative, (1 - a)^2.",
+       "depend on how the units are parameterized. The leak h + a (s - h) has two paths from h, whose squares sum to 1 "
+       "+ a^2, not to the square of the derivative, (1 - a)^2.",
        "`ruop` supports these maps."},
       {"The backpropagated metric needs a curvature of the loss",
        "rbpm: the loss .* has no curvature.*; use|draws requires a curvature, which .*leave draws out",
@@ -50,7 +50,7 @@ const std::vector<Rule>& refusal_rules() {
       {"Curvature of the loss", "the optimizer requires a curvature, which the loss .*; use",
        "hf or natural: the optimizer requires a curvature, which the loss ctc does not support; use --optimizer adam "
        "or lbfgs",
-       "Products with the Gauss-Newton matrix need the Hessian of the loss or its Fisher matrix, see the rule above.",
+       "Products with the Gauss-Newton matrix need the Hessian of the loss or its Fisher matrix (see the rule above).",
        "Use a first-order optimizer, `lbfgs` or `ruop`."},
       {"Parameters that symbols select from a list",
        "the parameters .* are selected by the symbols that a position reads; use",
@@ -76,7 +76,8 @@ const std::vector<Rule>& refusal_rules() {
        "--gradient .* (runs along|belongs to a separate chain).*; train it with --gradient bptt",
        "--gradient rtrl: layer1/backward/link2 runs along next(1), not to earlier positions; train it with --gradient "
        "bptt",
-       "The influence of a parameter on the state is computed by a recursion from one position to the next. Later positions, trees, "
+       "The influence of a parameter on the state is computed by a recursion from one position to the next. Later "
+       "positions, trees, "
        "grids and sources have no such order.",
        "Use backpropagation."},
       {"Losses of whole sequences",
@@ -98,7 +99,8 @@ const std::vector<Rule>& refusal_rules() {
        "which --gradient .* does not keep; train with",
        "lbfgs needs several passes over the data, which --gradient rtrl does not store; train with sgd, rmsprop or "
        "adam, or with --gradient bptt",
-       "Forward-mode gradients read every position once. Line searches, curvature products and comparisons of losses need to read the same positions again.",
+       "Forward-mode gradients read every position once. Line searches, curvature products and comparisons of losses "
+       "need to read the same positions again.",
        "Use `sgd`, `rmsprop` or `adam`, or backpropagation."},
       {"Options that cannot be combined",
        "^(?!--trees found).*cannot be combined with .*(leave one of them out|use only one of them)",
@@ -127,8 +129,8 @@ const std::vector<Rule>& refusal_rules() {
       {"Sampled softmax of small vocabularies", "a sampled softmax over .* saves no time, .*; use",
        "a sampled softmax over … of … symbols saves no time, because … of them may be predicted in one window; use the "
        "full softmax, or a smaller window or batch",
-       "The sampled softmax computes the symbols of a window and others. It is faster only if these are fewer than the "
-       "vocabulary.",
+       "The sampled softmax computes only the symbols of a window and some others. It is faster only if it computes "
+       "fewer symbols than the vocabulary has.",
        "Use the full softmax."},
       {"Flow penalty", "flow penalty: .*; leave --flow-penalty out",
        "flow penalty: layer1/mul3: the layer also carries layer1/add2; it supports only rnn and mrnn without delays "
@@ -151,12 +153,13 @@ const std::vector<Rule>& refusal_rules() {
        "scheduled sampling needs a network that reads its predictions as \"previous F\"; leave out --teacher-forcing",
        "The output of a position replaces the input of the next one. The network must read what it predicts, and "
        "feedback with gradients needs an output that is a differentiable number: the mean.",
-       "`--feedback` supports `gaussian` and `normal`, `--teacher-forcing` also symbols and other numbers."},
+       "`--feedback` supports `gaussian` and `normal`; `--teacher-forcing` also supports symbols and other losses for "
+       "numbers."},
       {"Selection by labels", "(select the best model|select it) by|--best-by .* has no effect with",
        "the best model cannot be selected by labels or sequences, because no predicted field has labels; select it by "
        "nats",
-       "An error rate counts labels that are wrong. Numbers and vectors have none, and labels without an alignment "
-       "have no positions.",
+       "An error rate counts wrong labels. Numbers and vectors have no labels, and labels without an alignment have no "
+       "positions.",
        "Use the default, the loss."},
       {"Restarts and curricula of tasks",
        "--restarts has no effect with --task|its examples have a fixed length, so it does not support a curriculum; "
@@ -174,8 +177,8 @@ const std::vector<Rule>& refusal_rules() {
       {"Options of another cell", "has no option \".*\" \\(|: invalid option .*; [a-z-]+: ",
        "lstm has no option \"leak\" (options: forget-bias, chrono, …)",
        "An option of a cell is a part of its equation. The gates of `lstm` and `gru` are leaks that are computed at "
-       "every step; a gate has no activation of its choice; norms, time scales and delays exist where the equation has "
-       "the products that they act on. Densities of vectors have no layers and no time.",
+       "every step; the activation of a gate cannot be chosen; norms, time scales and delays exist only where the "
+       "equation has the products that they act on. Densities of vectors have no layers and no time.",
        "The message lists the options of the cell, or the values of the option."},
       {"One prediction, or one for every position",
        "pool= applies to one prediction per sequence, .*leave it out|direct= applies to predictions at every position, "
@@ -184,9 +187,9 @@ const std::vector<Rule>& refusal_rules() {
        "out",
        "model rnn:3,pool=last: pool= applies to one prediction per sequence, but every position is predicted; leave it "
        "out",
-       "A pool reads all positions and has one value for a sequence. A direct connection has one for every position. "
-       "The root of a tree already represents all of it.",
-       "Leave it out."},
+       "A pool combines all positions of a sequence into one value. A direct connection gives one value for every "
+       "position. The root of a tree already represents the whole tree.",
+       "Leave the option out."},
       {"Options of sources and embeddings",
        "(condition|attention)= requires a source .*leave it out|dropouti=? applies to numbers, .*add "
        "embedding|dropoute=? "
@@ -195,7 +198,7 @@ const std::vector<Rule>& refusal_rules() {
        "width of the bag; leave",
        "model lstm:3: condition= requires a source (--format pairs); leave it out",
        "The option acts on a source, on an embedding, or on an output that has the size of the embedding; this network "
-       "has none.",
+       "has none of these.",
        "Add `embedding=`, or leave the option out."},
       {"Options of layers",
        "residual=? requires a layer whose .*use|dropouth=? applies between layers, .*use|wdrop= applies to recurrent "
@@ -211,8 +214,9 @@ const std::vector<Rule>& refusal_rules() {
        "leave|supports only one layer of symbols; leave|outputs probabilities; leave out|does not support gates=hard, "
        ".*use",
        "model tdnn:3: a time-delay network has no initial state; leave out trained-initial",
-       "A network without recurrence has no state, and the leaves of a tree and the border of a grid have none before "
-       "them. The outputs of `linear-gnn` are probabilities, which dropout and direct connections would not preserve.",
+       "A network without recurrence has no state, and there is no state before the leaves of a tree or beyond the "
+       "border of a grid. The outputs of `linear-gnn` are probabilities, which dropout and direct connections would "
+       "not preserve.",
        "Leave the option out."},
   };
   return rules;

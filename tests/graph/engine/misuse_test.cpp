@@ -138,7 +138,7 @@ TEST_F(EngineMisuse, VectorsOfTheWrongLengthAreRefused) {
                            u_, gradient_, [](auto&) {}, wrong),
                        "the gradient has");
   }
-  EXPECT_USAGE_ERROR(u_.backward({}, {.keep_gradient_on_device = true}), "only on a device");
+  EXPECT_USAGE_ERROR(u_.backward({}, {.keep_gradient_on_device = true}), "keep_gradient_on_device requires a device");
 }
 
 TEST_F(EngineMisuse, SignalsOfOtherCircuitsAreRefused) {
