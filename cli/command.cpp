@@ -172,7 +172,7 @@ void Verb::add_unpacking_limit() {
                 .target = &max_unpacked_,
                 .placeholder = "BYTES",
                 .help = "maximum size of an uncompressed data file, for example 500M or 2G",
-                .default_text = "256M and 100 times its size",
+                .default_text = "256M plus 100 times the compressed size",
                 .group = OptionGroup::execution});
 }
 

@@ -453,7 +453,7 @@ Decompress::Decompress()
                 .target = &max_output_,
                 .placeholder = "BYTES",
                 .help = "maximum size of the restored data",
-                .default_text = "1M and 65,536 times the size of FILE",
+                .default_text = "1M plus 65,536 times the size of FILE",
                 .group = OptionGroup::execution});
   add_threads();
   add_key();

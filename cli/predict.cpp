@@ -162,7 +162,7 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
       kTags);
   add({.name = "sample",
        .target = &request_.sampled,
-       .help = "for models with a source: --samples N randomly drawn targets instead of the best",
+       .help = "for models with a source: draw --samples N targets at random instead of searching for the best",
        .group = OptionGroup::search,
        .kinds = Kind::fields},
       kOther);

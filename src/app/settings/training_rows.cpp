@@ -177,7 +177,7 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
                   .target = &s.follow,
                   .help =
                       "DATA is one stream, such as - (standard input): learn its bytes in streaming mode, in constant "
-                      "memory, until it ends or Ctrl-C (docs/gradients.md)",
+                      "memory, until it ends or Ctrl-C is pressed (docs/gradients.md)",
                   .keep = Keep::model,
                   .group = OptionGroup::data,
                   .kinds = kText,
