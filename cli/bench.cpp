@@ -103,7 +103,7 @@ Bench::Bench()
                 .group = OptionGroup::execution});
   options_.add({.name = "stepper",
                 .target = &stepper_,
-                .help = "measure only prediction one symbol at a time, with 64 to 1024 units",
+                .help = "measure only symbol-by-symbol prediction, with 64 to 1024 units",
                 .group = OptionGroup::execution});
   options_.add({.name = "distributed",
                 .target = &distributed_,

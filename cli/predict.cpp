@@ -268,7 +268,7 @@ ExitCode Predict::run(Console& console) {
   }
   if (forecast_ && holds_series_network(inputs_.front())) {
     if (inputs_.size() != 2)
-      throw UsageError("forecast: a model of series takes one table: unfold forecast MODEL DATA --horizon H");
+      throw UsageError("forecast: a model for series takes one table: unfold forecast MODEL DATA --horizon H");
     forecast_->refuse_with_network(options_);
     forecast_series(inputs_.front(), console);
     return ExitCode::success;

@@ -46,7 +46,7 @@ class FutureValues {
     }
     if (empty > 0)
       notes.push_back(fmt::format(
-          "{}: column {} is empty for {} of {} steps{}, the first one is {}; the covariate has no effect at these "
+          "{}: column {} is empty for {} of {} steps{}; the first is {}; the covariate has no effect at these "
           "steps",
           name_, in_quotes(history.field), empty, horizon,
           history.group.empty() ? "" : fmt::format(" of the group {}", in_quotes(history.group)), first_empty));

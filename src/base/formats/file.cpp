@@ -70,7 +70,7 @@ struct stat status_of(int descriptor, const std::string& name) {
 /// Throws the error for an input of unknown size that is too long for the available memory.
 [[noreturn]] void fail_too_long(const std::string& name, std::size_t size) {
   throw RuntimeFailure(fmt::format(
-      "{}: the first {} MiB fill the available memory, but the input is longer; use a shorter one (head -c 1G)", name,
+      "{}: the first {} MiB fill the available memory, but the input is longer; use a shorter input (head -c 1G)", name,
       size >> 20));
 }
 

@@ -503,8 +503,8 @@ const FieldSpecification* ExampleSet::spelt() const {
   for (const FieldSpecification& field : data_->fields) {
     if (!field.spelt || !has(field.name)) continue;
     if (found != nullptr || has_sources())
-      throw UsageError(fmt::format("field {}: only one field can be read as characters, and not together with a source",
-                                   field.name));
+      throw UsageError(
+          fmt::format("field {}: only one field can be read as characters, and only without a source", field.name));
     found = &field;
   }
   return found;

@@ -164,7 +164,7 @@ Resemblance resemblance_of(const DataSample& sample) {
   if (lines.size() < kFewestLinesSeen) return {};
   if (is_attribute_file(sample, lines))
     return {.why = "it declares attributes as ARFF",
-            .remedy = "to read it as a table, replace the lines up to @data by a line of names, and name it .csv"};
+            .remedy = "to read it as a table, replace the lines up to @data with a line of names, and name it .csv"};
   if (std::string why = share_text(sample, lines, "are sparse vectors of LIBSVM", is_sparse_vector); !why.empty())
     return {.why = std::move(why), .remedy = "to read them as numbers, convert the file to CSV"};
   if (std::string why = share_text(sample, lines, "are JSON objects", is_json_object); !why.empty())

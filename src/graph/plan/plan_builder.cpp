@@ -112,7 +112,7 @@ void PlanBuilder::choose_corners() {
       if (node(i).delay.to_end())
         throw UsageError("plan: " + node(i).name + " reads along " + describe(node(i).delay) + ", but its source " +
                          node(node(i).source).name +
-                         " depends on it at that position; feed it a signal that is computed before");
+                         " depends on it at that position; feed it a signal that is computed earlier");
       along[at(component_[at(i)])] |= 1u << static_cast<unsigned>(node(i).delay.along);
     }
   const auto has = [&](int c, Along a) { return (along[at(c)] >> static_cast<unsigned>(a)) & 1u; };

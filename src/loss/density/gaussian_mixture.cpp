@@ -323,7 +323,7 @@ template <class T>
 std::unique_ptr<Loss<T>> make_gaussian_mixture(const AnyOptions& any) {
   const auto& options = any.as<GaussianMixtureOptions>();
   if (options.fit == MixtureFitting::gradients && options.prior != kPriorVariance)
-    throw UsageError("gaussian-mixture: prior= applies to fit=em, not to training by gradients; leave one out");
+    throw UsageError("gaussian-mixture: prior= applies to fit=em, not to training by gradients; leave one of them out");
   return std::make_unique<GaussianMixture<T>>(options);
 }
 

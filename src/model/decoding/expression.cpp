@@ -273,7 +273,7 @@ class ExpressionParser {
     const char32_t c = byte ? byte_named(begin) : escape ? escaped(begin) : take();
     if (!byte && c >= 0x80 && alphabet_.kind() == SymbolKind::bytes)
       fail_at(begin,
-              "a character beyond ASCII is several symbols of a byte model; use alternatives, (é|è), or single bytes "
+              "in a byte model, a non-ASCII character is several symbols; use alternatives, (é|è), or single bytes "
               "such as \\xE9");
     return c;
   }

@@ -125,8 +125,9 @@ Signal StoredCell::add(Circuit& c, Signal x, Index units, bool trained_initial) 
   const std::vector<Signal> inputs = c.parts(x);
   const Made* made = find(c, inputs, units, trained_initial);
   if (made == nullptr)
-    fail(fmt::format("{} has no circuit with {} units for {} of {}; it has those of the model that stored it",
-                     entry_.name, units, c.is_symbols(inputs.front()) ? "symbols" : "a vector", x.size()));
+    fail(fmt::format(
+        "{} has no circuit with {} units for {} of {}; it has only the circuits of the model that stored it",
+        entry_.name, units, c.is_symbols(inputs.front()) ? "symbols" : "a vector", x.size()));
   if (c.nodes().size() + made->circuit.nodes.size() > kMostNodesOfAll)
     throw UsageError(fmt::format("a model with stored cells has more than {} nodes", kMostNodesOfAll));
   return add_circuit(c, made->circuit, inputs).at(at(made->output));

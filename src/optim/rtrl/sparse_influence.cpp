@@ -44,7 +44,8 @@ void refuse_unaffordable(const InfluencePattern& pattern, const Reach& reach, co
           : fmt::format(" snap:1 takes {} and {};", gigabytes(bytes_of(least)), duration_of(least.operations()));
   throw UsageError(fmt::format(
       "--gradient {} stores {} numbers for each of {} streams, {} in total, and needs {:.1e} multiplications per "
-      "symbol, about {} each (the limits are {}, see --memory-limit, and {});{} uoro stores one number per parameter; "
+      "symbol, which take about {} (the limits are {}, see --memory-limit, and {});{} uoro stores one number per "
+      "parameter; "
       "use fewer units, a cell with independent units (indrnn, lru) or a smaller --batch",
       method.text(), pattern.size(), streams, gigabytes(bytes_of(pattern)), pattern.operations(),
       duration_of(pattern.operations()), gigabytes(static_cast<double>(limit)), duration_of(kMostOperations), snap));

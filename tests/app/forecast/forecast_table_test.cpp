@@ -228,8 +228,7 @@ TEST(ForecastTable, EmptyFutureCovariatesAreNoted) {
                       .threads = 1},
                      reporter);
   ASSERT_FALSE(forecast.table.notes.empty());
-  EXPECT_NE(forecast.table.notes.back().find("is empty for 1 of 3 steps, the first one is 2024-05-22"),
-            std::string::npos)
+  EXPECT_NE(forecast.table.notes.back().find("is empty for 1 of 3 steps; the first is 2024-05-22"), std::string::npos)
       << forecast.table.notes.back();
 }
 

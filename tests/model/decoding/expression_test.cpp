@@ -57,7 +57,7 @@ TEST(Expression, non_ascii_bytes_are_matched_in_sequence) {
   EXPECT_TRUE(matches("(é|\\xE9){2}", "é\xE9", bytes));
   EXPECT_TRUE(matches("[\\x80-\\xFF]{2}", "é", bytes));
   EXPECT_THAT(error_of("a[é]", bytes),
-              HasSubstr("position 3: a character beyond ASCII is several symbols of a byte model"));
+              HasSubstr("position 3: in a byte model, a non-ASCII character is several symbols"));
 }
 
 TEST(Expression, expression_matches_names_of_labels_and_words) {

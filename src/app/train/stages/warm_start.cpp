@@ -57,8 +57,8 @@ std::string copy_matching_parameters(const std::string& run, NetworkModel<T>& mo
   const ModelFile& file = opened.expect(NetworkModel<T>::kKind);
   if (file.data().to_json() != model.data().to_json())
     throw UsageError(
-        fmt::format("--start-from {}: the fields of that model differ from those of the data; start from a model of "
-                    "data that was read in the same way",
+        fmt::format("--start-from {}: the fields of that model differ from those of the data; start from a model whose "
+                    "data was read in the same way",
                     run));
   std::vector<std::string> own;
   Index taken = 0;
