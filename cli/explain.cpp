@@ -55,7 +55,7 @@ Explain::Explain()
                 .placeholder = "N",
                 .help = "the position, from 1, to explain",
                 .least = 1,
-                .default_text = "the one with the highest surprisal",
+                .default_text = "the position with the highest surprisal",
                 .group = OptionGroup::output});
   options_.add({.name = "guesses",
                 .target = &guesses_,

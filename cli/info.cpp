@@ -46,11 +46,11 @@ class Info final : public Verb {
                   .placeholder = "seconds|steps",
                   .help = "the horizontal axis of --plot",
                   .choices = {"seconds", "steps"}});
-    options_.add({.name = "templates",
-                  .target = &templates_,
-                  .help =
-                      "print the most frequent templates of the log that the model was trained on instead, with the "
-                      "identifiers that alarms show"});
+    options_.add(
+        {.name = "templates",
+         .target = &templates_,
+         .help =
+             "instead, print the most frequent templates of the training log, with the identifiers that alarms show"});
     add_key();
     add_common();
   }

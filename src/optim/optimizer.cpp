@@ -175,9 +175,11 @@ struct RiemannianKind {
                                        : metric == RiemannianMetric::rbpm ? "rbpm"
                                                                           : "ascent";
   static constexpr const char* kHelp =
-      metric == RiemannianMetric::ruop ? "Riemannian, unit-wise outer product metric; the learning rate is in 1 / units"
-      : metric == RiemannianMetric::rbpm ? "Riemannian, backpropagated metric; the learning rate is in 1 / units"
-                                         : "the plain gradient under the control of ruop and rbpm";
+      metric == RiemannianMetric::ruop
+          ? "Riemannian, unit-wise outer product metric; the learning rate is relative to 1 / units"
+      : metric == RiemannianMetric::rbpm
+          ? "Riemannian, backpropagated metric; the learning rate is relative to 1 / units"
+          : "the plain gradient under the control of ruop and rbpm";
   static CommonOptions common() { return {.rate = 1}; }
   static Options own() { return {.metric = metric}; }
   template <class T>

@@ -23,7 +23,7 @@ void describe(Visitor& v, ScheduleOptions& o) {
   v("schedule", o.kind, "how the step size changes",
     {{ScheduleKind::constant, "constant"}, {ScheduleKind::cosine, "cosine"}, {ScheduleKind::plateau, "plateau"}});
   v("warmup", o.warmup, "steps of linear warm-up", at_least(0));
-  v("floor", o.floor, "minimum factor on the learning rate (cosine, plateau)", range(0, 1));
+  v("floor", o.floor, "minimum factor of the learning rate (cosine, plateau)", range(0, 1));
   v("plateau-patience", o.plateau_patience, "validations without improvement before the learning rate is halved",
     at_least(1));
 }

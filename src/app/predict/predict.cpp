@@ -232,7 +232,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     if (numbers && (searches || (invented && !request.follow)))
       throw UsageError(
           fmt::format("{} contains numbers; use `unfold sample {}` to sample sequences, or predict with DATA and "
-                      "without a search for the next value at every position",
+                      "without search options, which gives the next value at every position",
                       target_field(model), request.model));
     if (request.follow) return follow_stream<T>(model, request, write, reporter);
     if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");

@@ -259,7 +259,7 @@ class ImageArrays {
   void add(NpyArray& array) {
     const bool images = is_images(array);
     if (!images && array.shape[0] != count_)
-      refuse(array, fmt::format("there are {} images; the first dimension must be their number", count_));
+      refuse(array, fmt::format("there are {} images; the first dimension must equal this number", count_));
     ExampleColumn column{.name = array.name, .once = !images};
     const Index entries = images ? examples_.positions() : count_;
     const Index width = static_cast<Index>(array.values.size()) / entries;

@@ -178,7 +178,7 @@ void describe(Visitor& v, SparseOptions& o) {
   v("graph", o.graph, "seed of the random graph; 0: seed of the training run", range(0, 1e15));
   v("activation", o.activation, "activation function of the units",
     {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}});
-  v("alpha", o.alpha, "initial rate at which every unit forgets; 0: according to longest", range(0, 1));
+  v("alpha", o.alpha, "initial rate at which every unit forgets; 0: determined by longest", range(0, 1));
   v("longest", o.longest, "initial time constants, spread over 2 .. longest steps; 0: i + 2 for unit i", at_least(0));
 }
 

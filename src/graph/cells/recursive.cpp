@@ -64,7 +64,7 @@ std::string recursive_tensor_fault(const StackOptions& stack, const RecursiveOpt
 CellEntry recursive_cell() {
   CellOf<RecursiveOptions> cell;
   cell.name = "recursive";
-  cell.help = "for trees: a node is one layer over its children";
+  cell.help = "for trees: one layer over the children of each node";
   cell.add = recursive;
   cell.fault = recursive_fault;
   cell.children = children_of;

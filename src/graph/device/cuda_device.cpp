@@ -81,7 +81,7 @@ class CudaDevice final : public Device {
       cuda_driver().cuMemGetInfo(&free, &all);
       throw RuntimeFailure("the GPU has no free memory: " + in_megabytes(bytes) + " were requested, " +
                            in_megabytes(free) + " of its " + in_megabytes(all) + " are free, " +
-                           in_megabytes(allocated_) + " are in use by this program; smaller batches need less");
+                           in_megabytes(allocated_) + " are in use by this program; smaller batches need less memory");
     }
     check_cuda(result, "cuMemAlloc");
     try {

@@ -50,7 +50,8 @@ template <class T>
 void StoredActivations<T>::require_for(const Plan& plan, const Layout<T>& layout) const {
   Index exact = 0, rounded = 0;
   if (parts_.empty() || parts_ != parts_of(plan, layout, exact, rounded))
-    throw UsageError("unfolding: recall: the values were not kept over this structure; call keep after the forward pass");
+    throw UsageError(
+        "unfolding: recall: the values were not kept over this structure; call keep after the forward pass");
 }
 
 template <class T>

@@ -104,7 +104,7 @@ class CircuitCopy {
       case Node::Kind::map: add_map(i, node); break;
       case Node::Kind::slice: made_.push_back(c_.slice(any(node, node.operands[0]), node.offset, node.size)); break;
       case Node::Kind::mask: add_mask(i, node); break;
-      case Node::Kind::reorder: fail(node, "is of a kind that only plans have");
+      case Node::Kind::reorder: fail(node, "is of a kind that occurs only in plans");
     }
   }
 

@@ -438,7 +438,7 @@ ArimaFit fit_arima(const ArimaOrder& order, Index period, std::span<const double
 
 std::unique_ptr<Forecaster> make_arima(const ArimaSearchOptions& search, const ForecasterOptions& options) {
   for (const Index most : {search.max_p, search.max_q, search.max_seasonal_p, search.max_seasonal_q})
-    if (most < 0 || most > 15) throw UsageError("arima: the largest orders must be between 0 and 15");
+    if (most < 0 || most > 15) throw UsageError("arima: the maximum orders must be between 0 and 15");
   if (search.refitted < 1) throw UsageError("arima: refitted must be at least 1");
   return std::make_unique<Arima>(search, std::nullopt, options);
 }

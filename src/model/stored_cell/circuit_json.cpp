@@ -394,7 +394,7 @@ class CircuitWriter {
         json["rate"] = node.constant;
         if (node.lasts == Lasts::sequence) json["variational"] = true;
         break;
-      case Node::Kind::reorder: fail(node.name, "is of a kind that only plans have");
+      case Node::Kind::reorder: fail(node.name, "is of a kind that occurs only in plans");
     }
     return json;
   }
