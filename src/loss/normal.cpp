@@ -19,7 +19,7 @@ class NormalLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
   std::string_view name() const override { return "normal"; }
   Index target_size(Index signal_size) const override {
     if (signal_size % 2 != 0)
-      throw UsageError("normal loss: a signal of " + std::to_string(signal_size) +
+      throw UsageError("normal loss: the signal has " + std::to_string(signal_size) +
                        " numbers; it must have a mean and a standard deviation for each predicted number");
     return signal_size / 2;
   }

@@ -30,9 +30,9 @@ class BernoulliMixture final : public RowLoss<T>,
   std::string_view name() const override { return "bernoulli-mixture"; }
   Index target_size(Index signal_size) const override {
     if (signal_size % components_ != 0 || signal_size < 2 * components_)
-      throw UsageError("bernoulli-mixture loss: a signal of " + std::to_string(signal_size) +
-                       " numbers, which must be " + std::to_string(components_) +
-                       " times 1 + the number of bits predicted");
+      throw UsageError("bernoulli-mixture loss: the signal has " + std::to_string(signal_size) +
+                       " numbers; the size must be " + std::to_string(components_) +
+                       " * (1 + n), where n is the number of predicted bits");
     return signal_size / components_ - 1;
   }
 

@@ -37,7 +37,7 @@ const ComponentDistribution<T>* ColumnDistributions<T>::law_of(const Column& col
 template <class T>
 Index ColumnDistributions<T>::numbers_of(Index signal, Index beside, std::string_view who) const {
   const std::string given =
-      std::string(who) + " loss: a signal of " + std::to_string(signal) + " numbers, which must be ";
+      std::string(who) + " loss: the signal has " + std::to_string(signal) + " numbers, but must have ";
   const std::string more = beside > 0 ? " and " + std::to_string(beside) + " more" : "";
   if (!columns_.empty()) {
     const auto numbers = static_cast<Index>(columns_.size());
@@ -48,7 +48,7 @@ Index ColumnDistributions<T>::numbers_of(Index signal, Index beside, std::string
   }
   const Index each = alike_->outputs(), outputs = signal - beside;
   if (outputs < each || outputs % each != 0)
-    throw UsageError(given + std::to_string(each) + " for each number predicted" + more);
+    throw UsageError(given + std::to_string(each) + " for each predicted number" + more);
   return outputs / each;
 }
 
