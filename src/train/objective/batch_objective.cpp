@@ -51,7 +51,7 @@ Network<T> with_options(Network<T> network, const BatchObjectiveOptions& options
 const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std::string_view objective) {
   if (options.offload == nullptr) return options;
   const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} does not support devices; leave it or --device out", what));
+    throw UsageError(fmt::format("{} cannot be combined with --device; leave one of them out", what));
   };
   if (options.memory_limit > 0) refuse("recomputation within a memory limit (--memory-limit)");
   if (options.activities != Precision::exact) refuse("rounded activations (--activations bf16)");
@@ -92,7 +92,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
                      " measures the loss of several batches without one; use sgd, adam or path");
   if (options.sharding.divided() && (options.own_outputs || options.feedback.on() || network.fewer_outputs != nullptr ||
                                      !options.gradient.looks_back()))
-    throw UsageError(fmt::format("{} does not support shards; leave it or --shards out",
+    throw UsageError(fmt::format("{} cannot be combined with --shards; leave one of them out",
                                  options.feedback.on()           ? "feedback of the network's outputs (--feedback)"
                                  : options.own_outputs           ? "scheduled sampling (--teacher-forcing)"
                                  : options.gradient.looks_back() ? "a sampled softmax"
