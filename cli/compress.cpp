@@ -98,7 +98,7 @@ std::string bytes_in(const std::string& path) {
   return bytes.size() == seen.size() ? std::string() : bytes;
 }
 
-/// Adds the default memory limit to `ppm` without a memory option, which is unlimited in training.
+/// Adds the default memory limit to `ppm` if the SPEC has no memory option. In training, the memory is unlimited.
 std::string with_memory_limit(const std::string& spec) {
   const bool unlimited = spec.starts_with("ppm:") && spec.find("memory=") == std::string::npos;
   return unlimited ? spec + ",memory=64" : spec;

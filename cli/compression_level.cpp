@@ -40,7 +40,7 @@ constexpr std::array<Level, 9> kLevels = {{without_mixing("ppm:4,memory={1}"),
 /// in large texts and common elsewhere.
 Index order_of(std::string_view beginning, Index size) {
   constexpr Index kLargeText =
-      448 << 10;  // order 7 gives smaller files for news and lcet10, order 6 for plrabn12 and book1
+      448 << 10;  // order 7 gives smaller files for news and lcet10; order 6 gives smaller files for plrabn12 and book1
   if (beginning.empty()) return 7;
   if (!is_text(beginning)) return 32;
   return size > kLargeText ? 6 : 7;

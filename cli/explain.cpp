@@ -266,7 +266,7 @@ ExitCode Explain::run_on_fields(ExplainRequest request) {
   if (inputs_.size() < 2) throw options_.missing_inputs();
   request.data = {inputs_[1]};
   const FieldExplanation why = explain_fields(request);
-  if (at_ && *at_ != why.at)  // one label per example: --at was not used
+  if (at_ && *at_ != why.at)  // with one label per example, --at has no effect
     throw UsageError(fmt::format(
         "--at applies only to labels at every position, but {} is one label per example; omit --at", why.field));
   if (json_) {

@@ -15,7 +15,7 @@ class ForecastOptions {
   /// Throws UsageError if an option was given that has no effect with a trained model.
   void refuse_with_model(const CommandOptions& options) const;
 
-  /// Like the function above, for a model of series (model/forecast/segments/segment_model.h).
+  /// Like the function above, for a time-series model (model/forecast/segments/segment_model.h).
   void refuse_with_network(const CommandOptions& options) const;
   /// Settings that describe the table.
   const TrainSettings& table() const { return table_; }
@@ -26,7 +26,7 @@ class ForecastOptions {
     bool json = false;   ///< write one JSON object to standard output instead of the table
     bool quiet = false;  ///< do not print the table of members
   };
-  /// Forecasts the series of a table. `model`: a model of series; empty: none.
+  /// Forecasts the series of a table. `model`: a time-series model; empty: none.
   void run(const std::string& model, const std::string& data, Index horizon, Index threads, const Output& output,
            Console& console);
 

@@ -215,7 +215,7 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   add_common(/*prints_json=*/forecasts);
 }
 
-/// Forecasts the series of a table. `model`: a model of series; empty: none.
+/// Forecasts the series of a table. `model`: a time-series model; empty: none.
 void Predict::forecast_series(const std::string& model, Console& console) {
   options_.refuse("requires a trained model of sequences", request_.probabilities, request_.samples, request_.beam,
                   request_.best, request_.sampled, request_.attention, given_, request_.constraint, fill_, seed_,

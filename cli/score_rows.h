@@ -25,7 +25,7 @@ struct RowScore {
   Index number;  ///< line number, from 1
   double score, bits, bits_per_symbol;
   std::optional<std::string> label = {};  ///< the label contained in the line
-  Index lines = 1;                        ///< of the text that the row is about
+  Index lines = 1;                        ///< number of lines of text that the row describes
 };
 
 class ScoreRows {

@@ -18,7 +18,7 @@
 namespace unfold {
 namespace {
 
-/// Maximum number of available lines that are scored as one batch.
+/// Maximum number of lines that are scored as one batch if they are already available.
 constexpr std::size_t kLinesAtOnce = 1024;
 constexpr std::size_t kBytesAtOnce = std::size_t{1} << 18;
 

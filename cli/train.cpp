@@ -71,7 +71,7 @@ std::string run_text(const TrainOutcome& outcome) {
 /// Returns the suggested next command for a model of whole sequences.
 std::string next_of_sequences(const TrainOutcome& outcome) {
   std::string given;
-  const std::string predicted = parse_predicted(*outcome.settings.predict).field;  // which the model also reads
+  const std::string predicted = parse_predicted(*outcome.settings.predict).field;  // fields that the model also reads
   for (const std::string& field : split_names(outcome.settings.read.value_or("")))
     if (field != predicted) given += fmt::format("{}{}=VALUE", given.empty() ? " --given " : ",", field);
   return fmt::format("\nNext:  unfold sample {0}{1} --count 5\n       unfold eval {0} OTHER\n", outcome.run, given);

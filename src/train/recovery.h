@@ -31,8 +31,8 @@ class Recovery {
   /// Called with the loss and, if available, the gradient norm before a step changes the parameters. Stores a snapshot
   /// of the start of the step if one is due. Returns false if the loss indicates divergence.
   bool entered(double loss, const typename BatchObjective<T>::Norm& norm);
-  /// A step may produce non-finite weights that neither its batch nor a validation reads. In this case, rolls back as
-  /// after a divergence and returns false.
+  /// Returns whether all parameters are finite. If not, rolls back as after a divergence. (A step can produce
+  /// non-finite weights that neither its batch nor a validation pass reads.)
   bool parameters_are_finite();
   /// Describes what went wrong in the current step.
   std::string explain(const StepReport& report);

@@ -29,7 +29,7 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
         set_row(out, n, T{0});
         continue;
       }
-      // Must precede writing `out`, which may be the signal.
+      // Computed before `out` is written, because `out` may be the signal.
       nats[r] = row_nats(signal.row(r), targets.values.row(r), n);
       row_slopes(signal.row(r), targets.values.row(r), n, out);
       for (Index i = 0; i < n; ++i) out[i] *= scale;

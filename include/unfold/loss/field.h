@@ -34,7 +34,7 @@ struct SymbolRows {
 /// One vector per row. Values are stored as floats, so networks in both precisions read the same numbers.
 class ValueRows {
  public:
-  /// Resizes to `rows` rows of `cols` zeros, all missing.
+  /// Resizes to `rows` rows of `cols` zeros, all marked as missing.
   void clear(Index rows, Index cols) {
     require_range("field: number of columns", 0, cols, kMostRows);
     require_range("field: number of rows", 0, rows, cols > 0 ? kMostRows / cols : kMostRows);

@@ -28,7 +28,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 float multiply_add_chains(Index rounds) {
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.999f), term = hn::Set(d, 0.001f);
-  // The chains differ: the compiler would merge equal ones.
+  // The chains must differ, because the compiler would merge equal chains.
   auto a = hn::Set(d, 1.0f), b = hn::Set(d, 2.0f), c = hn::Set(d, 3.0f), e = hn::Set(d, 4.0f), f = hn::Set(d, 5.0f);
   auto g = hn::Set(d, 6.0f), h = hn::Set(d, 7.0f), i = hn::Set(d, 8.0f), j = hn::Set(d, 9.0f), k = hn::Set(d, 10.0f);
   auto l = hn::Set(d, 11.0f), m = hn::Set(d, 12.0f);

@@ -136,7 +136,7 @@ class Jobs {
     for (Index i = 0; i < count; ++i) start();
     for (bool told = false; !children_.empty();) {
       if (!told && stop != nullptr && stop->load()) {
-        told = true;  // only once: a second signal would end them while they are saving
+        told = true;  // the children are signaled only once, because a second signal would end them while they save
         for (const pid_t id : children_) ::kill(id, SIGTERM);
       }
       tell_progress();

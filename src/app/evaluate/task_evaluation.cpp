@@ -30,7 +30,7 @@ bool holds_task_model(const std::string& model) {
     const ModelFile file = ModelFile::open(model_file(model));
     return file.kind() == NetworkModel<float>::kKind && file.data().source.starts_with("task ");
   } catch (const ModelError&) {
-    return false;  // reported when the model is loaded
+    return false;  // the error is reported when the model is loaded
   }
 }
 

@@ -39,7 +39,7 @@ struct TaskEvaluation {
   std::string model;  ///< run folder or model file
   std::string task =
       {};  ///< SPEC of another task with the same inputs and outputs, such as a longer one; empty: the task of training
-  std::string folder = {};  ///< folder of the task's files, if it needs any
+  std::string folder = {};  ///< folder of the task's files, for tasks that read files
   TaskSplit part = TaskSplit::test;
   Index count = 1000;  ///< number of examples, for tasks that generate an unlimited number of them
   std::uint64_t seed = 1;

@@ -38,10 +38,10 @@ class VectorDistribution {
  public:
   virtual ~VectorDistribution() = default;
   virtual bool any_order() const = 0;
-  /// Returns the conditional mean of number d. Exact; requires any_order(), or that exactly the numbers before d are
-  /// known.
+  /// Returns the conditional mean of number d. The result is exact. REQUIRES any_order(), or that exactly the numbers
+  /// before d are known.
   virtual double mean(const PartialVector<T>& part, std::size_t d) = 0;
-  /// Same as above for a bit or a class: returns the probability of each value.
+  /// Like the function above, for a bit or a class: returns the probability of each value.
   virtual std::vector<double> probabilities(const PartialVector<T>& part, std::size_t d) = 0;
   /// Draws the unknown numbers and returns the log weight of the draw (VectorDensity::sample).
   virtual double sample(PartialVector<T>& part, Random& random) = 0;

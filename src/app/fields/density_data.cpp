@@ -45,7 +45,7 @@ void require_bits(const Examples& examples, const std::string& model) {
 
 /// Networks memorize data with few rows and many columns, so weight decay grows with the ratio of columns to rows. For
 /// bits it was selected by validation on nips, dna, mushrooms, plants, jester and nltcs; for numbers, whose densities
-/// grow without bound around memorized rows, on the wines, parkinsons and ionosphere (docs/results/density.md).
+/// grow without bound around memorized rows, on the wine data, parkinsons and ionosphere (docs/results/density.md).
 std::string density_optimizer(const Examples& examples, std::string_view model) {
   constexpr double kOfNumbers = 30, kInAnyOrder = 0.1;
   const std::string_view name = spec_name(model);
@@ -65,8 +65,8 @@ bool is_solved(std::string_view model) {
   return name == "logistic-ar" || name == "linear-ar";
 }
 
-/// Determines the kinds of the columns of the vector: classes, bits or numbers. Bits are columns in which all values
-/// are 0 or 1, and only for models of several kinds of columns.
+/// Determines the kinds of the columns of the vector: classes, bits or numbers. A column in which all values are 0 or 1
+/// is a column of bits, but only for models that support several kinds of columns.
 std::vector<Column> columns_in(const ExampleColumn& vectors, std::string_view model) {
   std::vector<Column> columns;
   const bool bits_too =
@@ -83,7 +83,7 @@ std::vector<Column> columns_in(const ExampleColumn& vectors, std::string_view mo
   return columns;
 }
 
-/// NAME, or NAME=classes of a column whose numbers are classes.
+/// In NAME=classes, marks a column whose numbers are classes.
 constexpr std::string_view kAsClasses = "=classes";
 
 }  // namespace

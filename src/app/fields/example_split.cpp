@@ -95,8 +95,8 @@ void ExampleSplit::stratify(const Examples& examples, const SplitShares& shares,
   for (std::vector<Index>& part : examples_) std::ranges::sort(part);
 }
 
-/// Moves the first example of each class without an example in the training part there: a class that training never
-/// sees would have probability 0.
+/// If the training part has no example of a class, moves the first example of this class there. Otherwise, the class
+/// would have probability 0.
 void ExampleSplit::keep_classes(const Examples& examples, std::span<const std::string> predicts) {
   for (const ExampleColumn& column : examples.columns) {
     if (!column.once || !column.is_text() || std::ranges::find(predicts, column.name) == predicts.end()) continue;

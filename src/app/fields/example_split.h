@@ -16,10 +16,10 @@ namespace unfold {
 ///
 /// By default, the parts follow one another in file order. If the model predicts once per example, or predicts whole
 /// sequences, each part is spread evenly over the file, because such files are often sorted. If a part would have no
-/// example of a class although its share is at least one (labels that alternate), the parts are spread over the
-/// examples in the order of their classes. If a class would have no example in the training part, its first example is
-/// moved there. Sources are shuffled with the seed kSplitSeed, and all examples of one source go to the same part. A
-/// single example is split by position.
+/// example of a class although its share is at least one (for example, because labels alternate), the parts are spread
+/// over the examples in the order of their classes. If a class would have no example in the training part, its first
+/// example is moved there. Sources are shuffled with the seed kSplitSeed, and all examples of one source go to the same
+/// part. A single example is split by position.
 inline constexpr std::uint64_t kSplitSeed = 1;
 class ExampleSplit {
  public:

@@ -47,7 +47,7 @@ template <class T>
 std::vector<Index> found_parents(const NetworkModel<T>& model, const ExampleSet& examples, Team& team);
 
 /// Throws DataError if a predicted field is missing, and ModelError for predictions that are not finite. If the model
-/// reads a source, targets are also searched, with the given beam width (transduction_metrics.h).
+/// reads a source, targets are also predicted by beam search with the given width (transduction_metrics.h).
 template <class T>
 FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam = 1);
 

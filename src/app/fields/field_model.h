@@ -58,14 +58,15 @@ auto with_network_model(const Model& model, const std::string& name, const Use& 
   throw_without_fields(model, name);
 }
 
-/// Same as above, with the model loaded from a run folder or file. Also throws ModelError.
+/// Like the function above, for a model that is loaded from a run folder or file. Also throws ModelError.
 template <class Use>
 auto with_network_model(const std::string& name, const Use& use) {
   const std::unique_ptr<Model> model = load_model_file(model_file(name));
   return with_network_model(*model, name, use);
 }
 
-/// Same as above, with the loaded model of the request if it has one, otherwise with the folder or file it names.
+/// Like the function above, for the loaded model of the request if it has one, otherwise for the folder or file that
+/// the request names.
 template <class Request, class Use>
 auto with_model_of(const Request& request, const Use& use) {
   return request.loaded != nullptr ? with_network_model(*request.loaded, request.model, use)

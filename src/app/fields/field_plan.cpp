@@ -56,7 +56,7 @@ void add_with_parts(const ExampleColumn& column, const std::vector<const char*>&
   for (const char* part : parts) reads.push_back(fmt::format("{}.{}", column.name, part));
 }
 
-/// A field with one entry per example, which is known at all positions.
+/// Returns whether the field has one entry per example, which is known at all positions.
 bool is_once(const Examples& examples, const std::string& name) {
   const ExampleColumn* column = examples.find(name);
   return column != nullptr && column->once;
@@ -310,7 +310,7 @@ Problem problem_of(const NetworkLayout& layout, const DataSpecification& data) {
 
 void check_fields(const FieldPlan& plan, const Examples& examples, const TrainSettings& s) {
   for (const HeadSpecification& head : plan.layout.heads) check_loss_domain(examples, head.field, head.loss);
-  // A decoder reads its own output so far, and a grid network the positions before the predicted one.
+  // A decoder reads its own output so far, and a grid network reads the positions before the predicted one.
   if (examples.are_grids()) return;
   if (plan.problem == Problem::transducing || plan.problem == Problem::generating || names_density(s.model)) return;
   refuse_leaks(examples, plan.layout.reads, plan.choice.predicts, parse_model_spec(s.model).both_directions);

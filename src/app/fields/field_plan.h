@@ -28,7 +28,7 @@ struct FieldPlan {
   Problem problem = Problem::tagging;
 };
 
-/// Returns the field that is predicted if none was named: the label of labeled data, the only numeric column. Empty
+/// Returns the field that is predicted if none was named: the label of labeled data, or the only numeric column. Empty
 /// if there is no such field.
 std::string obvious_target(const Examples& examples);
 

@@ -36,7 +36,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// A source sequence with its own length.
+/// Returns whether the column is a source sequence with its own length.
 bool is_long_source(const ExampleColumn& column) { return column.source && !column.once; }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace unfold {
 
 /// Reads and concatenates files of one format. Throws DataError, including for files with different columns.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options);
-/// Same as above, but copies data in memory, which read_fields moves out.
+/// Like read_fields, but copies data in memory instead of moving it.
 Examples peek_fields(const std::vector<std::string>& files, const ReaderOptions& options);
 /// Like read_fields; also reports the notes of the reader.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter);

@@ -1,5 +1,5 @@
 #pragma once
-/// Metrics of predictions that were made for each example without it, by cross-validation.
+/// Metrics of cross-validated predictions: each example is predicted by a model that was fitted without it.
 
 #include <span>
 

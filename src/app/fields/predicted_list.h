@@ -10,7 +10,7 @@ namespace unfold {
 /// Splits a comma-separated list and drops empty items. Here and below, names in `known` may contain commas, `@` and
 /// `=`; the longest known name that matches is taken literally.
 std::vector<std::string> split_names(std::string_view list, const std::vector<std::string>& known = {});
-/// Same as above for --predict: an item that is an option of the preceding loss stays attached to it.
+/// Like the function above, for --predict: an item that is an option of the preceding loss stays attached to it.
 /// "label=hybrid:3,order=forward,value=normal" has two items.
 std::vector<std::string> split_predicted(std::string_view list, const std::vector<std::string>& known = {});
 

@@ -38,7 +38,8 @@ namespace {
 
 /// Optimizers that compare losses must see the same examples at every step: all of them, up to this number.
 constexpr Index kWholeSet = 2048;
-/// Positions that an optimizer that compares losses reads at once: about a gigabyte for every 10^6 with 20 units.
+/// Maximum number of positions per step for an optimizer that compares losses: about a gigabyte for every 10^6 with 20
+/// units.
 constexpr Index kMostWholePositions = 2'000'000;
 
 /// Maximum number of steps of optimizers that detect convergence.
@@ -86,7 +87,7 @@ bool has_few_labels(const ExampleColumn& column) {
   return column.is_text();
 }
 
-/// Optimizers whose metric needs independent rows.
+/// Returns whether the metric of the optimizer requires independent rows.
 bool wants_rows(const std::string& optimizer) {
   return std::ranges::any_of(std::array{"ruop", "rbpm", "ascent"},
                              [&](const char* name) { return optimizer.starts_with(name); });

@@ -24,7 +24,7 @@ struct ForecastTableRequest {
   Index horizon = 1;
   std::vector<double> coverage = {0.8};
   std::vector<std::string> members = {};  ///< members to compare; empty: chosen by the budget
-  Index origins = 0;                      ///< number of origins of the backtest; 0: chosen
+  Index origins = 0;                      ///< number of backtest origins; 0: chosen automatically
   Index season = 0;                       ///< seasonal period of all series; 0: detected
   std::optional<double> minutes = {};     ///< budget; the default is the one in AutomaticOptions
   Index threads = 0;

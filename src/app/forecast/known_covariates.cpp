@@ -19,7 +19,7 @@ class FutureValues {
     for (const TableSeries& series : future.series) series_[{series.group, series.field}] = &series;
   }
 
-  /// Appends the next `horizon` values of a covariate, and a note on empty ones to `notes`.
+  /// Appends the next `horizon` values of a covariate to `values`, and a note about empty values to `notes`.
   void append(const TableSeries& history, Index horizon, std::vector<double>& values,
               std::vector<std::string>& notes) const {
     const auto place = series_.find({history.group, history.field});

@@ -13,7 +13,7 @@
 namespace unfold {
 
 struct ReproduceRequest {
-  std::string table;                     ///< name shared by the tables to run
+  std::string table;                     ///< name of the table to reproduce; several tables can share it
   std::string out;                       ///< folder for runs and results; finished runs in it are not repeated
   std::string scale = "small";           ///< "small" (minutes) or "full" (hours)
   std::optional<std::string> only = {};  ///< only cells that contain this text in "ROW / COLUMN"

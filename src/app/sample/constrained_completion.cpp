@@ -19,7 +19,7 @@
 namespace unfold {
 namespace {
 
-/// A model and the query about it.
+/// A model and a query for it: the prime and the automaton of the allowed continuations.
 struct Matching {
   std::unique_ptr<SymbolModel> model;
   std::vector<Symbol> prime;

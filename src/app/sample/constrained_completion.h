@@ -35,8 +35,8 @@ struct MatchRequest {
   bool wants_probability = false;        ///< whether `answer_text` and `answer_json` return a probability
 };
 
-/// Returns completions, best first. Without `match` and `words`, they have `beam.length` symbols. Throws like sample,
-/// and UsageError. `warn` receives a warning about omitted words.
+/// Returns completions, best first. Without `match` and `words`, they have `beam.length` symbols. Throws the same
+/// exceptions as `sample`, and UsageError. `warn` receives a warning about omitted words.
 using Warn = std::function<void(const std::string&)>;
 std::vector<CompletedText> complete(const MatchRequest& request, const Warn& warn);
 /// Exact for hidden Markov models.

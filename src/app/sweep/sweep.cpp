@@ -219,7 +219,7 @@ void Sweeping::require_measure() const {
                   *r_.measure, fmt::join(places, ", "), did_you_mean(*r_.measure, places)));
 }
 
-/// Throws DivergedError if all runs diverged; the results have been written before.
+/// Throws DivergedError if all runs diverged. The results have already been written by then.
 void Sweeping::require_one_that_ended() const {
   std::string first;
   for (const SweepPoint& point : points_)

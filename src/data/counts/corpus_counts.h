@@ -12,8 +12,8 @@
 
 namespace unfold {
 
-/// The codes of an n-gram: x + 1 for symbol x, alphabet + 1 for the beginning of a sentence, and kEndCode from its end
-/// on.
+/// The codes of an n-gram: x + 1 for symbol x, alphabet + 1 for the beginning of a sentence, and kEndCode for the end
+/// of the sentence and every place after it.
 inline constexpr Code kEndCode = 0;
 
 struct CorpusCountOptions {

@@ -5,7 +5,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kRowsToMeasure = 1000;  ///< whose length gives the number of rows
+constexpr Index kRowsToMeasure = 1000;  ///< rows whose mean length is used to estimate the total number of rows
 constexpr double kMargin = 1.05;
 
 }  // namespace

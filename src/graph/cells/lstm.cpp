@@ -45,7 +45,8 @@ Signal normalized_cell(Circuit& c, Signal cell) {
 /// With norm=layer, sums and cell are normalized: LN(x_t W) + LN(h_{t-1} U) + b and h_t = o * tanh(LN(c_t)). Ba et al.
 /// 2016
 /// With delays, h_{t-1} U becomes a sum over them. With zoneout, some components of c and h keep their values; h_t
-/// reads the cell before zoneout. Krueger et al. 2017. Another activation replaces both tanh.
+/// reads the cell before zoneout. Krueger et al. 2017. If an activation is specified, it replaces both occurrences of
+/// tanh.
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
   const DelayedState h(c, n, parse_delays(options.delays), options.trained_initial);
   auto cell = c.link(n, {}, options.trained_initial);

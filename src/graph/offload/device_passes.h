@@ -170,7 +170,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   std::map<const T*, Vector> vectors_;
   DeviceMemory targets_of_rows_, nats_, sums_;
 
-  /// bfloat16 copies, by their sources.
+  /// A bfloat16 copy of a matrix; `halves_` maps each source (address, stride, rows, columns) to its copy.
   struct Halves {
     DeviceMemory memory;
     bool made = false, of_backward = false;

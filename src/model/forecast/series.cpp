@@ -179,7 +179,7 @@ Index detect_period(std::span<const double> values, std::span<const Index> candi
   double scale = 0;
   for (const double x : values) scale = std::isnan(x) ? scale : std::max(scale, std::fabs(x));
   const std::vector<double> y = without_linear_trend(level);
-  // Slow movement masks the seasonality; differencing removes it.
+  // A slowly varying component masks the seasonality; differencing removes it.
   if (autocorrelations(y, 1).back() <= 0.9)
     if (const Index period = period_of_stationary(y, candidates, scale); period > 1) return period;
   return period_of_stationary(without_linear_trend(difference(level)), candidates, scale);

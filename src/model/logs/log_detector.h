@@ -1,5 +1,6 @@
 #pragma once
-/// Anomaly scores of log lines from three sources: the words of a line, its order and its values.
+/// Anomaly scores of log lines from three sources: the words of a line, the order of the lines, and the values in a
+/// line.
 ///
 ///   LogDetector detector;
 ///   detector.find_places(each_line);                     // several passes over the lines of training

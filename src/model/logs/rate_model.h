@@ -14,8 +14,8 @@
 ///   bits = (n log2 (n / e) - (n - e) / ln 2) / max(1, mean of (n - m)^2 / (m + 1/2)).
 ///
 /// The highest scores of the training windows, computed with m and l of the preceding windows, form the distribution
-/// for p-values (tail_calibration.h). A burst is reported while its window is open. A silence is reported at the end of
-/// the window, when the next line arrives. After a gap of more than kLongestGap windows, m is reset.
+/// for p-values (tail_calibration.h). A burst is reported while its window is open. A silence is reported when the
+/// first line after the end of the window arrives. After a gap of more than kLongestGap windows, m is reset.
 ///
 /// Time per line is constant on average, and memory is bounded.
 

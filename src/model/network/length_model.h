@@ -45,7 +45,8 @@ class LengthModel {
   double log_of_table(Index length, double all) const;
 
   std::string kind_;
-  std::vector<double> parameters_;  // q; l; r and l; the count of each length, from 1 on
+  std::vector<double> parameters_;  // geometric: q; poisson: l; negative-binomial: r and l; table: the count of each
+                                    // length, from 1 on
 };
 
 }  // namespace unfold

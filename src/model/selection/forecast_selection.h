@@ -54,7 +54,7 @@ struct ForecastSelectionOptions {
 struct ForecastSelection {
   std::vector<ForecastCandidate> candidates = {};
   std::size_t best = 0;    ///< the chosen candidate
-  double persistence = 0;  ///< error of the last known value; NaN: it is not read
+  double persistence = 0;  ///< mean squared error of forecasting the last known value; NaN if no such value is known
   const ForecastCandidate& chosen() const { return candidates[best]; }
 };
 

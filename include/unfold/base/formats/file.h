@@ -7,8 +7,8 @@
 ///   out.write("done\n");
 ///   out.commit();
 ///
-/// For missing, unreadable or damaged inputs and for directories, DataErrors that name the file are thrown. For outputs
-/// that cannot be written, RuntimeFailures that name the file, the operating system's reason and a remedy are thrown.
+/// Throws a DataError that names the file if an input is missing, unreadable, damaged or a directory. Throws a
+/// RuntimeFailure that names the file, the operating system's reason and a remedy if an output cannot be written.
 
 #include <memory>
 #include <string>

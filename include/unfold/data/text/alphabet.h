@@ -30,7 +30,7 @@ namespace unfold {
 /// - hashed: like entries, but hashed into a fixed number of symbols; no string is unknown, and strings are not stored.
 enum class SymbolKind { bytes, chars, words, entries, hashed };
 
-/// Parses "bytes", "chars" or "words", the kinds for running text. Throws UsageError that suggests the nearest name.
+/// Parses "bytes", "chars" or "words", the kinds for running text. Throws a UsageError that suggests the nearest name.
 SymbolKind parse_symbol_kind(std::string_view name);
 std::string_view to_string(SymbolKind kind);
 
@@ -40,7 +40,7 @@ enum class UnknownPolicy {
   error,  ///< throws a DataError with the file, the line, the symbol and the remedy
   skip    ///< leaves the symbol out and counts it
 };
-/// Parses "error" or "skip". Throws UsageError that suggests the nearest name.
+/// Parses "error" or "skip". Throws a UsageError that suggests the nearest name.
 UnknownPolicy parse_unknown_policy(std::string_view name);
 
 inline constexpr std::string_view kLineEndWord = "<eos>";

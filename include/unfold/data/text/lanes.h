@@ -21,8 +21,8 @@ class Lanes {
   explicit Lanes(std::vector<std::vector<Index>> lengths);  ///< lengths of the items of each lane, in order
 
   /// Returns the segments of the next `window` positions of every lane. The slots of `carry` carry the state of a lane:
-  /// its first chain continues where its last one ended, or starts from the initial state if an item begins. Returns
-  /// false at the end.
+  /// the first chain of a window continues where the last chain of the previous window ended, or starts from the
+  /// initial state if an item begins. Returns false at the end.
   bool next(Index window, std::vector<Stretch>& stretches, Carry& carry);
   void skip(Index positions);         ///< advances as if this many positions of every lane had been read
   Index windows(Index window) const;  ///< total, from the beginning

@@ -1,6 +1,6 @@
 #pragma once
-/// A network model reads and predicts arbitrary fields (data/examples/specification.h). Taggers, classifiers and models
-/// of tasks are network models; language models, which read a stream of text, are in language_model.h.
+/// A network model reads and predicts arbitrary fields (data/examples/specification.h). Taggers, classifiers and task
+/// models are network models; language models, which read a stream of text, are in language_model.h.
 ///
 ///   auto task = make_task("adding:100");
 ///   NetworkModel<float> model("irnn:100", task_specification("adding:100", *task), task_layout());
@@ -79,7 +79,7 @@ Network<T> feedback_network(const NetworkModel<T>& model, Circuit& circuit);
 template <class T>
 Network<T> merging_network(const NetworkModel<T>& model, Circuit& circuit);
 
-// Models of tasks (data/tasks/tasks.h) read symbols or vectors and predict a value or a class, either at the end or at
+// Task models (data/tasks/tasks.h) read symbols or vectors and predict a value or a class, either at the end or at
 // every step.
 
 /// Returns the data specification of a task, with the canonical SPEC of the task as the source. If the task has one

@@ -1,5 +1,5 @@
 #pragma once
-/// Training of models of symbols: recurrent models are trained by gradient descent, other models are fitted as a whole.
+/// Training of symbol models: recurrent models are trained by gradient descent, other models are fitted as a whole.
 
 #include "unfold/model/decoding/sampling.h"
 #include "unfold/model/network/language_model.h"

@@ -34,7 +34,7 @@ std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet a
 /// kind, or if a tensor does not match the model.
 std::unique_ptr<Model> load_model_file(const std::string& path);
 std::unique_ptr<Model> model_from_bytes(std::string bytes, std::string name);
-/// Like load_model_file, but also accepts a run folder. Throws ModelError if the model is not a model of symbols.
+/// Like load_model_file, but also accepts a run folder. Throws ModelError if the model is not a symbol model.
 std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path);
 std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name);
 

@@ -14,8 +14,8 @@ struct CurvatureReport {
   double damping = 0;     ///< lambda of this step
   double ratio = 0;       ///< rho: decrease of the loss divided by the decrease predicted by the quadratic model
   Index iterations = 0;   ///< number of conjugate gradient iterations
-  Index kept = 0;         ///< iteration of the selected iterate
-  double length = 0;      ///< step length of the line search along this iterate; 0: no step was taken
+  Index kept = 0;         ///< number of the iteration whose iterate was selected
+  double length = 0;      ///< step length that the line search chose along this iterate; 0: no step was taken
   double loss_after = 0;  ///< loss after the step, on the same batch
 };
 

@@ -13,7 +13,7 @@
 
 namespace unfold {
 
-/// Training and validation data. Parts refer to the corpora only by index.
+/// Training and validation data. `training` and `validation` refer to the corpora only by sequence index.
 struct Material {
   Corpus corpus;
   std::optional<Corpus> valid;
