@@ -3,7 +3,7 @@
 ///
 /// Near 0 this is exp(s), and log d is the parameter in which the Fisher matrix of a Gaussian is constant: a step in s
 /// changes d by a factor, regardless of the size of d (softplus has this property only on the lower side). For large
-/// |s| it is bounded, smoothly and symmetrically: 4.5e-5 < d < 2.2e4. If data can be predicted without error (for
+/// |s|, log d is bounded, smoothly and symmetrically: 4.5e-5 < d < 2.2e4. If data can be predicted without error (for
 /// example constants), the likelihood has no maximum, and exp(s) alone would shrink until squares of (y - m) / d
 /// overflow. Data is standardized, so deviations of interest lie well within the range. All results are finite in float
 /// for every finite s and for |y - m| up to 10^14; beyond that, nats become infinite.

@@ -21,7 +21,7 @@ class EventLog final : public Observer {
   /// Truncates the log to `length`. If the log is shorter, appends an entry {"event":"gap"}.
   void cut_back(std::uint64_t length, Index step);
 
-  /// Writes an entry; the trainer calls this only at its logging interval
+  /// Writes an entry; the trainer calls this only at its logging interval.
   void progress(const ProgressEvent& e) override;
   void curvature(const CurvatureEvent& e) override;
   void validation(const ValidationEvent& e) override;

@@ -22,7 +22,7 @@ namespace unfold {
 
 struct LeaveOneOutOptions {
   double lambda = 0;                     ///< 0: selected from powers of sqrt(10)
-  std::span<const double> weights = {};  ///< of the squared errors of the rows, above 0; empty: all are 1
+  std::span<const double> weights = {};  ///< weights of the squared errors of the rows, above 0; empty: all are 1
 };
 
 struct LeaveOneOutFit {
@@ -39,8 +39,8 @@ LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, 
                                  Team& team);
 
 /// Returns the factor of the scores [rows x classes] that maximizes the likelihood of the labels under softmax, with
-/// smoothed labels (Platt 1999), so that separable scores give a finite factor. One class gives 1. `weights`: of the
-/// rows; empty: all are 1.
+/// smoothed labels (Platt 1999), so that separable scores give a finite factor. One class gives 1. `weights`: the
+/// weights of the rows; empty: all are 1.
 double calibrated_factor(Matrix<const double> scores, const std::vector<Index>& labels,
                          std::span<const double> weights = {});
 

@@ -22,7 +22,7 @@ namespace unfold {
 
 struct RidgeOptions {
   double lambda = 0;          ///< 0: selected automatically
-  double most_lambda = 10;    ///< the largest one that is tried
+  double most_lambda = 10;    ///< largest value of lambda that is tried
   bool standardized = false;  ///< the penalty applies to the weights of states divided by their standard deviation
 };
 

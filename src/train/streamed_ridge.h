@@ -33,7 +33,7 @@ class StreamedRidge {
  public:
   StreamedRidge(Index features, Index outputs, Team& team);
 
-  /// x [rows x features], y [rows x outputs]. `weight`: of the squared errors of these rows, above 0.
+  /// x [rows x features], y [rows x outputs]. `weight`: the weight of the squared errors of these rows, above 0.
   void add(Matrix<const float> x, Matrix<const double> y, double weight = 1);
   Index rows() const { return rows_; }
   /// Adds the held-out rows to the sums; call it once. If `lambda` is 0, it is selected from powers of ten. Throws

@@ -98,7 +98,7 @@ class HmmAsNetwork {
     passes_.set_parameters(parameters_.flat());
     CircuitInputs inputs = passes_.inputs();
     for (Symbol& x : inputs.symbols.at(signals_.symbols.id))
-      x = std::max(x, Symbol{0});  // an HMM has no missing symbol
+      x = std::max(x, Symbol{0});  // an HMM does not support missing symbols
     passes_.set_inputs(std::move(inputs));
   }
 

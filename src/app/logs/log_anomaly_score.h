@@ -64,9 +64,9 @@ class LogLineReader {
   /// REQUIRES that the line outlives the use of its parts. Throws DataError for UTF-16 and for a line without a label
   /// if the first non-empty line had one. `lines`: the number of lines in the record.
   void read(std::string_view line, Index lines = 1);
-  Index number() const { return number_; }    ///< of the first line of the record, from 1
-  Index lines() const { return lines_; }      ///< that were read
-  Index records() const { return records_; }  ///< that were read
+  Index number() const { return number_; }    ///< number of the first line of the record, from 1
+  Index lines() const { return lines_; }      ///< number of lines read
+  Index records() const { return records_; }  ///< number of records read
   /// Continues after the lines of an earlier run.
   void continue_after(Index lines, Index records, std::optional<bool> labeled) {
     lines_ = lines;
@@ -171,7 +171,7 @@ struct LogAnomaly {
   double surprisal_bits() const { return score.surprise; }
 };
 
-/// Scores lines by their words, their order and their values (model/logs/log_detector.h).
+/// Scores lines by their words, their order in the log and their values (model/logs/log_detector.h).
 class LogAnomalyScorer {
  public:
   /// Throws like LogScorer and log_detector.

@@ -46,7 +46,7 @@ std::string count_labels(const std::vector<std::string>& labels) {
   return text;
 }
 
-/// From UTF-16, a model would learn zeros between letters.
+/// Rejects UTF-16, from which a model would learn zeros between letters.
 void check_encoding(const std::vector<Input>& inputs) {
   for (const Input& input : inputs) reject_utf16(input.name(), input.bytes());
 }

@@ -226,7 +226,8 @@ std::vector<std::string> LogInput::continue_after(const LogInputPosition& positi
   return notes;
 }
 
-/// Opens the current piece; false if there is none, or if it was rotated after it was found: the next run finds it.
+/// Opens the current piece. Returns false if there is none, or if the file was rotated after it was found; the next run
+/// then finds it.
 bool LogInput::open_piece() {
   if (piece_ >= pieces_.size()) return false;
   const Piece& piece = pieces_[piece_];

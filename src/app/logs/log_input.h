@@ -39,9 +39,9 @@ struct LogInputPosition {
   std::string carry = {};               ///< the beginning of an incomplete line, read from the preceding file
   Index since = 0;                      ///< modification time of an empty log, in nanoseconds
 
-  /// The next line is the first one of this file.
+  /// Called before the first line of a file.
   void begin(std::uint64_t its_device, std::uint64_t its_inode, std::string its_carry);
-  /// A line of the file, with the carry.
+  /// Advances past a line; `line` includes the carry.
   void pass(std::string_view line);
   nlohmann::json to_json() const;
   /// Throws ModelError for JSON that `to_json` cannot have produced.
@@ -64,7 +64,8 @@ class LogInput {
   /// See LineSource::wait.
   bool wait(std::chrono::milliseconds longest) const { return source_ == nullptr || source_->wait(longest); }
   const LogInputPosition& position() const { return position_; }
-  /// Returns whether the last line is the first one of a file; `position` before it had a different file.
+  /// Returns whether the last line is the first one of a file; `position` then referred to a different file before this
+  /// line.
   bool began_file() const { return began_file_; }
   const std::string& file() const { return pieces_[piece_].path; }  ///< file of the last line
   const std::string& carry() const { return carry_; }               ///< carry of the last line

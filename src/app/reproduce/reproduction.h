@@ -26,7 +26,7 @@ struct SourceText {
 /// of the data sets (UNFOLD_DATA, by default ../shared/data), {units} the size given by the scale, {rate} the learning
 /// rate given by the column, {seed} the seed of the run, and {made} the path prefix of the column's files
 /// (Variant::prepare). In rows, {start} is the run of the first row with the same column and seed, which is trained
-/// before.
+/// first.
 struct Variant {
   std::string label;
   std::string arguments;                ///< arguments of `unfold train`, separated by spaces

@@ -50,7 +50,7 @@ Matching prepare(const MatchRequest& request, const Warn& warn) {
   return {std::move(model), std::move(prime), std::move(allowed)};
 }
 
-/// A wrapper would hide the Markov interface of the predictor (model/markov.h).
+/// The predictor is not wrapped, because a wrapper would hide its Markov interface (model/markov.h).
 std::unique_ptr<Predictor> predictor_of(const SymbolModel& model, const std::string& name) {
   std::unique_ptr<Predictor> predictor = model.predictor();
   if (dynamic_cast<const MarkovContext*>(predictor.get()) != nullptr) return predictor;

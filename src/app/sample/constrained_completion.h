@@ -39,7 +39,7 @@ struct MatchRequest {
 /// exceptions as `sample`, and UsageError. `warn` receives a warning about omitted words.
 using Warn = std::function<void(const std::string&)>;
 std::vector<CompletedText> complete(const MatchRequest& request, const Warn& warn);
-/// Exact for hidden Markov models.
+/// Returns the probability that a continuation satisfies the constraints; exact for hidden Markov models.
 MatchProbability match_probability(const MatchRequest& request, const Warn& warn);
 
 /// The output format of the command: a header and one line per completion, or a JSON object.

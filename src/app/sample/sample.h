@@ -47,8 +47,9 @@ struct SampledSequence {
   bool ended = false;  ///< false: stopped by `length`
   double nats = 0;     ///< -ln of the probability, including the end or length
 };
-/// For models of data with fields: samples whole sequences (`train --ends`) or targets of a source. From `sampling`, it
-/// uses only the length, the filters and the seed. Throws like sample, and UsageError for models without sequence ends.
+/// For models of data with fields: samples whole sequences (`train --ends`) or targets of a source. Only the length,
+/// the filters and the seed of `sampling` are used. Throws like sample, and UsageError for models without sequence
+/// ends.
 std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Index threads);
 
 /// A whole sequence of numbers.
@@ -61,8 +62,8 @@ struct SampledNumberSequences {
   std::vector<std::string> columns = {};
   std::vector<SampledNumbers> sequences = {};
 };
-/// Like the function above, for models that satisfy holds_number_sequences(model). From `sampling`, it uses only the
-/// length and the seed.
+/// Like the function above, for models that satisfy holds_number_sequences(model). Only the length and the seed of
+/// `sampling` are used.
 SampledNumberSequences sample_number_sequences(const SampleRequest& request, Index threads);
 
 struct CompleteRequest {

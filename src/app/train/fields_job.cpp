@@ -70,7 +70,8 @@ std::set<std::string_view> FieldsJob::open_settings() const {
   return open;
 }
 
-/// Selects the model of series and the fields that it reads, and stores them in the settings like given options.
+/// Selects the model for numeric series and the fields that it reads, and stores them in the settings like given
+/// options.
 template <class T>
 void FieldsJob::choose_forecast_model() {
   TrainSettings& s = context_.settings();

@@ -31,9 +31,9 @@ class FieldsJob final : public TrainingJob {
   Examples examples_ = {};
   FieldPlan plan_ = {};
   ForecastSelection forecast_ = {};
-  bool selects_series_ = false;    // whether the model of labeled series is selected
-  bool selects_forecast_ = false;  // whether the model of series of numbers is selected
-  bool chooses_density_ = false;   // whether the model of a table is selected by cross-validation
+  bool selects_series_ = false;    // whether a model for labeled series is selected
+  bool selects_forecast_ = false;  // whether a model for numeric series is selected
+  bool chooses_density_ = false;   // whether a density model for a table is selected by cross-validation
 };
 
 }  // namespace unfold

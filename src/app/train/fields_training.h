@@ -27,9 +27,10 @@ namespace unfold {
 
 /// The choices that are still to be made from the data.
 struct ModelChoices {
-  bool selects_series = false;                  ///< the model of labeled series
-  bool chooses_density = false;                 ///< the model of a table
-  const ForecastSelection* forecast = nullptr;  ///< how the model of series was selected; nullptr: it was not
+  bool selects_series = false;                  ///< a model for labeled series is selected
+  bool chooses_density = false;                 ///< a density model for a table is selected
+  const ForecastSelection* forecast = nullptr;  ///< how the model for numeric series was selected; nullptr: no such
+                                                ///< model was selected
 };
 
 /// Returns the training, validation and test part of examples. The specification of the data comes from the training

@@ -82,7 +82,7 @@ std::string end_of(std::string_view text, Index count) {
   return characters_of(text, size - count, size);
 }
 
-/// Counts from 1, or from the end, starting at -1.
+/// Returns one character. Positions are counted from 1 at the beginning, or from -1 at the end.
 std::string nth_character(std::string_view text, Index which) {
   const Index place = which > 0 ? which - 1 : count_characters(text) + which;
   return characters_of(text, place, place + 1);

@@ -125,7 +125,7 @@ class DividedCut {
   Index positions_ = 0;  // positions of the last part
 };
 
-/// Used by readers.
+/// Divides the cuts of a reader that have too many positions.
 std::vector<Cut> divided(std::vector<Cut> cuts, const ExampleBatchOptions& options) {
   if (options.most_positions == 0) return cuts;
   std::vector<Cut> result;
@@ -445,14 +445,15 @@ class ExampleFiller {
   ExampleBatchOptions options_;
   bool pools_chains_;  // the structure has one position per chain
   std::vector<Use> uses_;
-  std::vector<float> weights_;                   // of the examples; empty: all are 1
-  std::vector<std::vector<Index>> counts_;       // for each use; empty: no symbol is replaced by `<unk>`
+  std::vector<float> weights_;                   // weights of the examples; empty: all are 1
+  std::vector<std::vector<Index>> counts_;       // symbol counts for each use; empty: no symbol is replaced by `<unk>`
   const Cut* cut_ = nullptr;                     // cut of the current batch
   std::vector<Index> lengths_;                   // positions of the current batch
   std::vector<Index> sources_;                   // source positions of the current batch
   std::vector<Tree> trees_;                      // trees of the current batch
   std::vector<std::vector<Symbol>> spellings_;   // chains of characters of the current batch
-  std::vector<std::pair<Index, Index>> shifts_;  // rows and columns for each grid of the current batch; empty: no shift
+  std::vector<std::pair<Index, Index>> shifts_;  // shift in rows and columns for each grid of the current batch; empty:
+                                                 // no shift
   std::vector<char> predicted_, unread_;
 };
 

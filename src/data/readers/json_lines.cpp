@@ -14,7 +14,8 @@
 namespace unfold {
 namespace {
 
-/// Parses an object that cannot be parsed, for the message with its line, which is not formatted for other lines.
+/// Parses an object again whose parsing has failed, to report the error with its line. The line is formatted only in
+/// this case.
 nlohmann::json parse_again(const std::string& source, std::string_view line, Index number, const JsonLimits& limits) {
   try {
     return parse_json(line, fmt::format("{}: line {}", source, number), limits);

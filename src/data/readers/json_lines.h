@@ -19,7 +19,7 @@ class JsonObjects {
   bool next();
   /// Not yet parsed; an incomplete object at the end of a list is returned as it is.
   std::string_view text() const { return object_; }
-  Index line() const { return number_; }  ///< where the object begins, from 1
+  Index line() const { return number_; }  ///< line at which the object begins, from 1
 
  private:
   bool next_line();
@@ -29,7 +29,7 @@ class JsonObjects {
 
   std::string_view rest_, object_;
   char line_end_;
-  Index line_ = 1, number_ = 0;  ///< line_: at the beginning of `rest_`
+  Index line_ = 1, number_ = 0;  ///< line_: the line at the beginning of `rest_`
   bool list_ = false;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Regular expressions (PCRE2) of the reader of logs.
+/// Regular expressions (PCRE2) for the log reader.
 ///
 ///   const Pattern pattern = compile_pattern("^\\d{4}-", "--record-start");
 ///   const PatternMatcher matcher;
@@ -21,14 +21,14 @@ struct FreePattern {
 };
 using Pattern = std::unique_ptr<pcre2_code, FreePattern>;
 
-/// Returns the text of an error code of PCRE2.
+/// Returns the message for a PCRE2 error code.
 std::string pattern_message(int code);
 
-/// Compiles an expression over bytes. `options`: of PCRE2, in addition to the ones of all patterns. Throws UsageError
-/// that begins with `place` for an invalid expression.
+/// Compiles an expression over bytes. `options`: PCRE2 options in addition to those that all patterns have. Throws a
+/// UsageError that begins with `place` for an invalid expression.
 Pattern compile_pattern(const std::string& pattern, const std::string& place, std::uint32_t options = 0);
 
-/// The memory of a match, with a limit of steps.
+/// Memory for matching, with a limit on the number of steps.
 class PatternMatcher {
  public:
   /// Throws RuntimeFailure if there is not enough memory.
@@ -36,8 +36,9 @@ class PatternMatcher {
   /// Returns the result of pcre2_match from byte `at` on: above 0 for a match, otherwise an error code, such as
   /// PCRE2_ERROR_NOMATCH.
   int match(const pcre2_code& pattern, std::string_view line, std::size_t at) const;
-  std::size_t end() const { return pcre2_get_ovector_pointer(data_.get())[1]; }  ///< of the last match
-  PCRE2_SPTR mark() const { return pcre2_get_mark(data_.get()); }                ///< null: none
+  std::size_t end() const { return pcre2_get_ovector_pointer(data_.get())[1]; }  ///< end of the last match
+  PCRE2_SPTR mark() const { return pcre2_get_mark(data_.get()); }                ///< mark of the last match; null if it
+                                                                                 ///< has none
 
  private:
   std::unique_ptr<pcre2_match_data, FreePattern> data_;

@@ -119,7 +119,7 @@ std::optional<double> apache_time(TimeCursor& in) {
   return joined_time(days_of(year, month, day), seconds, zone_of(in));
 }
 
-/// With the year at the end, or without a year.
+/// Reads a syslog time with the year at the end, or without a year.
 std::optional<double> syslog_time(TimeCursor& in) {
   double year = 1970, month = 0, day = 0, seconds = 0;
   if (!in.month(month) || !in.blanks() || !in.digits(1, 2, day) || !in.blanks() || !clock_of(in, seconds))
@@ -130,7 +130,7 @@ std::optional<double> syslog_time(TimeCursor& in) {
     year = written;
     in = ahead;
   }
-  if (year == 1970 && month == 2 && day == 29) day = 28;  // the date is in a leap year that is not written
+  if (year == 1970 && month == 2 && day == 29) day = 28;  // February 29 of a leap year that the line does not state
   return joined_time(days_of(year, month, day), seconds, 0);
 }
 

@@ -34,7 +34,7 @@ class MemoryFiles {
   MemoryFiles(const MemoryFiles&) = delete;
   MemoryFiles& operator=(const MemoryFiles&) = delete;
 
-  /// Returns the data with this name; null if there is none; the name is then the name of a file.
+  /// Returns the data with this name; null if there is none, in which case the name is a file name.
   static MemoryData* find(std::string_view name);
 
  private:

@@ -142,7 +142,7 @@ class ImageList {
  private:
   enum class Kind { none, whole, positions };
 
-  /// For an image of a folder, which has no user-defined list: names the image.
+  /// Throws a DataError that names the image if the list was made from a folder, and the line of the list otherwise.
   [[noreturn]] void refuse(const std::string& what) const {
     if (of_folder_) throw_data_error((folder_ / name_).lexically_normal().string(), 0, what);
     throw_data_error(text_.source(), line_, what);

@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// Relates the arrays to examples: with a [N, T, n] among them there are N examples, otherwise one.
+/// Relates the arrays to examples: if one of them is [N, T, n], there are N examples, otherwise one.
 class ArrayExamples {
  public:
   ArrayExamples(const std::string& source, std::vector<NpyArray> arrays) {

@@ -99,7 +99,7 @@ class TableColumn {
   }
   void keep(std::string_view cell) { column_.cells.add(cell); }
 
-  /// Adds the date of a row, of which the file has parts in several columns.
+  /// Adds the date of a row, whose parts are in several columns of the file.
   void add_date(std::string_view date, std::string_view cell) {
     add(numbers_ ? cell : date);
     if (!numbers_) column_.cells.add(cell);
@@ -117,7 +117,7 @@ class TableColumn {
   ExampleColumn& column() { return column_; }
 
  private:
-  /// Identifiers and constants that are numbers: as inputs they are numbers.
+  /// Identifiers and constants that consist of numbers are read as numbers if they are inputs.
   static bool reads_as_numbers(const ColumnSchema& schema, bool vectors) {
     if (schema.stated) return false;
     if (vectors && schema.class_labels) return true;
@@ -480,7 +480,7 @@ class TableExamples {
   Index rows_ = 0;
   std::vector<TableColumn> columns_;
   std::vector<std::string_view> row_;  ///< the cells of a row with a date in parts
-  std::string date_;                   ///< composed of them
+  std::string date_;                   ///< the date that is composed of these cells
 };
 
 Examples read_table(const Input& input, const ReaderOptions& options) {

@@ -29,7 +29,7 @@ struct SessionLines {
 std::optional<SessionLines> guess_session_lines(std::string_view text);
 
 /// Whether the lines of a file whose format is not known are sessions. They must consist of event numbers and differ in
-/// length. Without identifiers, or if these are small numbers, they may also be other data.
+/// length. If there are no identifiers, or if the identifiers are small numbers, the lines may also be other data.
 enum class SessionEvidence { none, ambiguous, clear };
 SessionEvidence session_evidence(std::string_view text);
 

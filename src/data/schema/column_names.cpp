@@ -42,7 +42,7 @@ std::string lower_name(std::string_view name) {
 
 bool is_identifier_name(std::string_view name) {
   const std::string lower = lower_name(name);
-  // smoking_yes_cancer_no and smoking_no_cancer_no are answers, order_no is a number.
+  // smoking_yes_cancer_no and smoking_no_cancer_no are answers, whereas order_no is a number.
   const bool is_answer = lower.find("_yes") != std::string::npos || lower.find("_no_") != std::string::npos;
   return is_listed_name(lower, {"id",       "ids",      "uuid",        "guid",       "uid",   "key",
                                 "hash",     "isbn",     "ean",         "sku",        "zip",   "zipcode",

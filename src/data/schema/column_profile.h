@@ -93,9 +93,9 @@ class ColumnProfile {
 
   struct Kind {
     Index count = 0;
-    std::vector<OddCell> cells;                  ///< the first ones
+    std::vector<OddCell> cells;                  ///< the first cells of this shape
     double least = 0, most = 0;                  ///< smallest and largest number
-    double grouped_least = 0, grouped_most = 0;  ///< not kept for NumberShape::point, like the digits
+    double grouped_least = 0, grouped_most = 0;  ///< like the digits, not kept for NumberShape::point
     int decimals = 0;
     int narrowest = 0, widest = 0;  ///< digits
     bool whole = true;              ///< NumberShape::point: all end in ".0"
@@ -113,7 +113,7 @@ class ColumnProfile {
   struct UnitCount {
     std::string unit;
     Index count = 0;
-    std::vector<OddCell> cells;  ///< the first ones
+    std::vector<OddCell> cells;  ///< the first cells with this unit
   };
 
   void add_cell(std::string_view cell, Index line);

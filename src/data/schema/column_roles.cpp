@@ -327,7 +327,7 @@ class RoleAssignment {
     return pair.rows >= (named_order ? kNamedRows : kUnnamedRows) * pair.series;
   }
 
-  /// Names of times and of groups, then long series.
+  /// Prefers names of times and groups, then long series.
   std::tuple<bool, bool, Index> preference(const PanelPositions::Pair& pair) const {
     const std::string& order = schema_.columns[pair.order].name;
     return {is_position_name(order) || is_date_name(order), is_group_name(schema_.columns[pair.group].name),

@@ -120,7 +120,8 @@ bool read_half_of_day(DateCursor& in, Index& hour) {
   return true;
 }
 
-/// Returns the minutes east of UTC of an abbreviation in lower case: those of RFC 5322, and those that mean one zone.
+/// Returns the minutes east of UTC of an abbreviation in lower case: the abbreviations of RFC 5322, and those that
+/// stand for a single zone.
 std::optional<Index> zone_of(std::string_view word) {
   static constexpr auto kZones = std::to_array<std::pair<std::string_view, int>>(
       {{"z", 0},      {"utc", 0},    {"gmt", 0},    {"wet", 0},    {"west", 60},  {"cet", 60},   {"met", 60},
@@ -397,7 +398,7 @@ std::string step_name(bool months, Index amount) {
   return fmt::format("every {} seconds", amount);
 }
 
-/// Two digits, separated by marks from two others on each side: 01-02-03.
+/// Three pairs of digits separated by two marks: 01-02-03.
 struct ThreePairs {
   std::uint32_t first = 0, second = 0, third = 0;
 };
@@ -418,7 +419,7 @@ struct ThreePairs {
   return true;
 }
 
-/// The same as days_from_civil, for the years from 1 on.
+/// Equivalent to days_from_civil for years from 1 on.
 [[gnu::always_inline]] inline Index days_of_date(std::uint32_t year, std::uint32_t month, std::uint32_t day) {
   if (month <= 2) --year;
   const std::uint32_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
@@ -429,7 +430,7 @@ struct ThreePairs {
 bool scan_usual_date(std::string_view text, DateScan& scan) {
   const std::size_t size = text.size();
   if (size != 10 && size != 16 && size != 19) return false;
-  ThreePairs date;  // of YY-MM-DD
+  ThreePairs date;  // the pairs of YY-MM-DD
   if (!is_date_digit(text[0]) || !is_date_digit(text[1]) || !read_pairs(text.data() + 2, '-', date)) return false;
   const auto century = static_cast<std::uint32_t>((text[0] - '0') * 10 + text[1] - '0');
   const std::uint32_t year = century * 100 + date.first;

@@ -23,7 +23,8 @@ struct DateParts {
   std::size_t year = 0;
   std::optional<std::size_t> quarter = {}, month = {}, day = {}, hour = {};
 
-  /// Writes the date of a row; false if a part is missing or no part of a date. REQUIRES: the row has all columns.
+  /// Writes the date of a row. Returns false if a part is missing or the parts do not form a date. REQUIRES: the row
+  /// has all columns.
   bool compose(const std::vector<std::string_view>& cells, std::string& date) const;
   bool has(std::size_t column) const { return quarter == column || month == column || day == column || hour == column; }
 };

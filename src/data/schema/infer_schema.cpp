@@ -356,14 +356,14 @@ class SchemaInference::State {
   SchemaOptions options_;
   TableSchema schema_;
   std::string pending_;     ///< bytes that are not yet read
-  std::size_t wanted_ = 0;  ///< bytes before the next attempt to read a row
+  std::size_t wanted_ = 0;  ///< number of bytes to wait for before the next attempt to read a row
   std::optional<RowSplitter> splitter_;
   TableRow row_;
   std::vector<ColumnProfile> profiles_;
   PanelPairs pairs_;
   PanelPositions positions_;
   TableCells* cells_ = nullptr;
-  std::string date_;  ///< of the row, from its parts
+  std::string date_;  ///< date of the row, composed of its parts
   std::vector<Index> empty_lines_;
   Index header_line_ = 0, rows_ = 0;
   bool unnamed_first_ = false;  ///< the first column has no name

@@ -91,7 +91,7 @@ class SchemaInference {
 };
 
 TableSchema infer_table_schema(const std::string& source, std::string_view bytes, const SchemaOptions& options = {});
-/// The same; the cells are recorded.
+/// Like the function above; also records the cells.
 TableSchema infer_table_schema(const std::string& source, std::string_view bytes, const SchemaOptions& options,
                                TableCells& cells);
 TableSchema infer_table_schema(const std::string& source, const std::vector<ColumnCells>& columns, Index rows,

@@ -112,7 +112,7 @@ double rounded_plain(std::string_view plain, int magnitude) {
   return magnitude > 0 ? std::numeric_limits<double>::infinity() : 0;
 }
 
-/// The same for digits with other marks, of which `decimals` digits follow the decimal mark.
+/// Like the function above, for digits with other marks; `decimals` digits follow the decimal mark.
 double rounded_marked(std::string_view mantissa, int decimals, std::string_view exponent, int magnitude) {
   std::string plain;
   for (const char c : mantissa) {
@@ -237,7 +237,7 @@ struct PlainDigits {
   return true;
 }
 
-/// The same for more characters, one at a time.
+/// Like the function above, for more characters, one at a time.
 bool read_characters(std::string_view text, PlainDigits& plain) {
   std::size_t points = 0;
   for (const char c : text) {

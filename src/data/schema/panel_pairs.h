@@ -35,7 +35,7 @@ class PanelPairs {
     DistinctCount pairs;
   };
   std::optional<std::size_t> time_;
-  std::vector<Candidate> candidates_;  ///< whose pairs occurred once so far
+  std::vector<Candidate> candidates_;  ///< columns whose pairs have each occurred only once so far
 };
 
 }  // namespace unfold

@@ -65,7 +65,7 @@ BlockMasks masks_of(const char* bytes, std::size_t size, char line_end, char cel
   const auto mask = [](__m128i found) { return static_cast<Mask>(_mm_movemask_epi8(found)); };
   const Mask line_ends = mask(_mm_cmpeq_epi8(block, _mm_set1_epi8(line_end)));
   const Mask ends = line_ends | mask(_mm_cmpeq_epi8(block, _mm_set1_epi8(cell_end)));
-  // As signed bytes, those beyond ASCII are negative.
+  // As signed bytes, bytes beyond ASCII are negative.
   const Mask unprintable =
       mask(_mm_or_si128(_mm_cmplt_epi8(block, _mm_set1_epi8(0x20)), _mm_cmpeq_epi8(block, _mm_set1_epi8(0x7F))));
   const Mask present = size < kBlockBytes ? (Mask{1} << size) - 1 : (Mask{1} << kBlockBytes) - 1;
@@ -156,8 +156,8 @@ RowSplitter::Result RowSplitter::next(std::string_view bytes, std::size_t& posit
 }
 
 /// Reads cells from `i` on up to the end of the row, or to a cell that begins with a quote; returns whether there is
-/// one. Clears `printable` if bytes other than printable ASCII and separators occur. A block of bytes is compared at a
-/// time.
+/// such a cell. Clears `printable` if bytes other than printable ASCII and separators occur. A block of bytes is
+/// compared at a time.
 bool RowSplitter::unquoted_cells(std::string_view bytes, std::size_t& i, bool& printable, TableRow& row) const {
   const std::size_t size = bytes.size();
   if (opens_quote(bytes, i)) return true;

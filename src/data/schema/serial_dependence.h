@@ -2,10 +2,10 @@
 /// Tests whether the entries of a column depend on the preceding entries, using the first rows of a table.
 ///
 /// An entry is compared with the preceding entry and with the entries 2, 4, 8 and 16 rows before it. In rows without an
-/// order, such as survey answers, the preceding one is the nearer one (for texts: the equal one) in half of the
-/// comparisons; in a series more often, or, if the series is periodic, much less often. Unlike a correlation, the share
-/// of comparisons changes little if the rows are sorted by a class: only comparisons across the few borders between
-/// classes are affected, and they are subtracted.
+/// order, such as survey answers, the preceding entry is the nearer one (for texts: the equal one) in half of the
+/// comparisons. In a series, it is the nearer one more often or, if the series is periodic, much less often. Unlike a
+/// correlation, the share of comparisons changes little if the rows are sorted by a class: only comparisons across the
+/// few borders between classes are affected, and they are subtracted.
 
 #include <array>
 #include <cstdint>
@@ -20,11 +20,12 @@ class SerialDependence {
  public:
   static constexpr Index kMostRows = 10'000;  ///< further rows need not be added
 
-  /// `hash`: of the entry, 0 if it is missing. `number`: its value, or NaN.
+  /// `hash`: the hash of the entry; 0 if the entry is missing. `number`: its value, or NaN.
   void add(std::uint64_t hash, double number);
 
   /// Returns whether entries depend on earlier ones; false if there are too few to decide. `numbers`: entries are
-  /// compared by their values, otherwise by their equality. `borders`: of the classes by which the rows are sorted.
+  /// compared by their values, otherwise by their equality. `borders`: number of borders between the classes by which
+  /// the rows are sorted.
   bool depends(bool numbers, Index borders) const;
   /// Returns whether numbers ascend or descend, or whether equal entries are neighbors.
   bool sorted(bool numbers) const { return numbers ? ascends_ || descends_ : one_run_each_; }

@@ -15,7 +15,7 @@ namespace unfold {
 namespace {
 
 constexpr std::array<char, 4> kCellSeparators = {'\t', ';', ',', '|'};
-constexpr const char* kValueName = "value";  ///< of the column of a list of numbers without a name
+constexpr const char* kValueName = "value";  ///< name of the column if a list of numbers has none
 constexpr std::size_t kMostSampleRows = 500;
 constexpr double kConsistentShare = 0.9;
 constexpr double kTypedShare = 0.9;  ///< like the shares of ColumnProfile

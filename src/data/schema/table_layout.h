@@ -16,7 +16,8 @@ struct TableLayout {
   char separator = ',';
   char line_end = '\n';
   std::string
-      comment;  ///< prefix of lines that are skipped: stated, or that of the lines above the table; may be empty
+      comment;  ///< prefix of lines that are skipped: specified by an option, or found in the lines above the table;
+                ///< may be empty
   std::size_t columns = 0;
   Index first_line = 0;  ///< line of the first row with this number of cells
   bool header = false;

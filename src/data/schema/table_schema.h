@@ -88,7 +88,7 @@ struct TableSchema {
   LineEnds line_ends;
   bool byte_order_mark = false;
   LineCount undecodable;         ///< bytes that are not UTF-8
-  LineCount control_characters;  ///< other than tabs and newlines
+  LineCount control_characters;  ///< control characters other than tabs and newlines
   LineCount ragged;              ///< rows with more or fewer cells than the others
   Index ragged_cells = 0;        ///< cells of the first of these rows
   Index first_line = 0;          ///< line of the first row with the usual number of cells

@@ -8,7 +8,7 @@
 ///   #.....#	_11111_
 ///   #######	_______
 ///
-/// They are files of the format `grids` (data/readers/read_grids.cpp). A perfect model makes no errors. The
+/// The grids are written in the format `grids` (data/readers/read_grids.cpp). A perfect model makes no errors. The
 /// neighborhood of a position gives no information about its label unless it contains the mark.
 
 #include <string>

@@ -4,8 +4,8 @@
 ///
 ///   dacb/dcb/daacb	dacb        the word is d a c b; the second copy lost a symbol, the third gained one
 ///
-/// They are files of the format `pairs` (data/readers/read_pairs.cpp). Errors can coincide by chance, so no model is
-/// always right.
+/// The pairs are written in the format `pairs` (data/readers/read_pairs.cpp). Errors can coincide by chance, so no
+/// model is always right.
 
 #include <string>
 #include <string_view>

@@ -4,7 +4,7 @@
 ///
 ///   (2 (7 7) (_ +) (5 (2 2) (_ max) (5 5)))        modulo 10
 ///
-/// They are files of the format `trees` (data/readers/read_trees.cpp). A perfect model makes no errors.
+/// The trees are written in the format `trees` (data/readers/read_trees.cpp). A perfect model makes no errors.
 
 #include <string>
 #include <string_view>

@@ -6,10 +6,10 @@
 ///   x_t, c_t, c_{t-1}, ..., c_{t-N+2}     c_t = x_t - x_{t-1}; 0 at the first `ahead` + 1 positions of a sequence
 ///   m_t^k = (1 - 2^-k) (m_{t-1}^k + c_t)  distance from the exponential average with the rate 2^-k, k = 1 .. averages
 ///
-/// x is the latest known value: that of `ahead` positions before, so it is unknown at the first `ahead` positions.
+/// x is the latest known value, from `ahead` positions earlier; it is therefore unknown at the first `ahead` positions.
 ///
-/// They span the same functions as the last N values, but a sequence needs no values before its first position: it is
-/// continued into the past with its first value.
+/// The features span the same functions as the last N values, but a sequence needs no values before its first position:
+/// it is continued into the past with its first value.
 ///
 /// The entry is not in the registry of cells, because it has no parameters.
 

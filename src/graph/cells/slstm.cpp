@@ -8,7 +8,7 @@ namespace {
 /// only on differences of m, so its rounding errors cancel, and h does not depend on m at all.
 constexpr double kInitialLogOffset = 8192;
 
-/// Returns x if both are equal.
+/// Returns the larger of x and y; x if both are equal.
 Signal larger(Signal x, Signal y) { return x + relu(y - x); }
 
 /// Returns the logarithm of the value of a gate.

@@ -44,7 +44,7 @@ class KernelBank {
   const KernelBankOptions& options() const { return options_; }
   Index features() const { return kPooledStatistics * thresholds_; }
   Index thresholds() const { return thresholds_; }
-  double operations() const;  ///< per position
+  double operations() const;  ///< number of operations per position
 
   /// Kernels with one dilation and the same treatment of the ends of a series. Feature number 4 first + (s each + k) n
   /// + lane is statistic s of threshold k of a kernel, where n is the number of kernels.

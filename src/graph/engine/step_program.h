@@ -68,7 +68,7 @@ class StepProgram : private PassBase<T> {
   [[noreturn]] void refuse(const Read& read) const;
   [[noreturn]] void refuse(const State<T>& state) const;
 
-  static constexpr Symbol kNothing = kNoSymbol;  // read by circuits that read no symbols
+  static constexpr Symbol kNothing = kNoSymbol;  // placeholder for circuits without symbol signals
   Read read_ = {&kNothing, 0, -1};               // the first symbol signal; most circuits have only one
   Index width_;
   Steps steps_;

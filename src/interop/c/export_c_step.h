@@ -23,7 +23,7 @@ struct CStep {
   std::string output_statements;    ///< statements that follow `statements` only if the output is needed
   std::string output;               ///< pointer to the output after these statements
   std::set<std::string> functions;  ///< names for c_functions
-  bool uses_places = false;         ///< there are index tables
+  bool uses_places = false;         ///< whether the step uses index tables
 };
 
 /// Writes the step. Its inputs in C are the numbers `x[i]` and the symbols `read[k]`, or a single `symbol` if

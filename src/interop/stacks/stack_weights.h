@@ -7,7 +7,8 @@
 ///   from Keras' weights (named_arrays.h) --------+--- StackWeights ----+
 ///   to RTNeural (rtneural.h) --------------------+                     +--- evaluation of the equations (reference)
 ///
-/// Source: the documentation of torch.nn.RNN, LSTM and GRU; for gru_before, of Keras' GRU with reset_after=False.
+/// Source: the documentation of torch.nn.RNN, LSTM and GRU; for gru_before, the documentation of Keras' GRU with
+/// reset_after=False.
 
 #include <string>
 #include <vector>

@@ -25,8 +25,8 @@ constexpr int kMixtureMemory = 14;  // `user` of row_scratch
 ///   e = y - m,   u_i = e_i + sum_{j<i} l_ij e_j,   z_i = u_i / d_i,   log d_i = 10 tanh(s_i / 10) (deviation.h)
 ///   j_k = softmax(a)_k prod_i exp(-z_ki^2 / 2) / (d_ki sqrt(2 pi)),   nats = -log sum_k j_k
 ///
-/// Signal (a, then m, s, l by component): 1 + 2 n + n (n - 1) / 2 numbers each, if diagonal 1 + 2 n. With the
-/// responsibilities r_k = j_k / sum_l j_l and w_i = z_i / d_i:
+/// Signal (a, then m, s, l by component): 1 + 2 n + n (n - 1) / 2 numbers per component, or 1 + 2 n for diagonal
+/// covariances. With the responsibilities r_k = j_k / sum_l j_l and w_i = z_i / d_i:
 ///
 ///   d nats / d a_k = p_k - r_k,   / d m_j = -r_k (w_j + sum_{i>j} l_ij w_i),   / d log d_i = r_k (1 - z_i^2),
 ///   / d l_ij = r_k w_i e_j

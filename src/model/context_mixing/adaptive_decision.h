@@ -23,8 +23,8 @@ class AdaptiveDecision {
   static constexpr std::size_t kHints = 6;  ///< with the prior and a bias, these fill the lanes of a mixer
   struct Case {
     std::array<std::uint64_t, kHints> hints{};  ///< hashes
-    std::array<std::size_t, 3> gates{};         ///< they select the weights; each is below kGates
-    std::size_t last_gate = 0;                  ///< below kLastGates
+    std::array<std::size_t, 3> gates{};         ///< contexts that select the weights, each below kGates
+    std::size_t last_gate = 0;                  ///< context that selects the last weights, below kLastGates
     std::array<float, kMixLanes> inputs{};      ///< set by `estimate`
   };
   static constexpr std::size_t kGates = 1024, kLastGates = 64;

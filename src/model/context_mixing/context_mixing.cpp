@@ -377,7 +377,7 @@ struct ContextMixing::Body {
   std::size_t contexts, lanes;
   HistoryRows rows;
   ParallelCounterMaps<BitHistories::kCells + HistoryRows::kRunCells> maps;
-  alignas(64) HistoryRows::Counters counters{}, cells{};  // for the node of the last query
+  alignas(64) HistoryRows::Counters counters{}, cells{};  // counters and cells for the node of the last query
   MatchModel match;
   ExpectedSymbolMap expected;
   std::vector<float> inputs;

@@ -41,15 +41,15 @@ class IntegerDecision {
   static constexpr std::size_t kBytes = 4 * kHints + 3 * 4 * kInputs + 2 * 2;
   struct Case {
     std::array<std::uint32_t, kHints> hints{};  ///< arbitrary numbers, hashed internally
-    std::uint32_t refine = 0;                   // below kRefined
-    std::array<std::uint32_t, 3> gates{};       ///< they select the weights; each is below kGates
+    std::uint32_t refine = 0;                   // context of the refinement, below kRefined
+    std::array<std::uint32_t, 3> gates{};       ///< contexts that select the weights, each below kGates
   };
 
   IntegerDecision();
   /// Returns P(yes) in units of 2^-16, above 0 and below 1. `prior` in (0, 65536): the estimate of a hint without
   /// observations.
   std::uint32_t estimate(const Case& c, std::uint32_t prior);
-  void learn(bool yes);  ///< for the case of the last `estimate`
+  void learn(bool yes);  ///< learns the outcome of the case of the last `estimate`
 
  private:
   static constexpr int kCellBits = 15;  // binary logarithm of the number of cells per hint

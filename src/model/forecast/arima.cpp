@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kNoModel = std::numeric_limits<double>::infinity();
 constexpr double kLogTwoPiAndOne = 2.8378770664093453;
-constexpr double kLeastVariance = 1e-28;  // of scaled values; keeps the likelihood of a perfect fit finite
+constexpr double kLeastVariance = 1e-28;  // lower limit of the variance of scaled values; keeps the likelihood of a
+                                          // perfect fit finite
 constexpr double kLeastModulus = 1.01;    // minimum modulus of the roots of a selected model
 
 /// Coefficients of a polynomial from partial autocorrelations u / sqrt(1 + u^2) (Durbin 1960; Monahan 1984).

@@ -53,7 +53,7 @@ ArimaFit fit_arima(const ArimaOrder& order, Index period, std::span<const double
 struct ArimaSearchOptions {
   Index max_p = 5, max_q = 5, max_seasonal_p = 2, max_seasonal_q = 2;
   Index max_order = 5;    ///< maximum of p + q + P + Q in the stepwise search
-  Index max_models = 94;  ///< fitted models
+  Index max_models = 94;  ///< maximum number of fitted models
   Index refitted = 3;     ///< number of models that are fitted exactly, the best ones according to the approximation
   /// Whether the search fits every model exactly. By default (Hyndman and Khandakar 2008), series of more than 150
   /// values, periods of more than 12, and missing values use the conditional sum of squares.
@@ -70,7 +70,7 @@ std::unique_ptr<Forecaster> make_arima(const ArimaOrder& order, const Forecaster
 
 /// Mean and standard deviation of the next values of a differenced linear process, used by `arima` and `ar`.
 struct LinearProcess {
-  std::vector<double> a = {}, b = {};  ///< of the differenced values
+  std::vector<double> a = {}, b = {};  ///< coefficients of the process of the differenced values
   double mean = 0, variance = 0;       ///< mean of the differenced values; variance of the errors
   Index d = 0, seasonal_d = 0, period = 1;
 

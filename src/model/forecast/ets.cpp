@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 constexpr double kLogOfTwoPi = 1.8378770664093453;
-constexpr double kLeastSquare = 1e-28;  // of a scaled series; keeps the likelihood of a perfect fit finite
+constexpr double kLeastSquare = 1e-28;  // lower limit of the mean square of a scaled series; keeps the likelihood of a
+                                        // perfect fit finite
 constexpr double kLeast = 1e-4, kMost = 1 - 1e-4, kLeastPhi = 0.8, kMostPhi = 0.98;
 constexpr double kLeastState =
     1e-12;  // lower limit of a level or season used as a divisor, and of a mean that must be positive

@@ -32,7 +32,7 @@ struct LogEventValue {
 struct LogEvent {
   std::uint64_t template_id = 0;
   std::string_view shape;
-  std::vector<LogEventValue> values;  ///< without times
+  std::vector<LogEventValue> values;  ///< values of the line, excluding times
 };
 
 class LogEventReader {

@@ -67,7 +67,7 @@ class LogRateModel {
     double begin = 0;  // beginning of the current window
     Index windows = 0, recent_windows = 0;
     std::vector<Series> series = {};
-    std::array<TailCalibration, 2> tails = {};  // of bursts and silences
+    std::array<TailCalibration, 2> tails = {};  // calibrations for bursts and for silences
   };
   void begin_window(Scale& scale, double time) const;
   void pass(Scale& scale, double time, double least_bits);

@@ -113,9 +113,9 @@ class SessionModel {
 
   Index sessions_ = 0;
   std::vector<SessionEvent> events_;                     // the most frequent events
-  std::unordered_map<SessionEvent, std::size_t> index_;  // of events_
-  std::unordered_map<SessionEvent, Index> occurs_;       // number of sessions
-  std::vector<EventCounts> counts_;                      // of events_
+  std::unordered_map<SessionEvent, std::size_t> index_;  // index of an event in events_
+  std::unordered_map<SessionEvent, Index> occurs_;       // number of sessions in which an event occurred
+  std::vector<EventCounts> counts_;                      // counts for each entry of events_
   std::vector<std::array<Index, 3>> relations_;          // for pairs of the first kMostPaired events: numbers of
                                                          // sessions with <, =, >
   std::unordered_map<std::uint64_t, Index> kinds_;       // number of sessions by the hash of their counts

@@ -60,10 +60,10 @@ std::vector<SessionEvent> altered_session(SessionEvents events, int alteration,
     case 3:  // a different event
       x[i] = known[any(known.size())];
       break;
-    case 4:  // no end
+    case 4:  // the end is missing
       x.resize(i);
       break;
-    case 5:  // no beginning
+    case 5:  // the beginning is missing
       x.erase(x.begin(), at(i));
       break;
     case 6:  // two events in the wrong order
@@ -97,7 +97,7 @@ std::vector<SessionEvent> altered_session(SessionEvents events, int alteration,
     case 12:  // an event is repeated many times
       x.insert(at(i), 10, events[i]);
       break;
-    default:  // any order
+    default:  // the events are shuffled
       for (std::size_t k = n; k > 1; --k) std::swap(x[k - 1], x[any(k)]);
   }
   return std::ranges::equal(x, events) ? std::vector<SessionEvent>() : x;

@@ -34,7 +34,7 @@ class Positions {
 /// Where the inputs of the map of a head contain the current value of the predicted field.
 struct Current {
   std::string read = {};  ///< field of the batch
-  Index place = -1;       ///< its first number; -1: they do not
+  Index place = -1;       ///< position of its first number; -1: the inputs do not contain it
 };
 
 /// Returns the place of a signal in another one: 0 if they are the same, its offset in a concatenation, otherwise -1.

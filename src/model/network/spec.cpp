@@ -366,8 +366,8 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
 }
 
 Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
-  if (spec.cell->reads_trees()) return layers.top;       // at the root
-  if (spec.cell == &kernels_model()) return layers.top;  // at the only position
+  if (spec.cell->reads_trees()) return layers.top;       // read at the root
+  if (spec.cell == &kernels_model()) return layers.top;  // read at the only position
   const auto scope = circuit.scope("pool");
   std::vector<Signal> parts =
       spec.cell->reads_grids() ? grid_pool(circuit, layers.last, spec.pool) : pool(circuit, layers.last, spec.pool);

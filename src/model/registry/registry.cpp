@@ -64,7 +64,7 @@ std::unique_ptr<Model> read_model(const ModelFile& file) {
   file.fail(fmt::format("\"{}\" is not a supported kind of model", kind));
 }
 
-/// Converts to a model of symbols. Throws if the model is of a different type.
+/// Converts to a symbol model. Throws if the model is of a different type.
 std::unique_ptr<SymbolModel> symbol_model(std::unique_ptr<Model> model, const std::string& name) {
   auto* symbols = model->as<SymbolModel>();
   if (symbols == nullptr)

@@ -31,7 +31,8 @@ namespace unfold::forecasting {
 struct AutomaticOptions {
   Index horizon = 1;
   std::vector<double> coverage = {0.8};   ///< probabilities of central intervals, in (0, 1)
-  std::vector<std::string> members = {};  ///< as in backtest.h; empty: `default_members` within the budget
+  std::vector<std::string> members = {};  ///< names of the members, as in backtest.h; empty: `default_members` within
+                                          ///< the budget
   Index origins = 0;                      ///< number of backtest origins; 0: five, or fewer if the budget is small
   double budget = 2e10;                   ///< operations for all series; about 1e9 take one second on one processor
   double network_budget = 4e10;           ///< operations for a network over all series (segment_member.h)
@@ -43,7 +44,7 @@ struct AutomaticOptions {
 };
 
 struct MemberReport {
-  std::string name;       ///< as in backtest.h
+  std::string name;       ///< name of the member, as in backtest.h
   std::string form = {};  ///< the form fitted to all values, such as "ets:A,Ad,N"; empty if none was fitted
   double error = 0;       ///< MASE in the backtest; +infinity if the member failed, NaN if there was no backtest
   double weight = 0;
@@ -53,7 +54,7 @@ struct MemberReport {
 struct AutomaticForecast {
   std::vector<double> mean = {};                            ///< NaN if there is no observed value
   std::vector<std::vector<double>> lower = {}, upper = {};  ///< [coverage][horizon]
-  std::vector<MemberReport> members = {};                   ///< by error
+  std::vector<MemberReport> members = {};                   ///< members, sorted by error
   double error = 0;                    ///< MASE of the combination in the backtest; NaN without a backtest
   Index origins = 0;                   ///< number of origins in the backtest
   std::string note = {};               ///< not empty if the forecast of the series is defined without a backtest

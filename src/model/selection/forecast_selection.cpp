@@ -19,7 +19,7 @@ constexpr Index kMostLags = 64, kLags[] = {1, 4, 16, kMostLags}, kJointLags[] = 
 constexpr Index kLongLags = 32, kAverages = 5, kLongSeries = 1000;
 constexpr Index kReservoirUnits = 500, kReservoirBlocks = 10;
 constexpr double kNoisyEpochs = 60, kFewestEpochs = 20;
-/// Numbers of values for each lag, at least: in all series, and in one on average.
+/// Minimum number of values for each lag: in all series together, and on average in one series.
 constexpr Index kValuesPerLag = 4, kLeastPerLag = 2;
 
 bool is_of_numbers(const ExampleSet& examples, const std::string& read) {
@@ -117,7 +117,7 @@ class CandidateList {
   /// A network is compared after fewer epochs if the budget requires it.
   void add_network(const std::vector<std::string>& reads, const std::string& model, double epochs) {
     constexpr double kPasses = 3;       // forward, adjoints and gradients
-    constexpr double kMostShare = 0.4;  // of the budget
+    constexpr double kMostShare = 0.4;  // maximum share of the budget
     const NetworkModel<float> built(model, training_.data(), {.reads = reads, .heads = layout_.heads});
     const double epoch =
         2 * kPasses * static_cast<double>(built.parameters().size()) * static_cast<double>(training_.positions());

@@ -1,16 +1,15 @@
 #pragma once
-/// Selection of a model that predicts the following values of series of numbers, by the squared error on held-out
-/// values:
+/// Selection of a model that predicts the following values of numeric series, by the squared error on held-out values:
 ///
 ///   std::vector<ForecastCandidate> candidates = forecast_candidates(training, layout, options);
 ///   ForecastSelection found = select_forecast_model<float>(training, held_out, layout, candidates, options, team, {});
 ///   found.chosen().model                                     // SPEC; and chosen().reads: the fields that it reads
 ///
 /// Candidates are linear autoregressions (graph/cells/autoregression.h), an echo state network and recurrent networks
-/// that are trained by gradients. The first two read only the past of the predicted fields, and autoregressions also
-/// that of all fields. They are divided into kinds, from simple to complex; the simplest kind is chosen whose best
-/// candidate is not worse than the best of all by more than two standard errors of the difference.
-/// The budget counts operations, never time, so the selection is the same on every machine.
+/// that are trained by gradients. The first two read only the past of the predicted fields; autoregressions that read
+/// the past of all fields are additional candidates. They are divided into kinds, from simple to complex; the simplest
+/// kind is chosen whose best candidate is not worse than the best of all by more than two standard errors of the
+/// difference. The budget counts operations, never time, so the selection is the same on every machine.
 
 #include <atomic>
 #include <functional>
@@ -32,11 +31,13 @@ struct ForecastCandidate {
   std::string model;               ///< SPEC
   std::vector<std::string> reads;  ///< NetworkLayout::reads
   ForecastKind kind = ForecastKind::linear;
-  double epochs = 0;        ///< of a network: when it is trained
-  double trial_epochs = 0;  ///< of a network: when it is compared, within the budget; 0: it is not affordable
-  double operations = 0;    ///< estimated, of the comparison
+  double epochs = 0;        ///< for a network: number of epochs of the final training
+  double trial_epochs = 0;  ///< for a network: number of epochs in the comparison, within the budget; 0: the budget is
+                            ///< too small
+  double operations = 0;    ///< estimated number of operations of the comparison
   bool tried = false;
-  std::string failure = {};                                ///< why it has no error although it was tried
+  std::string failure = {};                                ///< reason why the candidate has no error although it was
+                                                           ///< tried
   double error = std::numeric_limits<double>::infinity();  ///< mean squared error of the held-out, standardized values
 };
 

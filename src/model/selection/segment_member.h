@@ -28,7 +28,7 @@ bool is_segments(const std::string& name);
 
 struct SegmentPlanOptions {
   Index horizon = 1;
-  Index origins = 5;      ///< of the backtest
+  Index origins = 5;      ///< number of backtest origins
   double budget = 4e10;   ///< operations as in AutomaticOptions
   bool required = false;  ///< train even if the series are too short for a network to be useful
 };
@@ -37,7 +37,7 @@ struct SegmentPlanOptions {
 struct SegmentPlan {
   SegmentShape shape = {};
   SegmentTraining training = {};
-  double operations = 0;  ///< of both trainings
+  double operations = 0;  ///< number of operations of both trainings
 };
 
 /// Derives the sizes from the data. A segment is a season if the season has 4 to 64 values, otherwise a multiple or a

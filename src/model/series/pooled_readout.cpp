@@ -188,8 +188,8 @@ class HeadRegression {
   Index inputs_ = 0;
   Buffer<float> x_;
   std::vector<double> y_;
-  std::vector<Index> labels_, examples_;  // of the rows
-  std::vector<double> weights_;           // of the rows
+  std::vector<Index> labels_, examples_;  // label and example of each row
+  std::vector<double> weights_;           // weight of each row
   std::vector<Index> judged_;             // rows that were held out for these predictions
   std::optional<StreamedRidge> streamed_;
 };

@@ -25,7 +25,7 @@ namespace unfold {
 class StoredCell {
  public:
   StoredCell() = default;
-  StoredCell(const StoredCell&) = delete;  // the entry refers to it
+  StoredCell(const StoredCell&) = delete;  // the entry refers to this object
   StoredCell& operator=(const StoredCell&) = delete;
 
   /// Records the circuits that `build` adds with the entry that it receives. The result has the same entry. Throws

@@ -4,8 +4,8 @@
 /// separately because the seeds of their backward passes are set at the activations, where the Fisher matrix of the
 /// losses is known (docs/riemannian.md).
 ///
-/// A head whose loss couples positions, owns parameters or has no Fisher metric by rows cannot be split. Neither can
-/// one whose signal is not an affine map of activations. The core then includes the map to its signal, whose weights
+/// A head whose loss couples positions, owns parameters or has no Fisher metric by rows cannot be split. Neither can a
+/// head whose signal is not an affine map of activations. The core then includes the map to its signal, whose weights
 /// are those of units.
 ///
 /// The core is a separate plan over the same circuit and parameters, with the activations, or the signals of such

@@ -12,9 +12,10 @@
 namespace unfold {
 namespace {
 
-constexpr Index kMostForMatrix = 256;  // parameters of a loss; beyond it, a matrix would cost more than the loss
+constexpr Index kMostForMatrix = 256;  // maximum number of parameters of a loss for a matrix, which would otherwise
+                                       // cost more than the loss
 
-/// Numbers an infinite or undefined entry 0: such a parameter is not changed.
+/// Replaces an infinite or undefined entry with 0, so that the parameter is not changed.
 double finite_or_zero(double x) { return std::isfinite(x) ? x : 0; }
 
 }  // namespace

@@ -5,7 +5,7 @@
 ///
 /// The parameters of a loss act on one observation as a whole: a row if rows are independent, otherwise a sequence. Let
 /// g_s be their gradient on observation s. Then M = sum over s of g_s g_s', the outer product metric, and G = sum of
-/// g_s. Losses with many parameters have the diagonal of M.
+/// g_s. For losses with many parameters, only the diagonal of M is used.
 
 #include <span>
 #include <vector>
@@ -27,8 +27,8 @@ class LossMetric {
   bool samples_variances() const;
 
   /// Returns the sum of nats over the targets of the batch (0 if errors are drawn), times the head's weight. Adds the
-  /// seeds of the backward pass to the adjoint of the signal. Throws UsageError if the loss lacks what is wanted: a
-  /// curvature for drawn errors, or a curvature or Fisher matrix for variances.
+  /// seeds of the backward pass to the adjoint of the signal. Throws UsageError if the loss does not have a required
+  /// capability: a curvature for drawn errors, or a curvature or Fisher matrix for variances.
   double pass(CorePass<T>& core, const Parameters<T>& parameters, const Batch& batch, const MetricWanted& wanted);
   /// Adds the variances of the last pass with `variances` to the adjoint of the signal.
   void add_variances(CorePass<T>& core) const;
@@ -50,11 +50,11 @@ class LossMetric {
   Index matrix_size() const { return full_ ? count() * count() : count(); }
 
   Head<T> head_;
-  std::vector<Index> own_;  // places of the loss's parameters among all
+  std::vector<Index> own_;  // indices of the loss's parameters
   bool full_ = true;
   double damping_;
   std::vector<double> sums_;  // M (lower triangle, or its diagonal), then G
-  std::vector<T> average_;    // of M, followed by its weight
+  std::vector<T> average_;    // running average of M, followed by its weight
   std::vector<T> nats_, own_gradient_;
   Buffer<T> seeds_, variances_;  // [positions x signal]
   std::vector<T> signal_, adjoint_, values_;

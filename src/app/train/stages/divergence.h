@@ -6,9 +6,9 @@
 /// A result is worse than a constant if its metric is higher: nats per prediction, or for numbers the squared error.
 /// This is reported as a warning. A result has diverged if it is worse than both the constant and the initial network
 /// by a wide margin: kDivergedNats nats for each predicted number or symbol, or kDivergedRatio times the squared error.
-/// Training then ends with DivergedError after the model has been written; if it was limited to fewer than kFewestSteps
-/// steps, it is only reported. Both are measured on the validation data or, without any, on the beginning of the
-/// training part.
+/// Training then ends with DivergedError after the model has been written; if training was limited to fewer than
+/// kFewestSteps steps, the divergence is only reported. All results are measured on the validation data or, without
+/// any, on the beginning of the training part.
 
 #include <algorithm>
 #include <functional>

@@ -23,7 +23,8 @@ bool predicts_numbers(const FieldPlan& plan, const Examples& examples) {
   });
 }
 
-/// The training and validation data, of which the last quarter, and at least the validation part, is compared.
+/// The training and validation data. Models are compared on its last quarter, or on the validation part if it is
+/// larger.
 SplitShares shares_of(const TrainSettings& s) {
   constexpr Index kComparedPart = 4;
   const SplitShares given = s.valid ? SplitShares{{100'000'000, 0, 0}} : parse_split(*s.split);

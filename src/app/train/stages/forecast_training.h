@@ -1,5 +1,5 @@
 #pragma once
-/// Selection of the default model of series of numbers (model/selection/forecast_selection.h).
+/// Selection of the default model for numeric series (model/selection/forecast_selection.h).
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -10,14 +10,14 @@
 
 namespace unfold {
 
-/// Returns whether the model of series is to be selected: the following numbers are predicted, and neither the model
-/// nor options of gradient training were given.
+/// Returns whether a model for numeric series is to be selected: the following numbers are predicted, and neither the
+/// model nor options of gradient training were given.
 bool selects_forecast_model(const FieldPlan& plan, const Examples& examples, const Given& given,
                             const TrainSettings& settings);
 
 /// Selects the model and reports the candidates. They are fitted to the first part of the training and validation data
-/// and compared on the rest, which has at least a quarter of it. Returns an empty selection if there are too few values
-/// for a comparison. `settings` determine how the default network is trained.
+/// and compared on the rest, which contains at least a quarter of the data. Returns an empty selection if there are too
+/// few values for a comparison. `settings` determine how the default network is trained.
 template <class T>
 ForecastSelection select_forecast(const Examples& examples, const FieldPlan& plan, const TrainSettings& settings,
                                   Team& team, Reporter& reporter);

@@ -18,7 +18,7 @@ namespace unfold {
 /// Sets the typical length in the SPEC of random kernels from the training examples; other SPECs are unchanged.
 std::string with_training_length(const std::string& spec, const ExampleSet& training);
 
-/// The default model of labeled series, until one is selected.
+/// The model of labeled series that is used until a model is selected.
 inline constexpr const char* kLabeledSeriesModel = "kernels:10000";
 /// Returns whether the model of labeled series is to be selected: numbers are read, there is one prediction per series,
 /// and neither the model nor options of gradient training were given.
