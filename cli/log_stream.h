@@ -40,7 +40,7 @@ class LogStream {
  protected:
   virtual void see(const LogRecord& record) = 0;     ///< scores a record and prints rows
   virtual void replay(const LogRecord& record) = 0;  ///< scores a record of an earlier run
-  virtual void finish() = 0;                         ///< at the end of the log
+  virtual void finish() = 0;                         ///< called at the end of the log
   virtual nlohmann::json scorer_state() const = 0;
   virtual void restore(const nlohmann::json& state) = 0;
   virtual Index lines() const = 0;  ///< number of lines that were scored

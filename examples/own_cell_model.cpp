@@ -37,7 +37,7 @@ void train_and_save(const std::string& text, const std::string& file) {
 }
 
 void score_and_sample(const std::string& file) {
-  const auto model = load_symbol_model(file);  // also accepts a run folder
+  const auto model = load_symbol_model(file);  // the name of a run folder is also accepted
   const auto predictor = model->predictor();
   double nats = 0;
   for (const Symbol s : model->alphabet().encode("the cat\n", UnknownPolicy::skip)) {

@@ -24,7 +24,8 @@ std::string history() {
 
 /// Returns the most probable completion of a line.
 std::string complete(const SymbolModel& model, const std::string& typed) {
-  const auto predictor = model.predictor();  // one per user, because it holds the text read so far
+  const auto predictor = model.predictor();  // each user needs a separate predictor, because it holds the text read so
+                                             // far
   const Alphabet& alphabet = model.alphabet();
   for (const Symbol symbol : alphabet.encode("\n" + typed, UnknownPolicy::skip)) predictor->observe(symbol);
   std::string rest;
@@ -47,7 +48,7 @@ int main() try {
   const Split all = whole_corpus(corpus, "history");
   LanguageModel<float> model("gru:24", corpus.alphabet());
   model.initialize(/*seed=*/1);
-  Team team(1);  // one thread, to leave the other processors to the rest of the program
+  Team team(1);  // uses one thread, to leave the other processors to the rest of the program
   train(model, {corpus, all},
         {.trainer = {.optimizer = "adam:rate=0.02,clip=1", .batches = {.window = 32, .batch = 4}, .steps = 400}}, team);
 

@@ -38,7 +38,7 @@ bool BlockingSection::any() noexcept { return waiting > 0; }
 struct RegisteredFile::Slot {
   enum State : int { kFree, kChanging, kReady };
   std::atomic<int> state{kFree};
-  const char* begin = nullptr;  ///< null for a temporary file
+  const char* begin = nullptr;  ///< address of the mapping; null for a temporary file
   std::size_t size = 0;
   char name[PATH_MAX] = {};
 };
@@ -67,7 +67,7 @@ RegisteredFile RegisteredFile::announce(const std::string& name, const void* beg
 RegisteredFile RegisteredFile::temporary(const std::string& path) { return announce(path, nullptr, 0); }
 
 RegisteredFile RegisteredFile::mapped(const std::string& name, const void* begin, std::size_t size) {
-  return announce(escape_controls(name), begin, size);  // it is only printed
+  return announce(escape_controls(name), begin, size);  // the name is only printed
 }
 
 RegisteredFile::RegisteredFile(RegisteredFile&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}

@@ -376,7 +376,7 @@ class Decompressor {
   Budget budget_;
   ContainerReader reader_;
   std::unique_ptr<const Codec> codec_;
-  std::unique_ptr<BlockCoder> chain_;  ///< null if the blocks are independent
+  std::unique_ptr<BlockCoder> chain_;  ///< coder of all blocks; null if the blocks are independent
   int side_by_side_ = 1;
   Index written_ = 0;
   bool ended_ = false;

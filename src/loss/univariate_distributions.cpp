@@ -20,7 +20,7 @@ double exp_of(double x) {
 
 /// Returns exp(-z^2 / 2), with the square split into two parts so that the rounding error does not grow with z.
 double bell(double z) {
-  if (std::fabs(z) > 40) return 0;  // below the smallest number
+  if (std::fabs(z) > 40) return 0;  // the result is below the smallest number
   const double coarse = std::trunc(z * 16) / 16, rest = (z - coarse) * (z + coarse);
   return exp_of(-0.5 * coarse * coarse) * exp_of(-0.5 * rest);
 }

@@ -15,7 +15,7 @@ inline constexpr const char* kTimedOptimizer = "adamw:rate={},clip=1,decay=0.05,
 inline constexpr double kTimedRate = 0.006;
 inline constexpr Index kDefaultWindow = 64;
 inline constexpr Index kDefaultBatch = 16;
-inline constexpr double kDefaultEpochs = 10;  ///< if no budget is given
+inline constexpr double kDefaultEpochs = 10;  ///< budget in epochs if none is given
 
 /// For running text that is so short that kDefaultEpochs epochs have few updates (app/settings/default_model.h).
 inline constexpr const char* kSmallTextModel = "gru:128,reset=after,dropout=0.3";

@@ -45,7 +45,8 @@ struct AffineJob {
 template <class T>
 class BoundAffine {
  public:
-  static constexpr Index kStrip = 256 / static_cast<Index>(sizeof(T));  ///< in columns; the last strip may be narrower
+  static constexpr Index kStrip = 256 / static_cast<Index>(sizeof(T));  ///< width of a strip in columns; the last strip
+                                                                        ///< may be narrower
 
   /// Terms are added in the given order, starting from `start`: the bias, y itself, or null for zero.
   BoundAffine(const T* start, std::vector<BoundLookup<T>> lookups, const std::vector<BoundTerm<T>>& terms, T* y,

@@ -38,8 +38,8 @@ struct RmsPropFactors {
 /// Kernels for one instruction set (a Highway target).
 template <class T>
 struct VectorOperations {
-  double (*sum)(const T*, Index);            // at most kSumChunk elements
-  double (*dot)(const T*, const T*, Index);  // at most kSumChunk elements
+  double (*sum)(const T*, Index);            // for at most kSumChunk elements
+  double (*dot)(const T*, const T*, Index);  // for at most kSumChunk elements
   T (*largest_magnitude)(const T*, Index);   // ignores NaN
   bool (*all_below)(const T*, Index, T);     // whether all magnitudes are below the limit; false if any element is NaN
   void (*axpy)(T, const T*, T*, Index);

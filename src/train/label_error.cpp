@@ -96,7 +96,7 @@ class LabelJudge final : public Judge<T> {
   Team& team_;
   Index labels_ = 0, wrong_labels_ = 0;
   std::vector<Verdict> sequences_;
-  std::vector<Symbol> best_;  // by row of the batch
+  std::vector<Symbol> best_;  // best labels by row of the batch
 };
 
 }  // namespace

@@ -83,9 +83,9 @@ class LabelMetrics {
   std::vector<Tag> tags_;
   bool has_chunks_ = false;
   Index seen_ = 0;
-  std::vector<Index> right_, wanted_, best_;             // by label
+  std::vector<Index> right_, wanted_, best_;             // counts by label
   std::map<std::pair<Symbol, Symbol>, Index> mistakes_;  // (wanted, best)
-  std::map<std::string, ChunkCounts> chunks_;            // by type
+  std::map<std::string, ChunkCounts> chunks_;            // counts of chunks by type
 };
 
 /// A model's prediction of one row of numbers, in the units of the data.

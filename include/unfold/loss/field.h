@@ -57,7 +57,7 @@ class ValueRows {
     require_index("field: row", row, rows());
     return present_[static_cast<std::size_t>(row)] != 0;
   }
-  const char* present_flags() const { return present_.data(); }  ///< one per row
+  const char* present_flags() const { return present_.data(); }  ///< one flag per row
   /// Returns the rows [first, first + rows), with zeros for missing rows.
   template <class T>
   Matrix<const T> values(Index first, Index rows) const {

@@ -77,7 +77,7 @@ struct Instruction {
   int out = -1;                             ///< slot written
   int x0 = -1, x1 = -1, y = -1, seed = -1;  ///< slots read; -1 if the rule does not read the operand
   double k = 0;                             ///< constant of the map
-  Map through = Map::copy;                  ///< see above
+  Map through = Map::copy;                  ///< map of a fused instruction (see above)
 };
 
 /// Memory of a slot: element (r, c) is at base[r * stride + c]; stride 0 repeats one row. If base is nullptr, the slot

@@ -45,8 +45,8 @@ class PackedMatrix {
   template <class Weight>
   void pack_pairs(const Weight& weight, Range panels);
 
-  Buffer<T> data_;               ///< for exact
-  Buffer<std::uint32_t> pairs_;  ///< for bf16
+  Buffer<T> data_;               ///< panels of an exact matrix
+  Buffer<std::uint32_t> pairs_;  ///< panels of a bf16 matrix
   Index k_ = 0, n_ = 0;
   Precision precision_ = Precision::exact;
 };

@@ -65,7 +65,7 @@ struct SparseTerm {
   Map activation = Map::copy;
   bool leaky = false;             ///< REQUIRES: the number of inputs equals the number of outputs
   Matrix<const T> weights = {};   ///< [1 or alphabet x edges]
-  const Symbol* gates = nullptr;  ///< one per row, or null
+  const Symbol* gates = nullptr;  ///< one symbol per row, or null
 };
 
 /// y += term(x); x [rows x inputs], y [rows x outputs]. `scratch`: 3 * max(inputs, outputs) elements.

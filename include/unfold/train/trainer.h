@@ -107,7 +107,7 @@ struct TrainingData {
   const Corpus& corpus;
   const Split& training;
   const Split* validation = nullptr;          ///< null or empty: no validation
-  const Corpus* validation_corpus = nullptr;  ///< if different from `corpus`
+  const Corpus* validation_corpus = nullptr;  ///< corpus of the validation part, if different from `corpus`
   Processes* processes = nullptr;  ///< processes that share passes over the whole training part; nullptr: only this
                                    ///< process
 };

@@ -22,7 +22,7 @@ struct EvaluateRequest {
   std::optional<std::string> mask = {};  ///< file that marks the symbols to be predicted
   std::string unknown = "error";         ///< handling of symbols that are not in the alphabet: "error" or "skip"
   ReadingSettings reading = {};
-  bool use_stepper = false;                     ///< one symbol at a time, with the same results
+  bool use_stepper = false;                     ///< process one symbol at a time; the results are the same
   std::optional<LearningOptions> dynamic = {};  ///< online learning: the model learns each symbol after predicting it
   Index threads = 0;                            ///< 0: all available processors
   /// Called for every symbol in order, after all are evaluated: position in the part, name, nats (NaN: not predicted).

@@ -25,7 +25,7 @@ struct ExplainRequest {
   /// The position whose state or label is explained, from 1. Default: the symbol or label with the highest surprisal,
   /// or, if the labels are not observed, the least certain prediction.
   std::optional<Index> at = {};
-  Index example = 1;             ///< for data with fields, from 1
+  Index example = 1;             ///< number of the example, from 1, for data with fields
   Index reach = 256;             ///< maximum number of earlier positions; the text before them determines the initial
                                  ///< state
   Index threads = 0;             ///< 0: all available processors
@@ -78,7 +78,7 @@ struct ExplainedLabel {
 };
 struct FieldExplanation {
   std::string model, field;
-  std::vector<ExplainedLabel> labels;  ///< one per position, or one per example if the label is predicted once
+  std::vector<ExplainedLabel> labels;  ///< one label per position, or one per example if the label is predicted once
   Index at = 0;
   std::string label;        ///< the explained label
   std::vector<Vote> votes;  ///< features by decreasing |weight|, positions in order

@@ -173,7 +173,7 @@ FieldPlan plan_density(const Examples& examples, TrainSettings& s) {
     throw UsageError(fmt::format("model {} treats each row separately: leave out --ends and --sequences", s.model));
   if (s.ahead.value_or(0) != 0)
     throw UsageError(fmt::format("model {} treats each row separately: leave out --ahead", s.model));
-  const bool numbers_too = spec_name(s.model) == "neural-ar";  // its columns then say which they are
+  const bool numbers_too = spec_name(s.model) == "neural-ar";  // the columns of this model state which of them are bits
   if (observes_bits(losses().get(spec_name(s.model)).density) && !numbers_too) require_bits(examples, s.model);
   const std::vector<Column> columns = columns_in(examples.column(kVector), s.model);
   s.model = with_columns(s.model, columns);

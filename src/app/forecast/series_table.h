@@ -24,7 +24,7 @@
 namespace unfold {
 
 struct TableSeries {
-  std::string group = {};  ///< empty if there is no group
+  std::string group = {};  ///< name of the group; empty if there is none
   std::string field = {};
   forecasting::TimeIndex index = {};
   std::vector<double> values = {};  ///< NaN: missing

@@ -34,7 +34,7 @@ struct LogCard {
   WordSlots slots = {};      ///< positions where words vary freely
   double lines_per_day = 0;  ///< number of lines per day in training; 0: the lines have no times
   LogTemplateList templates = {};
-  std::optional<SessionLines> session_lines = {};  ///< for files with a session in each line
+  std::optional<SessionLines> session_lines = {};  ///< format of the sessions, for files with a session in each line
   /// How lines are joined to records (data/readers/log_records.h): a regular expression, or empty for the usual rule.
   /// No value: each line is a record.
   std::optional<std::string> record_start = {};

@@ -204,7 +204,7 @@ std::string roll_midi(const Roll& roll, Index milliseconds) {
   std::string file = "MThd";
   put(file, 6, 4);
   put(file, 0, 2);  // format 0
-  put(file, 1, 2);  // one track
+  put(file, 1, 2);  // number of tracks
   put(file, kTicks, 2);
   file += "MTrk";
   put(file, static_cast<std::uint32_t>(events.size()), 4);

@@ -28,7 +28,7 @@ void assign_in_sweep(const std::string& key, const std::string& value, TrainRequ
 struct SweepRequest {
   TrainRequest base;  ///< settings common to all runs; `out` is the folder of the sweep
   std::string grid;
-  Index seeds = 1;  ///< per grid point: the seed of `base` and the following ones
+  Index seeds = 1;  ///< seeds per grid point: the seed of `base` and the following ones
   Index jobs = 1;   ///< number of local processes
   /// Path of the measure in the JSON output of train, such as "valid/bits_per_symbol". Default: the first known measure
   /// that is present.
@@ -37,8 +37,8 @@ struct SweepRequest {
 };
 
 struct SweepOutcome {
-  TextTable table;  ///< one row per grid point: its values; mean, standard deviation and best of the measure over
-                    ///< seeds; seconds
+  TextTable table;  ///< one row per grid point with its values, the mean, standard deviation and best value of the
+                    ///< measure over seeds, and the seconds
   std::string measure;
   std::string best;          ///< the grid point with the best mean
   std::string results_file;  ///< JSON, with the results of all runs

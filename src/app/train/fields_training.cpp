@@ -211,7 +211,7 @@ void FieldsTraining<T>::check(const NetworkModel<T>& model) const {
   if (context_.device().is_cpu() && in_steps)
     require_training_memory(*model.plan(), parts_[0], s, batches_.window, sizeof(T), context_.run());
   if (is_fitted() || readout_of(model.spec())) {
-    if (context_.given().contains(&TrainSettings::best_by))  // for pairs there is always validation data
+    if (context_.given().contains(&TrainSettings::best_by))  // pairs always have validation data
       throw UsageError(fmt::format("--best-by needs validation, but {} has none", s.model));
     check_one_pass_settings(s, context_.resume());
   }

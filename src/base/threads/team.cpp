@@ -103,7 +103,7 @@ class Choice {
   static constexpr int kRestPerTrial = 20;
 
   const Attendance attendance_;
-  const double most_waited_;  // as a fraction of the time
+  const double most_waited_;  // largest accepted waiting time, as a fraction of the time
   std::uint64_t runs_ = 0;
   Clock::duration took_{}, waited_{}, rest_ = kFirstRest;
   Clock::time_point alone_until_{};
@@ -144,7 +144,7 @@ struct Team::State {
   Choice choice;
   Clock::duration waited{};  // time that the first thread waited in the current region
   std::vector<std::thread> workers;
-  const std::function<void(Member&)>* body = nullptr;  // null tells the workers to exit
+  const std::function<void(Member&)>* body = nullptr;  // function to execute; null tells the workers to exit
   std::exception_ptr error;
   std::mutex error_mutex;
   std::atomic<bool> busy{false};

@@ -22,7 +22,7 @@ struct MemoryData {
   std::string format = {};  ///< the name of a reader; empty: running text
   /// For data with fields; for a table, one example with one string or number per column and row.
   Examples examples = {};
-  std::vector<Input> texts = {};  ///< for running text, or the contents of files with fields
+  std::vector<Input> texts = {};  ///< running text, or the contents of files with fields
 };
 
 /// Makes data in memory available to the functions that the calling thread calls, under the names of files. Objects are

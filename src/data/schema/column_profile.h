@@ -175,7 +175,7 @@ class ColumnProfile {
   std::unique_ptr<Dates> dates_;
   DistinctCount distinct_;
   std::vector<std::string> examples_;
-  std::vector<UnitCount> units_;    ///< at most kMostUnits
+  std::vector<UnitCount> units_;    ///< at most kMostUnits units
   std::vector<OddCell> unit_free_;  ///< the first numbers without a unit
   unsigned marks_ = 0;              ///< which marks for missing values occurred: - . ?
   Index rows_ = 0;
@@ -186,7 +186,7 @@ class ColumnProfile {
   double last_number_ = 0;  ///< the value of the last cell; NaN if it is not a number
   RecentTexts recent_;
   /// Numbers that often mark missing values, and the range of the others.
-  std::array<Index, 2 * kSentinels.size()> sentinels_ = {};  ///< by magnitude, negative ones last
+  std::array<Index, 2 * kSentinels.size()> sentinels_ = {};  ///< counts by magnitude, those of negative numbers last
   double ordinary_least_ = 0, ordinary_most_ = 0;
   SerialDependence serial_;
   bool consecutive_ = true;  ///< every integer exceeds the previous one by one

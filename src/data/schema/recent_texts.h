@@ -20,8 +20,8 @@ namespace unfold {
 /// Properties of a cell that is neither a number nor a date.
 struct TextTraits {
   Index words = 0;
-  bool blanks = false;  ///< it contains blanks
-  bool code = false;    ///< it is short and contains digits but no blanks
+  bool blanks = false;  ///< the text contains blanks
+  bool code = false;    ///< the text is short and contains digits but no blanks
 };
 
 class RecentTexts {

@@ -51,7 +51,7 @@ struct ColumnSchema {
   Index odd = 0;
   std::vector<OddCell> odd_cells;
 
-  NumberConvention convention;        ///< for numbers and integers
+  NumberConvention convention;        ///< convention of numbers and integers
   std::optional<double> least, most;  ///< smallest and largest value of numbers and integers
   int decimals = 0;                   ///< resolution: maximum number of digits after the decimal mark
   std::string number_unit;            ///< "%" or "$" if the cells are numbers with this unit (numeric_cell.h)
@@ -60,7 +60,7 @@ struct ColumnSchema {
   bool has_time = false;      ///< dates with a time of day
   bool exchangeable = false;  ///< day and month of all dates could be exchanged, and no option specifies their order
   DateStep step;
-  TextUnit unit = TextUnit::words;  ///< for texts: how they are split
+  TextUnit unit = TextUnit::words;  ///< for texts: how a text is split
   bool panel = false;   ///< a panel: times repeat, but no two rows have the same time and the same entry in this column
   bool serial = false;  ///< a row is more similar (or less similar) to the preceding row than to earlier ones
   bool sorted = false;  ///< numbers in ascending or descending order; other entries: equal ones are neighbors

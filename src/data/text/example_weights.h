@@ -15,7 +15,7 @@
 
 namespace unfold {
 
-inline constexpr const char* kExampleWeights = "\x01weights";  ///< not the name of a column of a file
+inline constexpr const char* kExampleWeights = "\x01weights";  ///< a name that no column of a file can have
 
 inline bool has_weights(const Batch& batch) { return batch.fields.contains(kExampleWeights); }
 

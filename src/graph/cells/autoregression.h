@@ -21,7 +21,7 @@ struct AutoregressionOptions {
   Index averages = 0;
   Index ahead = 1;
   double ridge = 0;  ///< lambda; 0: selected automatically
-  Index blocks = 0;  ///< as EsnOptions::blocks
+  Index blocks = 0;  ///< like EsnOptions::blocks
 };
 /// x [channels] -> features [channels x (n + averages)]; the first ones are x.
 Signal autoregression(Circuit& c, Signal x, Index n, const AutoregressionOptions& options = {});

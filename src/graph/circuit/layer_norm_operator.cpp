@@ -67,7 +67,7 @@ class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public Exportab
     const auto n = static_cast<double>(n_);
     for (Index r = 0; r < in.x.rows; ++r) {
       const auto inverse = static_cast<double>(normalize(in.x.row(r), n_, z));
-      double sum = 0, first = 0, second = 0;  // of q, q z and q z^2
+      double sum = 0, first = 0, second = 0;  // sums of q, q z and q z^2
       const auto weight = [&](Index i) { return static_cast<double>(in.w(0, i) * in.w(0, i) * dy(r, i)); };
       for (Index i = 0; i < n_; ++i) {
         const double q = weight(i), zi = static_cast<double>(z[i]);

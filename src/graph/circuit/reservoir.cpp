@@ -39,7 +39,7 @@ Vector project(const Edges& edges, const Vector& weights, Index& m) {
   for (m = 1; m <= most; ++m) {
     Vector next = times(edges, weights, basis.back());
     const double before = norm(next);
-    for (int twice = 0; twice < 2; ++twice)  // for orthogonality up to rounding errors
+    for (int twice = 0; twice < 2; ++twice)  // twice, for orthogonality up to rounding errors
       for (Index i = 0; i < m; ++i) {
         const double along = dot<double>(basis[at(i)], next);
         h[at(i * most + m - 1)] += along;

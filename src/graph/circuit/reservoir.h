@@ -17,7 +17,7 @@ double spectral_radius(const Edges& edges, const std::vector<double>& weights);
 
 struct Reservoir {
   std::shared_ptr<const Edges> edges;
-  std::vector<double> weights;  ///< one per edge
+  std::vector<double> weights;  ///< one weight per edge
 };
 /// Returns a random graph in which `degree` (at most n) distinct edges leave each of n units. The weights are uniform
 /// on [-1, 1] and then scaled to the given spectral radius.

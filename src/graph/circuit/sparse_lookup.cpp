@@ -86,7 +86,7 @@ class ListedOperator final : public OperatorOf<ListedOperator>, public RecordedO
 
   std::shared_ptr<const Listing> listing_;
   std::vector<Index> first_;           // first symbol of each signal
-  std::vector<ExpandedPairs> spread_;  // empty if there are too many outputs
+  std::vector<ExpandedPairs> spread_;  // pairs expanded over the outputs; empty if there are too many outputs
 };
 
 }  // namespace

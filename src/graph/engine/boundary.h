@@ -72,8 +72,8 @@ class Boundary {
   const Plan& plan_;
   Layout<T>& layout_;
   std::vector<char> fresh_;                      // indexed by place
-  std::vector<Buffer<T>> kept_, kept_adjoints_;  // per link along `first`: one row per place
-  std::vector<End> ends_;                        // per node: a link along `next`
+  std::vector<Buffer<T>> kept_, kept_adjoints_;  // for each link along `first`: one row per place
+  std::vector<End> ends_;                        // for each node that is a link along `next`
 };
 
 }  // namespace unfold

@@ -26,7 +26,7 @@ class ChainLoops {
   const ChainLoop& operator[](std::size_t segment) const { return loops_[segment]; }
 
  private:
-  std::vector<ChainLoop> loops_;  // per segment
+  std::vector<ChainLoop> loops_;  // one entry per segment
 };
 
 }  // namespace unfold

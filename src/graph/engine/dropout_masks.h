@@ -68,7 +68,7 @@ class Masks {
   bool drawn_ = false;
   std::uint64_t seed_ = 0;
   Index origin_ = 0;
-  std::vector<std::vector<std::uint64_t>> keys_;    // per part and row
+  std::vector<std::vector<std::uint64_t>> keys_;    // one key per part and row
   std::vector<std::vector<std::uint64_t>> chains_;  // keys that are equal for all rows of a chain, per part and row
 };
 

@@ -34,7 +34,7 @@ class Programs {
   std::size_t most_slots() const { return most_slots_; }
 
  private:
-  using Set = std::vector<std::vector<Program>>;  // per segment and item
+  using Set = std::vector<std::vector<Program>>;  // programs by segment and item
   const Node& node(int i) const { return plan_.nodes()[static_cast<std::size_t>(i)]; }
   Program forward_program(const Item& item) const;
   Program backward_program(const Item& item, Rule rule) const;

@@ -47,7 +47,7 @@ class PackedWeights {
 
  private:
   struct Set {
-    std::vector<PackedMatrix<T>> matrices;  // per parameter
+    std::vector<PackedMatrix<T>> matrices;  // one matrix per parameter
     std::vector<char> changed;
   };
   Set& set(Form form) { return sets_[static_cast<std::size_t>(form)]; }
@@ -55,11 +55,11 @@ class PackedWeights {
   Matrix<const T> square(Member& me, Matrix<const T> w);
 
   Precision precision_;
-  std::vector<char> dense_;  // per parameter: whether any product reads it
+  std::vector<char> dense_;  // for each parameter: whether any product reads it
   Set sets_[4];
   Buffer<T> squares_;
-  std::vector<Matrix<const T>> bound_;  // one per parameter; null if the weights are in the parameter vector
-  std::vector<Matrix<T>> gradients_;    // one per parameter; null if the gradient is in the gradient vector
+  std::vector<Matrix<const T>> bound_;  // weights of each parameter; null if the weights are in the parameter vector
+  std::vector<Matrix<T>> gradients_;    // gradient of each parameter; null if the gradient is in the gradient vector
 };
 
 }  // namespace unfold

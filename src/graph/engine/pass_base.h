@@ -30,7 +30,7 @@ struct Parts {
   PackedWeights<T> weights;
   ChainLoops chains;
   Masks masks;
-  std::vector<Buffer<T>> operator_scratch;  ///< per thread
+  std::vector<Buffer<T>> operator_scratch;  ///< one buffer per thread
 };
 
 /// Base class of the passes over the parts of an unfolding. An object is created for each pass and stores no values.

@@ -62,7 +62,7 @@ class Schedule {
     Trial trial;
     Division now() const { return candidates[trial.now()]; }
   };
-  using Choices = std::vector<Choice>;  // per segment
+  using Choices = std::vector<Choice>;  // one choice per segment
 
   const Node& node(int i) const { return plan_.nodes()[static_cast<std::size_t>(i)]; }
   /// The layout of one part of the structure.
@@ -91,10 +91,10 @@ class Schedule {
   int members_;
   Index number_bytes_;
   Account* account_ = nullptr;
-  std::vector<Laid> laid_;                       // per part
-  std::vector<std::vector<int>> tail_roots_;     // per segment
-  std::vector<Index> units_;                     // per segment: its unit width, or 0
-  std::map<Index, Choices> forward_, backward_;  // by number of places
+  std::vector<Laid> laid_;                       // one layout per part
+  std::vector<std::vector<int>> tail_roots_;     // roots by segment
+  std::vector<Index> units_;                     // unit width of each segment, or 0
+  std::map<Index, Choices> forward_, backward_;  // choices by number of places
 };
 
 template <class Do>

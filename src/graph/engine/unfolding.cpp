@@ -160,8 +160,8 @@ struct Unfolding<T>::Body : Parts<T> {
   std::shared_ptr<const Offload> offload;
   std::unique_ptr<Backend<T>> backend;    // null if passes run on the team
   std::vector<int> symbol_nodes;          // signals that are read, in order
-  std::vector<char> kept;                 // per node: its values have memory that callers may read
-  std::vector<char> seeded;               // per node
+  std::vector<char> kept;                 // for each node: whether its values have memory that callers may read
+  std::vector<char> seeded;               // for each node: whether the caller has set its adjoint
   bool forwarded = false;                 // the values belong to the current structure and parameters
   bool source_known = false;              // the values of deeper parts belong to the current source and parameters
   bool went_back = false, moved = false;  // adjoints and tangents of these values exist

@@ -141,23 +141,23 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   const Plan& plan_;
   Layout<T>& layout_;
 
-  std::vector<DeviceMemory> buffers_[3];      // one per root
-  std::vector<char> stale_[3], expected_[3];  // per root: whether the device copy is newer, and whether the host copy
-                                              // must be uploaded
+  std::vector<DeviceMemory> buffers_[3];      // one buffer per root
+  std::vector<char> stale_[3], expected_[3];  // for each root: whether the device copy is newer, and whether the host
+                                              // copy must be uploaded
   bool roomy_[3] = {};
   DeviceMemory parameters_, gradient_, direction_, squared_parameters_, squares_, partial_, settings_;
-  std::vector<DeviceMemory> symbols_, keys_;  // per node; per mask
+  std::vector<DeviceMemory> symbols_, keys_;  // symbols of each node; keys of each mask
   std::map<std::pair<const void*, std::size_t>, DeviceMemory> lists_;
   struct SymbolLists {
     DeviceMemory rows, begin, ends;
     Index parts = 0;
   };
-  std::vector<SymbolLists> symbol_lists_;  // per symbol node that a lookup gradient needs
+  std::vector<SymbolLists> symbol_lists_;  // one list for each symbol node that a lookup gradient needs
   struct Targets {
     DeviceMemory targets, begin, sources;
     Index count = 0;
   };
-  std::vector<std::optional<Targets>> targets_;  // per gathered link
+  std::vector<std::optional<Targets>> targets_;  // targets of each gathered link
   DeviceMemory row_parts_, row_ends_;
   Index row_parts_count_ = 0;
   bool parameters_stale_ = true;
@@ -188,7 +188,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   };
   std::vector<Loop> loop_kernels_[2];
   Recording forward_, tangent_;
-  std::map<int, Recording> backward_;  // by the options of the pass
+  std::map<int, Recording> backward_;  // recordings by the options of the pass
 };
 
 /// Recording starts with the second run: libraries load their modules during the first one.

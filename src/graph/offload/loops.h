@@ -30,8 +30,8 @@ namespace unfold {
 struct LoopShape {
   Index row_tiles = 1;   ///< number of tiles of 16 sequences, multiplied together
   Index row_passes = 1;  ///< number of passes over row tiles, one after another
-  Index units = 8;       ///< per block
-  Index members = 1;     ///< blocks per group
+  Index units = 8;       ///< number of units per block
+  Index members = 1;     ///< number of blocks per group
   Index rows() const { return 16 * row_tiles * row_passes; }
   bool operator<(const LoopShape& other) const {
     const auto order = [](const LoopShape& s) { return std::tie(s.row_tiles, s.row_passes, s.units, s.members); };

@@ -57,9 +57,9 @@ class PlanBuilder {
 
   Plan& plan_;
   PlanOptions options_;
-  std::vector<int> component_;  ///< per node
-  std::vector<char> loop_;      ///< per component
-  std::vector<int> stage_;      ///< per component; -1: not yet known
+  std::vector<int> component_;  ///< component of each node
+  std::vector<char> loop_;      ///< for each component: whether it is a loop
+  std::vector<int> stage_;      ///< stage of each component; -1: not yet known
   std::vector<std::vector<Use>> uses_;
   std::vector<int> item_of_;  ///< index of the item that computes a node
 };

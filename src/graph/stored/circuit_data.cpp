@@ -195,7 +195,7 @@ class CircuitCopy {
   std::span<const Signal> given_;
   std::size_t inputs_ = 0;
   std::vector<Signal> made_;
-  std::vector<char> read_;  // per parameter: whether a node uses it
+  std::vector<char> read_;  // for each parameter: whether a node uses it
 };
 
 }  // namespace

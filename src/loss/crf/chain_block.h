@@ -107,12 +107,13 @@ class ChainBlock {
   void judge_labels(const ScaledTransitions& neighbors, Index t, Index later);
 
   Index count_ = 0, labels_ = 0, stride_ = 0;
-  std::vector<Index> lengths_, offsets_, begins_;  // per chain; rows before each step; first batch row of each step
+  std::vector<Index> lengths_, offsets_, begins_;  // length of each chain; rows before each step; first batch row of
+                                                   // each step
   std::vector<char> suits_, fits_;
   std::vector<Step> steps_;
   std::vector<unsigned char> kept_;               // a copy of the signal, if slopes and signal share memory
-  std::vector<Symbol> row_labels_;                // by row
-  std::vector<double> scale_, share_, expected_;  // by row
+  std::vector<Symbol> row_labels_;                // labels by row
+  std::vector<double> scale_, share_, expected_;  // numbers by row
   Buffer<double> alpha_, beta_, weight_;          // [rows x stride]; alpha and beta are 0 beyond the labels of a row
   std::vector<double> pairs_;                     // [labels x stride]
 };

@@ -133,7 +133,7 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
     Index first = 0, count = 0;  // places of the chains in the block
     ChainBlock& block;
     CrfChain chain = {};
-    std::vector<double> surprise = {};  // by row of the block
+    std::vector<double> surprise = {};  // surprisals by row of the block
   };
 
   std::vector<ChainScores> no_counts(const Observed<T>& o) const {

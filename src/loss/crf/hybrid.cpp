@@ -61,7 +61,7 @@ void describe(Visitor& v, HybridOptions& o) {
 /// The data that a thread needs for one chain.
 struct HybridWork {
   std::vector<double> e, known, alpha, alpha_known, beta, counts, counts_known;
-  std::vector<Symbol> labels;  ///< by position; kNoSymbol if unknown
+  std::vector<Symbol> labels;  ///< labels by position; kNoSymbol if unknown
   ChainScratch scratch;
   Index rows = 0, cols = 0;
 

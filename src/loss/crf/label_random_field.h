@@ -33,7 +33,7 @@ struct FieldChain {
   static constexpr double kExcluded = -std::numeric_limits<double>::infinity();
 
   std::vector<double> emissions;  ///< scores of labels [rows x cols]; kExcluded: not permitted here
-  std::vector<Symbol> labels;     ///< by position; kNoSymbol: unknown
+  std::vector<Symbol> labels;     ///< labels by position; kNoSymbol: unknown
   Index rows = 0, cols = 0;
   double log_sum = 0;  ///< result of forward
 

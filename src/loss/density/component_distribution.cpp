@@ -285,7 +285,7 @@ class MixtureLaw final : public ComponentDistribution<T> {
 
  private:
   struct Work {
-    T *a, *s, *z, *log_d, *inverse, *slope, *p, *share;  // one per component
+    T *a, *s, *z, *log_d, *inverse, *slope, *p, *share;  // one number per component
     T *nats, *inside;  // one per number; inside: responsibility of all components except the background
   };
   Work work_for(Index n) const {

@@ -65,7 +65,7 @@ struct GaussianFactors {
 /// Sequences of vectors, concatenated.
 struct VectorSequences {
   Matrix<const double> rows;
-  std::vector<Index> ends;  ///< per sequence: the row number after its last row
+  std::vector<Index> ends;  ///< for each sequence: the row number after its last row
 
   Index count() const { return static_cast<Index>(ends.size()); }
   Index begin(Index s) const { return s == 0 ? 0 : ends[at(s - 1)]; }

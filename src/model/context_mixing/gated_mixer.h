@@ -42,10 +42,11 @@ class GatedMixer {
   FourFloats rate_boost(std::size_t set);
   Index inputs_;
   std::size_t sets_;
-  std::array<std::size_t, kMostSets> first_{}, chosen_{};      // per set: the first row and the selected row
+  std::array<std::size_t, kMostSets> first_{}, chosen_{};      // for each set: the first row and the selected row
   alignas(16) std::array<std::int32_t, kMostSets> present_{};  // all bits set for each set that exists
   std::vector<float> weights_;                                 // row by row
-  std::vector<float> hurry_;                                   // per row; empty: no increase of the learning rate
+  std::vector<float> hurry_;                                   // increase of the learning rate of each row; empty: no
+                                                               // increase
   std::vector<std::vector<float>> last_weights_;
   std::array<float*, kMostSets> rows_{};
   std::array<std::size_t, kMostLast> last_chosen_{};

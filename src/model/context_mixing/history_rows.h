@@ -36,7 +36,7 @@ class HistoryRows {
   void set_run_cells(const std::uint16_t* counters, int depth, std::uint16_t first, std::uint16_t* cells) const;
   /// Stores the updated values of the counters of the last query.
   void learn(BitPath path, int depth, int bit, const std::uint16_t* next);
-  void finish(Symbol symbol);  ///< to be called before the contexts of the next symbol are set
+  void finish(Symbol symbol);  ///< must be called before the contexts of the next symbol are set
 
   /// The history of `seen` equal bits; 0 for none.
   static std::uint16_t alike(std::uint32_t seen, int bit) {

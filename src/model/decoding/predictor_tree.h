@@ -35,7 +35,7 @@ class PredictorTree {
  private:
   Pointer root_;
   std::size_t most_;                            // maximum number of predictors kept
-  std::deque<std::weak_ptr<const Node>> kept_;  // in the order of creation
+  std::deque<std::weak_ptr<const Node>> kept_;  // nodes with kept predictors, in the order of creation
 };
 
 }  // namespace unfold

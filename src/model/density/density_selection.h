@@ -36,7 +36,7 @@ struct DensitySelectionOptions {
 
 struct DensityCandidate {
   std::string model;         ///< SPEC
-  std::vector<double> nats;  ///< per held-out row, for each fold that was tried, in units of the standardized data
+  std::vector<double> nats;  ///< nats per held-out row, for each fold that was tried, in units of the standardized data
 
   double mean() const;  ///< mean over the folds that were tried
 };

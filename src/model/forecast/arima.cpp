@@ -182,7 +182,7 @@ std::vector<double> carry_over(const ArimaOrder& from, const std::vector<double>
 /// One fit of the search.
 struct Candidate {
   ArimaOrder order;
-  std::vector<double> x;  ///< in the layout of ArimaObjective
+  std::vector<double> x;  ///< parameters in the layout of ArimaObjective
   double criterion = kNoModel;
 };
 

@@ -44,7 +44,7 @@ struct EtsParameters {
 
 /// One pass over a series with given parameters.
 struct EtsPass {
-  double log_likelihood = 0;   ///< at the maximizing variance; -infinity if a state leaves its domain
+  double log_likelihood = 0;   ///< log likelihood at the maximizing variance; -infinity if a state leaves its domain
   double mean_square = 0;      ///< mean square of the errors (relative errors if multiplicative), the maximizing
                                ///< variance
   std::vector<double> fitted;  ///< mu_t

@@ -45,7 +45,7 @@ struct Forecast {
   double quantile(Index h, double probability) const;
 
   // How quantiles are computed.
-  std::vector<std::vector<double>> samples;  ///< per horizon, ascending; empty: normal distributions
+  std::vector<std::vector<double>> samples;  ///< samples of each horizon, ascending; empty: normal distributions
   std::vector<double> center;                ///< means of the normal distributions, before `transform.inverse`
   BoxCox transform;
   double lower_limit = -std::numeric_limits<double>::infinity();
@@ -97,7 +97,8 @@ class Forecaster {
   const std::vector<double>& residuals() const { return residuals_; }
   Index parameters() const { return result_.parameters; }
   Index observations() const { return result_.observations; }
-  double log_likelihood() const { return result_.log_likelihood; }  ///< for the values in their original units
+  double log_likelihood() const { return result_.log_likelihood; }  ///< log likelihood of the values in their original
+                                                                    ///< units
   double aicc() const;
   double lambda() const { return transform_.lambda; }
 

@@ -38,7 +38,7 @@ struct LogAlarm {
   LogAlarmKind kind = LogAlarmKind::template_;
   Index count = 0;  ///< number of lines with this cause so far
   Index first_line = 0, last_line = 0;
-  std::string first_time = {}, last_time = {};  ///< as written in the lines; empty if the lines have no time
+  std::string first_time = {}, last_time = {};  ///< times as written in the lines; empty if the lines have no time
   std::string cause = {};                       ///< name of the field, or what is unusual about a session
   Index last_seen = 0;                          ///< number of lines or sessions up to the last occurrence
 };

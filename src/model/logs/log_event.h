@@ -21,7 +21,7 @@
 namespace unfold {
 
 struct LogEventValue {
-  std::string_view name, text, key;  ///< as in MaskedValue
+  std::string_view name, text, key;  ///< see MaskedValue
   std::uint64_t label = 0, role = 0, hash = 0;
   /// For texts that consist of several parts: a hash of the text without the parts that contain digits.
   std::optional<std::uint64_t> pattern = {};

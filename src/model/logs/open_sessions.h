@@ -33,7 +33,7 @@ struct LogSessionLine {
   std::string_view key;
   SessionEvent event = 0;
   Index line = 0;
-  double time = 0;  ///< in seconds, or the number of the line for logs without times
+  double time = 0;  ///< time in seconds, or the number of the line for logs without times
   std::string_view time_text = {}, label = {};
 };
 
@@ -42,7 +42,7 @@ struct LogSession {
   std::vector<SessionEvent> events = {};
   Index first_line = 0, last_line = 0;
   double last_time = 0;
-  std::string first_time_text = {}, last_time_text = {};  ///< as written; empty if the lines have no times
+  std::string first_time_text = {}, last_time_text = {};  ///< times as written; empty if the lines have no times
   std::string label = {};                                 ///< label of the first line whose label is not the normal
                                                           ///< label
   LogSessionEnd end = LogSessionEnd::pause;

@@ -79,7 +79,7 @@ class LogOrderModel {
   /// The last three events of every chain in a group; 0 if there was no event.
   struct Last {
     std::uint32_t events[kMostChains][3] = {};
-    std::uint32_t suspect = 0;  ///< one bit per chain: whether the last event was rare in its context
+    std::uint32_t suspect = 0;  ///< a bit for each chain: whether the last event was rare in its context
   };
   double rarity_bits(std::size_t chain, std::uint32_t event, std::uint32_t last, std::uint32_t before) const;
   double rarity_bits(std::size_t chain, std::uint32_t event, const Last& last) const;

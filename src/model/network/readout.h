@@ -22,7 +22,7 @@ struct ReadoutOptions {
 struct ReadoutFit {
   Index positions = 0;                 ///< positions read
   Index fitted = 0;                    ///< rows of the regression
-  double lambda = 0, mean_square = 0;  ///< as in RidgeFit; per predicted number
+  double lambda = 0, mean_square = 0;  ///< see RidgeFit; mean_square is per predicted number
 };
 
 /// Returns the signal s of a standard deviation d with the given square, within its range: log d = 10 tanh(s / 10)

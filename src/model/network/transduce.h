@@ -40,7 +40,7 @@ struct TransduceOptions {
 inline constexpr Index kMaxGeneratedLength = 1000;
 
 struct Transduced {
-  std::vector<Symbol> symbols = {};  ///< without the end symbol
+  std::vector<Symbol> symbols = {};  ///< symbols of the target, without the end symbol
   bool ended = false;                ///< false: the limit was reached first
   double log_probability = 0;        ///< log probability of all symbols, including the end
   /// For each step, one weight for each position of the source; empty unless requested.

@@ -88,7 +88,7 @@ void Estimation::add_ngram(Index n, const std::vector<Code>& codes) {
   if (n == trie_.order()) return;
   const auto children = static_cast<std::uint32_t>(trie_.level(n + 1).symbols.size());
   if (n > 1) level.children.push_back(children);
-  while (n == 1 && level.children.size() < codes[0]) level.children.push_back(children);  // for absent symbols
+  while (n == 1 && level.children.size() < codes[0]) level.children.push_back(children);  // entries of absent symbols
 }
 
 void Estimation::link() {

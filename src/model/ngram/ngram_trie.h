@@ -24,7 +24,7 @@ namespace unfold {
 struct NgramLevel {
   std::vector<std::uint32_t> symbols;    ///< last symbol of each n-gram; empty in level 1
   std::vector<float> log_probabilities;  ///< natural logarithms
-  std::vector<float> log_backoffs;       ///< empty in the last level
+  std::vector<float> log_backoffs;       ///< backoffs; empty in the last level
   std::vector<std::uint32_t> children;   ///< first child of each node, followed by the end; empty in the last level
 };
 

@@ -29,14 +29,14 @@ void for_each_task(Team& team, Index count, const std::function<void(Index)>& ta
 
 /// The data of one series while it is being forecast.
 struct Work {
-  UnivariateSeries series = {};  ///< without the missing values before the first observed value
+  UnivariateSeries series = {};  ///< the series without the missing values before the first observed value
   Index end = 0;                 ///< number of values up to the last observed value
   Index observed = 0;
   bool constant = true, non_negative = true;
   std::vector<Outlier> outliers = {};
   std::vector<Index> origins = {};
-  std::vector<MemberBacktest> backtests = {};  ///< one for each member of the plan
-  std::vector<PointsAndWidths> final = {};     ///< one for each member, from the end of the series
+  std::vector<MemberBacktest> backtests = {};  ///< one backtest for each member of the plan
+  std::vector<PointsAndWidths> final = {};     ///< one forecast for each member, from the end of the series
   std::vector<std::string> forms = {}, failures = {};
   CombinationBacktest combination = {};
   PointsAndWidths result = {};
@@ -219,7 +219,7 @@ class Automatic {
       work.result = {unknown, unknown, unknown};
     }
     for (double& x : work.result.mean) x = work.non_negative && x < 0 ? 0 : x;
-    work.result.out_of_range = work.non_negative;  // from here on: whether 0 is the lower limit
+    work.result.out_of_range = work.non_negative;  // from here on, this states whether 0 is the lower limit
   }
 
   AutomaticForecast report(const Work& work) const {
@@ -272,7 +272,8 @@ class Automatic {
   Team& team_;
   AutomaticPlan plan_;
   std::vector<forecasting::Member> members_;
-  std::vector<std::unique_ptr<SegmentMember>> networks_;  // one per member; null for members that are not networks
+  std::vector<std::unique_ptr<SegmentMember>> networks_;  // network of each member; null for members that are not
+                                                          // networks
   std::vector<PointsAndWidths> results_;
   std::vector<CombinationBacktest> combinations_;
 };

@@ -39,8 +39,8 @@ PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& s
                                  std::string* form = nullptr);
 
 struct MemberBacktest {
-  std::vector<PointsAndWidths> forecasts;  ///< one for each origin
-  std::vector<double> errors;              ///< one for each origin; NaN if no value after the origin is observed
+  std::vector<PointsAndWidths> forecasts;  ///< one forecast for each origin
+  std::vector<double> errors;              ///< one error for each origin; NaN if no value after the origin is observed
   double error = 0;                        ///< mean of `errors`; +infinity if the member failed at an origin
   std::string failure = {};                ///< reason why the member failed
 };

@@ -20,10 +20,10 @@ PointsAndWidths combine(std::span<const PointsAndWidths* const> members, std::sp
 
 /// Results of the backtest for the combination.
 struct CombinationBacktest {
-  std::vector<double> weights;  ///< for the forecast from the end of the series
+  std::vector<double> weights;  ///< weights of the forecast from the end of the series
   double error = 0;             ///< MASE of the combinations with weights from the other origins
   Index origins = 0;
-  std::vector<std::vector<double>> scores;  ///< for each horizon, one for each origin with a held-out value
+  std::vector<std::vector<double>> scores;  ///< for each horizon, one score for each origin with a held-out value
 };
 /// `reference` is the index of the member that the combination should at least match; -1: none.
 CombinationBacktest backtest_combination(std::span<const MemberBacktest> members, const UnivariateSeries& series,

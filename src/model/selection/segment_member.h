@@ -82,7 +82,7 @@ class SegmentMember {
 
   std::shared_ptr<const SegmentNetwork<float>> network_;
   std::vector<MemberBacktest> backtests_;
-  std::vector<PointsAndWidths> forecasts_;  // empty for a series that is too short
+  std::vector<PointsAndWidths> forecasts_;  // one forecast per series; empty for a series that is too short
   std::string form_;
 };
 

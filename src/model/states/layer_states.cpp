@@ -120,7 +120,7 @@ class StatesNetwork {
   Network<T> network_;
   bool every_position_, mean_, whole_, backward_ = false, crosses_ = false;
   std::vector<Signal> signals_;
-  std::vector<Index> summaries_;  // for each row, the number of its summary
+  std::vector<Index> summaries_;  // number of the summary of each row
   std::unique_ptr<Unfolding<T>> unfolding_;
   std::vector<T> values_;
 };

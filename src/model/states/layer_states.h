@@ -22,13 +22,13 @@
 namespace unfold {
 
 struct StateOptions {
-  Index layer = 0;              ///< from 1; 0: the last
+  Index layer = 0;              ///< number of the layer, from 1; 0: the last layer
   bool every_position = false;  ///< false: one vector per sequence
 };
 
 template <class T>
 struct LayerState {
-  Index example, position;    ///< from 0; without `every_position`, the position is the last
+  Index example, position;    ///< numbers from 0; without `every_position`, the position is the last
   std::span<const T> values;  ///< valid during the call
 };
 template <class T>

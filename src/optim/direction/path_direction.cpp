@@ -156,7 +156,7 @@ class Path final : public Direction<T> {
   std::unique_ptr<PathPass<T>> pass_;
   Buffer<T> root_;             // gamma / sqrt(kappa)
   double age_ = 0;             // steps since the last refresh
-  std::vector<Block> blocks_;  // in parameter order
+  std::vector<Block> blocks_;  // blocks in the order of the parameters
   std::vector<Chunk> chunks_;
   std::vector<std::vector<double>> shares_;  // scratch: share of the paths through each unit of each layer
   std::vector<double> kappa_, columns_;      // scratch: kappa / gamma^2; the shares of one block

@@ -50,7 +50,7 @@ class MapMetric {
     std::size_t term;
     Index offset, count;
     std::vector<double> matrix, gradient;  // [count x count] or its diagonal; lower triangle
-    std::vector<T> average;                // empty unless used; the last number is the weight
+    std::vector<T> average;                // running average; empty unless used; the last number is the weight
   };
 
   void sum(const CorePass<T>& core, double share, bool first, bool gradients);
@@ -62,7 +62,7 @@ class MapMetric {
   const double damping_;
   std::vector<Block> blocks_;
   std::vector<T> slopes_;                // g_t of a tile of positions
-  std::vector<std::vector<T>> scratch_;  // per thread, for the operators
+  std::vector<std::vector<T>> scratch_;  // scratch memory of each thread, for the operators
 };
 
 }  // namespace unfold

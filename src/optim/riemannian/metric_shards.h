@@ -39,12 +39,12 @@ class MetricShards {
   struct Shard {
     std::unique_ptr<CorePass<T>> core;
     std::unique_ptr<OutputMetric<T>> output;
-    std::unique_ptr<UnitMetric<T>> metric;     ///< null without a metric
+    std::unique_ptr<UnitMetric<T>> metric;     ///< metric of the units; null without a metric
     std::unique_ptr<SampledSequences<T>> own;  ///< null if the metric is measured on the data
     std::unique_ptr<CorePass<T>> own_core = nullptr;
     std::unique_ptr<UnitMetric<T>> own_metric = nullptr;
     Batch room = {};
-    const Batch* batch = nullptr;      ///< null if the shard currently has no chains
+    const Batch* batch = nullptr;      ///< part of the batch; null if the shard currently has no chains
     std::vector<double> weights = {};  ///< weights of its rows in the metric; empty if all are 1
     std::uint64_t stream = 0;
   };

@@ -75,8 +75,8 @@ class SortedTile {
  private:
   Index stride_ = 0, columns_ = 0, slots_ = 0;
   Buffer<T> values_;          // [columns x stride]
-  std::vector<Index> begin_;  // per symbol
-  std::vector<Index> rows_;   // per slot: the row, or -1
+  std::vector<Index> begin_;  // first slot of each symbol
+  std::vector<Index> rows_;   // row of each slot, or -1
   std::vector<SymbolRange> runs_;
 };
 

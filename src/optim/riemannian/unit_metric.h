@@ -83,7 +83,7 @@ class UnitMetric {
   struct Inputs {
     Buffer<double> values;
     Buffer<T> read, row;
-    std::vector<SortedTile<T>> sorted;  ///< per map: the inputs of the map, then B and Phi of the thread's units
+    std::vector<SortedTile<T>> sorted;  ///< for each map: the inputs of the map, then B and Phi of the thread's units
   };
 
   void add_maps(const Plan& plan, int node);
@@ -106,12 +106,12 @@ class UnitMetric {
   std::vector<Map> maps_;
   std::vector<Unit> units_;
   std::vector<LaneMoments<T>> lanes_;  // moments of the units of maps whose inputs are all gated, indexed by lanes_of_
-  std::vector<std::size_t> lanes_of_;  // per unit
-  std::vector<Buffer<T>> adjoints_;    // per map: B [positions x size]
-  std::vector<Buffer<T>> squares_;     // per map: the accumulated moduli [positions x size]
-  std::vector<std::vector<T>> averages_;  // per unit: the running average (empty unless used), whose last number is its
+  std::vector<std::size_t> lanes_of_;  // index into lanes_ of each unit
+  std::vector<Buffer<T>> adjoints_;    // B of each map [positions x size]
+  std::vector<Buffer<T>> squares_;     // accumulated moduli of each map [positions x size]
+  std::vector<std::vector<T>> averages_;  // running average of each unit (empty unless used), whose last number is its
                                           // weight
-  std::vector<Inputs> inputs_;            // per thread
+  std::vector<Inputs> inputs_;            // inputs of each thread
 };
 
 }  // namespace unfold

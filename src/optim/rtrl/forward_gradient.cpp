@@ -121,7 +121,7 @@ struct ForwardGradient<T>::Body {
   std::vector<StateBlock> blocks;
   std::unique_ptr<Influence<T>> influence;
   std::vector<std::unique_ptr<ForwardWorker<T>>> workers;
-  Buffer<T> carried, kept;  // one row per slot
+  Buffer<T> carried, kept;  // data with one row per slot
   std::vector<T> nats;
 };
 

@@ -38,7 +38,7 @@ struct BatchObjectiveOptions {
                                                      ///< (UsageError)
   Precision activities = Precision::exact;           ///< precision of activations stored for the gradient; curvature
                                                      ///< requires `exact`
-  std::shared_ptr<const Offload> offload = nullptr;  ///< where the passes run; if null, on the team
+  std::shared_ptr<const Offload> offload = nullptr;  ///< where the passes run; if null, the passes run on the team
   Sharding sharding = {};                            ///< sharding of each batch
   /// Polled between and within passes, which throw BrokenOff if it is set; parameters and optimizer may then be between
   /// two steps.

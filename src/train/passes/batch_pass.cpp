@@ -92,7 +92,7 @@ Index BatchPass<T>::piece_steps(const Structure& structure) const {
   std::size_t least = ~std::size_t{0};
   for (Index pieces = 1; pieces <= steps; ++pieces) {
     const Index length = (steps + pieces - 1) / pieces;
-    const std::size_t states = pieces == 1 ? 0 : at(pieces + 2);  // one per boundary, and two for adjoints
+    const std::size_t states = pieces == 1 ? 0 : at(pieces + 2);  // one state per boundary, and two for adjoints
     const std::size_t bytes = at(order.step_begin[at(length)]) * bytes_per_row_ +
                               at(structure.sequences()) * (bytes_per_chain_ + states * bytes_per_state_);
     if (bytes <= memory_limit_) return length;
@@ -116,7 +116,7 @@ void BatchPass<T>::cut(const Batch& batch) {
     const Index steps = order.steps(), length = piece_steps(whole);
     for (Index from = 0; from < steps && (length < steps || rounds()); from += length) {
       const Index to = std::min(from + length, steps);
-      std::vector<Index> sizes;  // in order of place, so that rows keep their order within each step
+      std::vector<Index> sizes;  // lengths in the order of places, so that rows keep their order within each step
       for (Index p = 0; p < whole.sequences() && whole.size(whole.sequence_at(p)) > from; ++p)
         sizes.push_back(std::min(whole.size(whole.sequence_at(p)), to) - from);
       const Index first = order.step_begin[at(from)];

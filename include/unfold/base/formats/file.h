@@ -68,7 +68,7 @@ class FileBytes {
   static FileBytes in_memory(std::string bytes);
 
   std::string_view bytes() const { return memory_.empty() ? mapping_.bytes() : std::string_view(memory_); }
-  const MappedFile& mapping() const { return mapping_; }  ///< empty if the file was read
+  const MappedFile& mapping() const { return mapping_; }  ///< the mapping; empty if the file was read
 
  private:
   MappedFile mapping_;
@@ -94,7 +94,7 @@ class Input {
   /// Creates an input from memory, for generated data and tests.
   static Input from_bytes(std::string name, std::string bytes);
 
-  const std::string& name() const;  ///< as given by the user; "standard input" for "-"
+  const std::string& name() const;  ///< name as given by the user; "standard input" for "-"
   std::string_view bytes() const;   ///< decompressed; valid while any copy of the input exists
   /// Throws RuntimeFailure if the file was truncated in the meantime, in which case the bytes may not have been the
   /// contents of the file. Call this function after using the bytes and before using results that depend on them.
@@ -137,9 +137,9 @@ class AtomicFile {
   void put(std::string_view bytes);
   [[noreturn]] void fail(int error);
 
-  std::string path_;       ///< as given by the user, for messages
+  std::string path_;       ///< path as given by the user, for messages
   std::string target_;     ///< after following symbolic links
-  std::string temporary_;  ///< empty if the target is written directly
+  std::string temporary_;  ///< path of the temporary file; empty if the target is written directly
   RegisteredFile announced_;
   std::string pending_;
   int descriptor_ = -1;

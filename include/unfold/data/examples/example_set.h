@@ -122,8 +122,8 @@ class ExampleSet {
   std::shared_ptr<const DataSpecification> data_;
   std::vector<Index> ends_;
   std::vector<Index> warmup_;                    // empty: none
-  std::vector<Index> parents_;                   // in the format of Examples::parents
-  std::vector<std::pair<Index, Index>> shapes_;  // in the format of Examples::shapes
+  std::vector<Index> parents_;                   // parents of nodes, in the format of Examples::parents
+  std::vector<std::pair<Index, Index>> shapes_;  // sizes of grids, in the format of Examples::shapes
   std::map<std::string, FieldColumn, std::less<>> columns_;
 };
 

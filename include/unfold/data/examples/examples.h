@@ -27,9 +27,9 @@ struct ExampleColumn {
   bool source = false;
   bool characters = false;  ///< for running text: entries are characters instead of words
 
-  std::vector<std::string> texts = {};  ///< one per entry, if the width is 0
+  std::vector<std::string> texts = {};  ///< the strings, one per entry, if the width is 0
   std::vector<double> numbers = {};     ///< `width` per entry, one entry after another
-  std::vector<char> missing = {};       ///< one flag per entry; empty: none is missing
+  std::vector<char> missing = {};       ///< one flag per entry; empty: no entry is missing
   std::vector<Index> ends = {};         ///< for a source: one per example, its end in the entries
   std::vector<std::string> parts = {};  ///< names of the numbers of an entry; empty: unnamed
   /// The class names for each number that is a class index; an empty list for other numbers. Empty: no number is a

@@ -19,7 +19,7 @@ namespace unfold {
 
 /// How the state is carried from batch to batch: one slot per chain.
 struct Carry {
-  std::vector<Index> slots;                    ///< one per chain
+  std::vector<Index> slots;                    ///< slot of each chain
   std::vector<Index> fresh;                    ///< slots to reset before the forward pass
   std::vector<std::pair<Index, Index>> moves;  ///< (from, to) slots to copy after the backward pass
   Index slots_needed = 0;

@@ -34,7 +34,7 @@ enum class Residual { none, plain, norm };
 
 /// Options of a model that all cells share.
 struct StackOptions {
-  Index units = 0;   ///< per layer
+  Index units = 0;   ///< number of units per layer
   Index layers = 1;  ///< number of stacked cells
   Residual residual = Residual::none;
   double dropout = 0;   ///< rate on the output of each layer, in training

@@ -59,7 +59,7 @@ struct LstmOptions {
   bool layer_norm = false;   ///< normalizes both products and the cell state before the output gate; Ba et al. 2016
   double zoneout = 0, zoneout_cell = 0;  ///< probabilities that a unit keeps its h or its cell state, in training
   bool hard_gates = false;               ///< piecewise linear gates, which can close completely (gates.h)
-  Map activation = Map::tanh;            ///< of the candidate and of the cell state before the output gate
+  Map activation = Map::tanh;            ///< activation of the candidate and of the cell state before the output gate
   double input_scale = 0;                ///< input weights are initialized in [-scale, scale]; 0: Glorot
   bool biases = true;                    ///< gates and candidate have biases; without biases, the forget gate is
                                          ///< initially 1/2
@@ -78,7 +78,7 @@ struct GruOptions {
   bool gated_state = false;
   bool hard_gates = false;     ///< piecewise linear gates, which can close completely (gates.h)
   double zoneout = 0;          ///< probability that a unit keeps its value, in training. Krueger et al. 2017
-  Map activation = Map::tanh;  ///< of the candidate
+  Map activation = Map::tanh;  ///< activation of the candidate
   double input_scale = 0;      ///< input weights are initialized in [-scale, scale]; 0: Glorot
   bool trained_initial = false;
 };
@@ -201,7 +201,8 @@ Signal lru(Circuit& c, Signal x, Index n, const LruOptions& options = {});
 struct SlstmOptions {
   bool exponential_forget = false;
   double forget_bias = 1;
-  bool trained_initial = false;  ///< for h; the cell state, normalizer and maximum are initialized as in the paper
+  bool trained_initial = false;  ///< whether the initial state of h is trained; the cell state, normalizer and maximum
+                                 ///< are initialized as in the paper
 };
 Signal slstm(Circuit& c, Signal x, Index n, const SlstmOptions& options = {});
 
@@ -253,8 +254,8 @@ Signal esn(Circuit& c, Signal x, Index n, const EsnOptions& options = {});
 /// = 1: tau_{j i x} = sum over k of x_k tau_{j i k}, and likewise rho. A forward step and a backward step each take
 /// O(edges) time.
 struct SparseOptions {
-  Index edges = 3;             ///< per unit, always including the self-loop; dense if this is at least the number of
-                               ///< units
+  Index edges = 3;             ///< number of edges per unit, always including the self-loop; dense if this is at least
+                               ///< the number of units
   Index graph = 0;             ///< seed of the graph: the same seed gives the same graph on every machine
   Map activation = Map::tanh;  ///< tanh, sigmoid or relu
   double alpha = 0;            ///< initial rate at which every unit forgets; 0: according to `longest`

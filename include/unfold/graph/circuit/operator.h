@@ -51,7 +51,7 @@ template <class T>
 struct OperatorRows {
   Matrix<const T> w = {};                   ///< the parameter
   Matrix<const T> x = {};                   ///< [rows x inputs]
-  const Symbol* gates = nullptr;            ///< one per row, if the operator reads a gate
+  const Symbol* gates = nullptr;            ///< one gate symbol per row, if the operator reads a gate
   std::vector<const Symbol*> symbols = {};  ///< reads_symbols() arrays with one symbol per row; x is then empty
   T* scratch = nullptr;       ///< scratch() elements, plus scratch_per_seen() for each row of the longest chain read
   MemoryRows<T> memory = {};  ///< memory, if the operator has one
@@ -76,7 +76,7 @@ class OperatorRules {
 template <class T>
 struct Recurrence {
   Matrix<const T> w = {};
-  const Symbol* gates = nullptr;    ///< from the first row on
+  const Symbol* gates = nullptr;    ///< gate symbols, from the first row on
   Matrix<const T> lookup = {};      ///< no lookup if data is null
   const Symbol* symbols = nullptr;  ///< indices of the lookup, from the first row on
   const T* bias = nullptr;          ///< zero if null
@@ -115,7 +115,7 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   using OperatorRules<float>::gradient, OperatorRules<double>::gradient;
   using OperatorRules<float>::tangent, OperatorRules<double>::tangent;
 
-  virtual std::string_view name() const = 0;  ///< for messages: "the unitary term U"
+  virtual std::string_view name() const = 0;  ///< name for messages: "the unitary term U"
   virtual Index inputs() const = 0;           ///< components of x
   virtual Index outputs() const = 0;          ///< components of y
   /// Returns the shape of the parameter. `alphabet` is the alphabet size of the gate; 0 if the operator reads no gate.

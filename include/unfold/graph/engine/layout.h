@@ -118,14 +118,14 @@ class Layout {
   /// Where the rows of a root are stored. Row r >= 0 is at rows + r * stride; row r < 0 (history) is at history + r *
   /// stride.
   struct Memory {
-    T* rows = nullptr;  // for a ring: its first row
+    T* rows = nullptr;  // first row; for a ring: the first row of the ring
     T* history = nullptr;
     Index stride = 0;
   };
   struct Group {
-    std::vector<Buffer<T>> buffers;  // per root
-    std::vector<Memory> memory;      // per root
-    std::vector<char> bound;         // per root: whether the rows are in memory owned by the caller
+    std::vector<Buffer<T>> buffers;  // one buffer per root
+    std::vector<Memory> memory;      // location of the rows of each root
+    std::vector<char> bound;         // for each root: whether the rows are in memory owned by the caller
     bool roomy = false;              // buffers are allocated for the current structure
   };
   struct Level {
@@ -133,7 +133,7 @@ class Layout {
     Index rows, places, steps;
     bool rectangular;
     std::vector<Index> chain_begin, chain_rows;  // rows of all chains, concatenated
-    std::vector<std::vector<Index>> seen;        // per deeper level: the chain that each row refers to
+    std::vector<std::vector<Index>> seen;        // for each deeper level: the chain that each row refers to
   };
   const Level& level(int part) const { return levels_[static_cast<std::size_t>(part)]; }
   void lay_levels();
@@ -156,9 +156,9 @@ class Layout {
   Index longest_source_ = 0;
   Group groups_[3];
   bool outside_ = false;                          // values that are not bound are in a block owned by the caller
-  std::vector<std::vector<Symbol>> symbols_;      // per symbol node (or reordered symbol node)
-  std::vector<std::vector<Index>> predecessors_;  // per gathered link
-  std::vector<std::vector<Index>> reorder_from_;  // per reorder node
+  std::vector<std::vector<Symbol>> symbols_;      // symbols of each symbol node (or reordered symbol node)
+  std::vector<std::vector<Index>> predecessors_;  // predecessor rows of each gathered link
+  std::vector<std::vector<Index>> reorder_from_;  // source rows of each reorder node
 };
 
 }  // namespace unfold

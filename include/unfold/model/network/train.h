@@ -11,7 +11,7 @@ struct TrainOptions {
   TrainerOptions trainer = {};
   Index sampled_softmax = 0;      ///< minimum number of sampled symbols that a window does not predict; 0: full softmax
   std::string model_file = {};    ///< file to which the best model so far is written whenever it changes; empty: none
-  SamplingOptions sampling = {};  ///< for samples during training (trainer.sample_every)
+  SamplingOptions sampling = {};  ///< options for samples during training (trainer.sample_every)
 };
 
 /// Trains the model. Afterwards it has the best parameters and a new entry in its history: optimizer, steps, epochs,

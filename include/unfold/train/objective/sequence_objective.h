@@ -19,7 +19,7 @@ namespace unfold {
 /// d value / d parameters = sum over rows of weight * d (nats of the row) / d parameters.
 struct WeightedSequences {
   Batch batch = {};                  ///< batch of whole chains
-  std::vector<double> weights = {};  ///< one per row; empty: nothing was selected, and the gradient is 0
+  std::vector<double> weights = {};  ///< one weight per row; empty: nothing was selected, and the gradient is 0
   double value = 0;                  ///< value of the objective for the given batch, summed over its sequences
 };
 
