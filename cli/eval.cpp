@@ -208,7 +208,7 @@ ExitCode Eval::run_on_task() const {
   return ExitCode::success;
 }
 
-/// Evaluates a model of data with named fields.
+/// Evaluates a model for data with named fields.
 ExitCode Eval::run_on_fields(Console& console) const {
   options_.require_kind(Kind::fields, "this is a model of data with fields");
   if (inputs_.size() < 2) throw options_.missing_inputs();

@@ -1,4 +1,4 @@
-/// Reads lines from a stream and prints the surprisal of each, for example to monitor a log. Accepts any model of
+/// Reads lines from a stream and prints the surprisal of each, for example to monitor a log. Accepts any model for
 /// symbol sequences.
 ///
 ///   tail -f today.log | score_stream MODEL

@@ -22,8 +22,8 @@ SymbolText to_symbols(const Alphabet& alphabet, std::string_view bytes);
 /// Returns exactly the bytes that `to_symbols` read. Throws VerificationError if the corrections do not fit.
 std::string to_bytes(const Alphabet& alphabet, const SymbolText& text);
 
-/// Returns where to cut a block: after its last complete line, otherwise after its last complete character. For
-/// alphabets of bytes this is the size of the block.
+/// Returns where to cut a block: after its last complete line, otherwise after its last complete character. For byte
+/// alphabets this is the size of the block.
 std::size_t block_end(const Alphabet& alphabet, std::string_view bytes);
 
 }  // namespace unfold

@@ -1,5 +1,5 @@
 #pragma once
-/// Losses of vectors with independent components. A subclass defines three functions of a single row; this base class
+/// Losses for vectors with independent components. A subclass defines three functions of a single row; this base class
 /// handles blocks of rows, missing targets and scaling.
 
 #include <cmath>

@@ -27,7 +27,7 @@
 
 namespace unfold {
 
-/// The observations for each row. Losses of symbols read `symbols` (kNoSymbol: no target at this row). Losses of
+/// The observations for each row. Losses for symbols read `symbols` (kNoSymbol: no target at this row). Losses for
 /// vectors read `values` [rows x target_size(size)] and, if not null, `predicted` (0: no target at this row).
 template <class T>
 struct Targets {

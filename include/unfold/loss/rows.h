@@ -17,7 +17,7 @@ inline void require_same(std::string_view loss, std::string_view what, Index got
                      ", but the signal requires " + std::to_string(expected));
 }
 
-/// Requires one signal row per position, for losses of whole sequences.
+/// Requires one signal row per position, for losses for whole sequences.
 inline void require_same_rows(std::string_view loss, Index signal_rows, const Structure& structure) {
   require_same(loss, "positions", structure.positions(), signal_rows);
 }
@@ -31,7 +31,7 @@ void require_shape(std::string_view loss, std::string_view what, const Matrix<U>
                      std::to_string(signal.cols));
 }
 
-/// Checks the targets of losses of real vectors: `values` are the targets, and rows may be omitted with `predicted`.
+/// Checks the targets of losses for real vectors: `values` are the targets, and rows may be omitted with `predicted`.
 template <class T>
 bool is_predicted(const Targets<T>& targets, Index row) {
   return targets.predicted == nullptr || targets.predicted[row] != 0;
@@ -46,8 +46,8 @@ bool is_predicted(const Targets<T>& targets, Index row) {
   throw UsageError(std::string(loss) + " loss: no target symbols were given");
 }
 
-/// Checks the targets of losses of symbols; kNoSymbol marks a row that is not predicted. Throws UsageError for a symbol
-/// outside the alphabet.
+/// Checks the targets of losses for symbols; kNoSymbol marks a row that is not predicted. Throws UsageError for a
+/// symbol outside the alphabet.
 template <class T>
 Symbol target_symbol(std::string_view loss, Matrix<const T> signal, const Targets<T>& targets, Index row) {
   if (targets.symbols == nullptr) [[unlikely]]

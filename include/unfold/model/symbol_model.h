@@ -1,5 +1,5 @@
 #pragma once
-/// The interface of models of symbol sequences: recurrent, n-gram, hidden Markov, context tree, mixture. Every command
+/// The interface of models for symbol sequences: recurrent, n-gram, hidden Markov, context tree, mixture. Every command
 /// for text is written against it.
 ///
 ///   auto model = load_symbol_model("model.safetensors");           // model/registry/registry.h

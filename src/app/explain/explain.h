@@ -19,7 +19,7 @@ namespace unfold {
 struct ExplainRequest {
   std::string model;                   ///< run folder or model file
   std::string text = {};               ///< text to explain, for language models
-  std::vector<std::string> data = {};  ///< files to explain, for models of data with fields
+  std::vector<std::string> data = {};  ///< files to explain, for models that read data with fields
   std::string unknown = "error";       ///< handling of symbols that the model does not know: "error" or "skip"
   Index guesses = 5;
   /// The position whose state or label is explained, from 1. Default: the symbol or label with the highest surprisal,
@@ -29,7 +29,7 @@ struct ExplainRequest {
   Index reach = 256;             ///< maximum number of earlier positions; the text before them determines the initial
                                  ///< state
   Index threads = 0;             ///< 0: all available processors
-  Reporter* reporter = nullptr;  ///< receives notes from the reader of data with fields
+  Reporter* reporter = nullptr;  ///< receives notes from the reader for data with fields
 };
 
 struct Guess {

@@ -66,7 +66,7 @@ bool is_solved(std::string_view model) {
 }
 
 /// Determines the kinds of the columns of the vector: classes, bits or numbers. A column in which all values are 0 or 1
-/// is a column of bits, but only for models that support several kinds of columns.
+/// is a bit column, but only for models that support several kinds of columns.
 std::vector<Column> columns_in(const ExampleColumn& vectors, std::string_view model) {
   std::vector<Column> columns;
   const bool bits_too =

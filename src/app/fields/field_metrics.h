@@ -1,5 +1,5 @@
 #pragma once
-/// Metrics of models of data with fields, for each head.
+/// Metrics of models for data with fields, for each head.
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -56,9 +56,9 @@ template <class T>
 struct PredictedRow {
   std::size_t head;
   Index example, position;    ///< within the example
-  std::span<const T> signal;  ///< the input of the loss; for losses of whole sequences: log posteriors, as logits
-  /// For losses of whole sequences: the label in the most probable sequence; for unaligned labels: the label that
-  /// begins here, kNoSymbol if none.
+  std::span<const T> signal;  ///< the input of the loss; for sequence losses: log posteriors, as logits
+  /// For sequence losses: the label in the most probable sequence; for unaligned labels: the label that begins here,
+  /// kNoSymbol if none.
   Symbol best = kNoSymbol;
 };
 /// Runs the model over all examples. `use` is called for every position of every example and every head, but only at

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: access to models of data with named fields: loading, reading matching data, stored settings.
+/// Internal: access to models for data with named fields: loading, reading matching data, stored settings.
 
 #include <memory>
 #include <optional>

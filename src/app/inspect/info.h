@@ -33,11 +33,11 @@ std::string size_text(const FieldInfo& field);
 struct ModelInfo {
   std::string file, model;            ///< model: SPEC
   Index symbols = 0;                  ///< alphabet size, for text models
-  std::string symbol_kind = {};       ///< "chars"; empty for task models and models of data with fields
+  std::string symbol_kind = {};       ///< "chars"; empty for task models and models for data with fields
   std::string task = {}, reads = {};  ///< for task models: the SPEC of the task, its inputs and outputs
-  std::string format = {};            ///< for models of data with fields, which have no symbol_kind and no task
+  std::string format = {};            ///< for models that read data with fields, which have no symbol_kind and no task
   std::vector<std::string> inputs =
-      {};  ///< for models of data with fields: "previous load" is the value one position earlier
+      {};  ///< for models that read data with fields: "previous load" is the value one position earlier
   std::vector<FieldInfo> fields = {};
   std::vector<TensorShape> tensors = {};
   Index parameter_count = 0;

@@ -12,9 +12,10 @@
 ///   surprise(x) = - log2 [ (c(x) + N P(x) + (D + d) P(x)^(1/n)) / (m + N + D + d) ].
 ///
 /// This is the Witten-Bell estimate of the n-gram model, applied to whole lines. The lines scored so far enter through
-/// their counts, and the training lines through the model. Unseen lines share a probability mass proportional to the
-/// number of distinct shapes so far; each gets a part proportional to the geometric mean of its token probabilities.
-/// The surprisal of a repeated line therefore decreases, and long lines are not more anomalous because of their length.
+/// their counts, and the training lines enter through the model. Unseen lines share a probability mass proportional to
+/// the number of distinct shapes so far; each gets a part proportional to the geometric mean of its token
+/// probabilities. The surprisal of a repeated line therefore decreases, and long lines are not more anomalous because
+/// of their length.
 
 #include <memory>
 #include <optional>

@@ -305,7 +305,7 @@ void LogTraining::learn_sessions(const std::vector<Input>& inputs, bool required
   reporter.remark(describe(*found));
 }
 
-/// Returns a model of the words of the lines that are not held out; null if none is held out.
+/// Returns a word model of the lines that are not held out; null if none is held out.
 std::unique_ptr<SymbolModel> LogTraining::words_model(const std::vector<Input>& inputs, const HeldOut& held_out) const {
   LogCard card{.rules = card_.rules, .fields = card_.fields, .slots = card_.slots};
   LogShaper shaper(card);

@@ -5,11 +5,11 @@
 ///   while (source.next(line)) for (const ScoredSession& ended : scorer.read(line)) use(ended);
 ///   for (const ScoredSession& ended : scorer.finish()) use(ended);
 ///
-/// A session consists of the lines with the same value of one field (LogGrouping), or of one line in a file of sessions
-/// (data/readers/session_lines.h). Its events are the templates of the lines,
-/// or the words of the line. The value of a field with few values, such as `"event": "commit"`, is part of the event if
-/// the previous event predicts it. A session ends after a pause (model/logs/open_sessions.h), which training derives
-/// from the pauses between the lines of a session. Lines without the field belong to no session.
+/// A session consists of the lines with the same value of one field (LogGrouping), or of one line in a session file
+/// (data/readers/session_lines.h). Its events are the templates of the lines, or the words of the line. The value of a
+/// field with few values, such as `"event": "commit"`, is part of the event if the previous event predicts it. A
+/// session ends after a pause (model/logs/open_sessions.h), which training derives from the pauses between the lines of
+/// a session. Lines without the field belong to no session.
 
 #include <functional>
 #include <map>
@@ -56,8 +56,8 @@ nlohmann::json to_json(const LogSessionCard& card);
 std::optional<LogSessionCard> log_session_card(const SymbolModel& model);
 
 /// Learns the sessions of a log. `each_line` calls a function for every line, and may be called several times.
-/// `grouping`: the field; `followed`: labels of fields with few values; for files of sessions, `lines` has a value.
-/// Returns no value if there are too few sessions. Throws UsageError if `required` and no sessions are found.
+/// `grouping`: the field; `followed`: labels of fields with few values; for session files, `lines` has a value. Returns
+/// no value if there are too few sessions. Throws UsageError if `required` and no sessions are found.
 std::optional<LogSessionCard> learn_sessions(
     const std::function<void(const std::function<void(std::string_view, const LogLine&)>&)>& each_line,
     const LogGrouping& grouping, const std::vector<std::uint64_t>& followed, const std::optional<SessionLines>& lines,

@@ -6,7 +6,7 @@
 
 namespace unfold {
 
-/// A table. Columns of numbers are right-aligned; the first column and columns of text are left-aligned.
+/// A table. Numeric columns are right-aligned; the first column and text columns are left-aligned.
 struct TextTable {
   std::vector<std::string> heading;
   std::vector<std::vector<std::string>> rows;  ///< rows with as many cells as `heading`; otherwise UsageError

@@ -59,7 +59,7 @@ struct PredictRequest {
 /// Throws UsageError, DataError, ModelError.
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter);
 
-/// Returns whether a run folder or model file holds a model of data with fields; false if it cannot be read.
+/// Returns whether a run folder or model file holds a model for data with fields; false if it cannot be read.
 bool holds_field_model(const std::string& model);
 
 }  // namespace unfold

@@ -35,7 +35,7 @@ std::string limited(std::string text) {
   return text + " ...";
 }
 
-/// Inspects one model of data with fields.
+/// Inspects one model for data with fields.
 template <class T>
 class FieldInspector {
  public:

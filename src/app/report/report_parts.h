@@ -37,7 +37,7 @@ std::string command_of(const std::string& run);
 /// A table that compares baselines with the results of the model.
 PageSection baselines_section(const std::vector<ComparedBaseline>& baselines);
 
-/// Results of the inspection of a text model (report_text.cpp), a model of data with fields (report_fields.cpp), or a
+/// Results of the inspection of a text model (report_text.cpp), a model for data with fields (report_fields.cpp), or a
 /// task model (report_task.cpp).
 struct Looked {
   std::vector<Level> levels = {};

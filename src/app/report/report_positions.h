@@ -1,5 +1,5 @@
 #pragma once
-/// Report sections on a model of data with fields, position by position: surprisal, activations of layers and gates,
+/// Report sections on a model for data with fields, position by position: surprisal, activations of layers and gates,
 /// and influence of earlier positions on the state. Internal to app/report/.
 
 #include <string>

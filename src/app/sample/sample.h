@@ -28,7 +28,7 @@ struct SampledBlock {
   Index symbols = 0;
   bool last = false;  ///< last block of the sample
 };
-/// Returns whether a run folder or model file holds a model of running text whose lines are separate sequences.
+/// Returns whether a run folder or model file holds a text model whose lines are separate sequences.
 bool samples_lines(const std::string& model);
 /// Draws the samples one after another and passes each block to `use` as it is drawn. Throws UsageError (before
 /// anything is loaded), DataError, and ModelError (including for non-finite predictions).
@@ -47,9 +47,9 @@ struct SampledSequence {
   bool ended = false;  ///< false: stopped by `length`
   double nats = 0;     ///< -ln of the probability, including the end or length
 };
-/// For models of data with fields: samples whole sequences (`train --ends`) or targets of a source. Only the length,
-/// the filters and the seed of `sampling` are used. Throws like sample, and UsageError for models without sequence
-/// ends.
+/// For models that read data with fields: samples whole sequences (`train --ends`) or targets of a source. Only the
+/// length, the filters and the seed of `sampling` are used. Throws like sample, and UsageError for models without
+/// sequence ends.
 std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Index threads);
 
 /// A whole sequence of numbers.

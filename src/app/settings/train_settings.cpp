@@ -252,8 +252,8 @@ std::string recognize_lines(TrainSettings& s, const Given& given) {
                      s.data.front(), why);
 }
 
-/// Reads a file of sessions (data/readers/session_lines.h) as a log. `guessed`: the format that the file would be read
-/// in. Returns a note, or an empty string if the file is not, or not clearly, one of sessions.
+/// Reads a session file (data/readers/session_lines.h) as a log. `guessed`: the format that the file would be read in.
+/// Returns a note, or an empty string if the file is not clearly a session file.
 std::string recognize_sessions(TrainSettings& s, const Input& input, std::string_view guessed) {
   if (!formats_of_name(input.name()).empty() || session_evidence(input.bytes()) != SessionEvidence::clear) return {};
   s.format = kLogFormat;

@@ -137,7 +137,7 @@ struct Given : std::set<std::string, std::less<>> {
   bool resumed = false;  ///< the other settings come from a run that is continued
 };
 
-/// Throws UsageError for a given option of tables if the format of `file` does not have such columns.
+/// Throws UsageError for a given table option if the format of `file` does not have such columns.
 void refuse_table_options(const Given& given, std::string_view file, std::string_view format);
 
 /// Returns the settings whose `Keep` is at least `least`, without those that have no value or do not apply.

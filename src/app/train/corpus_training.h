@@ -1,5 +1,5 @@
 #pragma once
-/// Training on corpora of running text: the code shared by networks and by models that are fitted as a whole.
+/// Training on text corpora: the code shared by networks and by models that are fitted as a whole.
 
 #include <optional>
 

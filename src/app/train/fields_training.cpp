@@ -138,7 +138,8 @@ void FieldsTraining<T>::choose_density() {
   s.optimizer = canonical_optimizer(s.optimizer);
 }
 
-/// Fits a hidden Markov model of vectors, whose number of states may be selected from the data; empty for other models.
+/// Fits a hidden Markov model for vectors, whose number of states may be selected from the data; empty for other
+/// models.
 template <class T>
 std::optional<HmmFit> FieldsTraining<T>::fit_states_of(const ExampleSet& training) {
   TrainSettings& s = context_.settings();

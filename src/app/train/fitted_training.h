@@ -1,5 +1,5 @@
 #pragma once
-/// Training of a model of running text that is fitted as a whole, such as an n-gram model.
+/// Training of a text model that is fitted as a whole, such as an n-gram model.
 
 #include "app/train/corpus_training.h"
 

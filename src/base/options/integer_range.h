@@ -1,5 +1,5 @@
 #pragma once
-/// Range checks of integer arguments, with the same limits and messages as the options of the command.
+/// Range checks of integer arguments, with the same limits and messages as the command-line options.
 ///
 ///   require_in_range("samples", request.samples, 1, 1'000'000);
 

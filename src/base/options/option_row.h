@@ -1,5 +1,5 @@
 #pragma once
-/// The description of one option of the command. A row is written once, next to the module that owns the setting. The
+/// The description of one command-line option. A row is written once, next to the module that owns the setting. The
 /// command line of a subcommand, its help, environment variables, configuration file keys, stored configuration, Python
 /// keywords, manual page, reference page and the errors for options that do not apply are all derived from its rows
 /// (cli/terminal/options.h, app/settings/setting_rows.h).

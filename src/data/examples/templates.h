@@ -1,5 +1,5 @@
 #pragma once
-/// Feature templates: fields composed of entries around a position, the features of a linear model of labels.
+/// Feature templates: fields composed of entries around a position, the features of a linear label model.
 ///
 ///   word[-1]            the entry one position earlier; before the first of an example "_B-1", "_B-2", after the last
 ///                       "_B+1", ...

@@ -1,5 +1,5 @@
 #pragma once
-/// Shared functions of the readers of JSON Lines: one object per line or in one list, and values as strings.
+/// Shared functions of the readers for JSON Lines: one object per line or in one list, and values as strings.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -22,7 +22,7 @@ void make_texts(ExampleColumn& column, const std::string& source) {
   column.width = 0;
 }
 
-/// Replaces a column of strings with the numbers that they represent.
+/// Replaces a string column with the numbers that the strings represent.
 void make_numbers(ExampleColumn& column, const std::string& source) {
   const std::vector<std::string_view> texts(column.texts.begin(), column.texts.end());
   const bool once = column.once;

@@ -15,8 +15,8 @@
 namespace unfold {
 namespace {
 
-/// The values of one key. A column with numbers and strings becomes a column of strings in which numbers are
-/// recognized, like a column of a file.
+/// The values of one key. A column with numbers and strings becomes a string column in which numbers are recognized,
+/// like a column of a file.
 class RecordColumn {
  public:
   explicit RecordColumn(std::string name) { column_.name = std::move(name); }

@@ -1,5 +1,5 @@
 #pragma once
-/// Shared functions of the readers of text formats: decoding, lines, numbers, running text as positions, and messages
+/// Shared functions of the readers for text formats: decoding, lines, numbers, running text as positions, and messages
 /// with file and line.
 
 #include <string>

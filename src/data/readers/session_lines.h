@@ -1,5 +1,5 @@
 #pragma once
-/// Files of sessions: each line holds the events of one session, such as `blk_7,5 5 22 11 9` or `E5 E5 E22`.
+/// Session files: each line holds the events of one session, such as `blk_7,5 5 22 11 9` or `E5 E5 E22`.
 ///
 ///   const std::optional<SessionLines> found = guess_session_lines(text);
 ///   found->split(line, parts);   // parts.id "blk_7", parts.events {"5", "5", "22", "11", "9"}

@@ -30,10 +30,9 @@ struct VectorRows {
 };
 
 /// Adds the vector, with one entry per example (unless they are sequences). The names of its components and classes are
-/// recorded (ExampleColumn::parts, classes): the name of a column, or "notes.1", "notes.2", ... for a column of
-/// vectors. New classes follow the known ones, in alphabetical order. Throws a DataError that names the line for a
-/// class that is not allowed, a missing number (without `holes`), or more than a thousand classes; UsageError for an
-/// unknown column.
+/// recorded (ExampleColumn::parts, classes): the name of a column, or "notes.1", "notes.2", ... for a vector column.
+/// New classes follow the known ones, in alphabetical order. Throws a DataError that names the line for a class that is
+/// not allowed, a missing number (without `holes`), or more than a thousand classes; UsageError for an unknown column.
 void make_vectors(const VectorRows& how, Examples& examples);
 
 /// The classes of such a vector, by column, for the columns that have classes.

@@ -34,7 +34,7 @@ bool is_group_name(std::string_view name);       ///< names of identifiers that 
 std::string lower_name(std::string_view name);
 
 /// The usual spellings of missing values. Words represent missing values in columns of every type. Marks represent them
-/// only in columns of numbers and dates, because elsewhere they are punctuation.
+/// only in numeric and date columns, because elsewhere they are punctuation.
 enum class MissingSpelling { none, word, mark };
 MissingSpelling missing_spelling(std::string_view cell);
 /// Returns whether a cell may have such a spelling: true for all cells that have one, false for most others.
@@ -138,7 +138,7 @@ class ColumnProfile {
   Index all_numbers() const;
   Index all_dates() const;
   Index admitted(const NumberConvention& convention) const;
-  /// The unit of most numbers; empty for those without.
+  /// The unit of most numbers; empty if most numbers have no unit.
   std::string_view main_unit() const;
   Index with_other_units(std::string_view unit) const;
   void collect_other_units(ColumnSchema& column) const;

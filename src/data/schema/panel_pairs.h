@@ -17,7 +17,7 @@ namespace unfold {
 class PanelPairs {
  public:
   PanelPairs() = default;
-  /// Chooses the columns from the first rows: the first date column, and columns of text and integers. `time`: the date
+  /// Chooses the columns from the first rows: the first date column, and text and integer columns. `time`: the date
   /// column, if it is known.
   PanelPairs(const std::vector<std::string>& names, const std::vector<std::vector<std::string>>& rows,
              std::optional<std::size_t> time);

@@ -109,7 +109,7 @@ RowSplitter::RowSplitter(char separator, char line_end, std::string comment)
       comment_(std::move(comment)) {}
 
 void RowSplitter::push_cell(const char* cell, std::size_t size, TableRow& row) const {
-  const bool blanks = size > 0 && (cell[0] <= ' ' || cell[size - 1] <= ' ');  // true also for bytes beyond ASCII
+  const bool blanks = size > 0 && (cell[0] <= ' ' || cell[size - 1] <= ' ');  // also true for bytes beyond ASCII
   row.cells.push_back(blanks ? stripped({cell, size}) : std::string_view(cell, size));
 }
 

@@ -17,7 +17,7 @@ namespace unfold {
 /// anyway.
 std::string number_prelude(bool doubles, bool quick = false);
 
-/// Returns the statement for an instruction. The names are those of its slots, "" for slots that it does not read.
+/// Returns the statement for an instruction. `names` are the names of its slots, "" for slots that it does not read.
 struct InstructionNames {
   std::string out, x0, x1, y, seed;
 };

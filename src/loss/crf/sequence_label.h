@@ -1,5 +1,5 @@
 #pragma once
-/// Capability of losses of whole sequences (label_sequences.h) that also support a single label per example. If
+/// Capability of losses for whole sequences (label_sequences.h) that also support a single label per example. If
 /// `one_label` is called before `declare`, such a loss reads the signal at every position and returns the label for all
 /// positions.
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: autoregressive losses of vectors: a net over ordered numbers (ordered_net.h) with a conditional
+/// Internal: autoregressive losses for vectors: a net over ordered numbers (ordered_net.h) with a conditional
 /// distribution of each number (component_distribution.h):
 ///
 ///   -log p(x) = sum_d -log p(x_d | o_d),   o_d = f_d(signal, x_1 .. x_d-1)

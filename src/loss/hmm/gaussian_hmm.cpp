@@ -19,9 +19,9 @@ namespace {
 /// Number of chains whose gradients of the own parameters are summed together.
 constexpr Index kChainsTogether = 16;
 
-/// A hidden Markov model of vectors whose probabilities may depend on the inputs of a network (input-output HMM; Bengio
-/// & Frasconi 1995). The signal at t holds the transition logits A_t [K x K], then the emission parameters of each
-/// state, laid out as for gaussian-mixture (full covariances) or mixture (diagonal covariances):
+/// A hidden Markov model for vectors whose probabilities may depend on the inputs of a network (input-output HMM;
+/// Bengio & Frasconi 1995). The signal at t holds the transition logits A_t [K x K], then the emission parameters of
+/// each state, laid out as for gaussian-mixture (full covariances) or mixture (diagonal covariances):
 ///
 ///   a_t(i, j) = softmax(A_t[i])_j,   pi = softmax(start), a parameter of the loss
 ///   p(y) = sum over paths s of pi(s_1) prod_{t>1} a_t(s_{t-1}, s_t) prod_t p(y_t | state s_t at t)

@@ -1,5 +1,5 @@
 #pragma once
-/// Hidden Markov models of vectors: each state emits vectors of n numbers from a mixture of Gaussians with full or
+/// Hidden Markov models for vectors: each state emits vectors of n numbers from a mixture of Gaussians with full or
 /// diagonal covariances.
 ///
 ///   p(s_1 = i) = start(i),  p(s_{t+1} = j | s_t = i) = transitions(i, j),

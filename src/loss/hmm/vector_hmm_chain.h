@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: hidden Markov models of vectors (vector_hmm.h) in the form used by the recursions, and the data of one
+/// Internal: hidden Markov models for vectors (vector_hmm.h) in the form used by the recursions, and the data of one
 /// sequence.
 
 #include "loss/hmm/inhomogeneous_chain.h"

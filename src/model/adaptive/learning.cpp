@@ -95,7 +95,7 @@ std::unique_ptr<Predictor> make_dna(const AnyOptions& options, const Alphabet& a
 }
 
 /// Counters take 2 bytes each, with four times as many for order 12; the tables for finding copies take 3 bytes per
-/// counter, and the short contexts 11 MB.
+/// counter, and the short contexts take 11 MB.
 double dna_memory(const AnyOptions& options) {
   return 19 * std::exp2(static_cast<double>(options.as<DnaOptions>().size)) + 5 * kSmall;
 }

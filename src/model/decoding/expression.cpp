@@ -151,7 +151,7 @@ class ExpressionParser {
     return literal(escaped(begin), begin);
   }
 
-  /// In alphabets of bytes, a character beyond ASCII is several symbols.
+  /// In byte alphabets, a character beyond ASCII is several symbols.
   Phrase literal(char32_t c, std::size_t begin) {
     if (alphabet_.kind() != SymbolKind::bytes) return set_term(one(c, begin));
     std::string bytes;

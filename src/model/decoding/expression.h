@@ -10,12 +10,12 @@
 ///   A{3} exactly three    A{2,} at least two    A{2,5} two to five
 ///   .    any symbol except a newline
 ///
-/// *Characters* (alphabets of bytes and characters): every other character matches itself, including blanks.
+/// *Characters* (byte and character alphabets): every other character matches itself, including blanks.
 ///
 ///   [a-z_]  one of these     [^a-z]  any except these and a newline
 ///   \d digit, \w letter, digit, _ or anything beyond ASCII, \s blank; \D, \W, \S: any except these
-///   \n \t \r; \xE9, \u{1F600} by number; \ before a special character: the character itself
-///   In alphabets of bytes, a character beyond ASCII is a sequence of bytes; inside [] only \xE9 names such a byte.
+///   \n \t \r; \xE9, \u{1F600} by number; \ before a special character: the character itself In byte alphabets, a
+///   character beyond ASCII is a sequence of bytes; inside [] only \xE9 names such a byte.
 ///
 /// *Symbols* (words, labels): names separated by blanks, such as [B-NP I-NP] or (the|a) cat.
 ///
@@ -40,7 +40,7 @@ namespace unfold {
 enum class ExpressionSpelling { characters, symbols };
 
 struct ExpressionOptions {
-  /// If empty: characters for alphabets of bytes and characters, symbols for other alphabets.
+  /// If empty: characters for byte and character alphabets, symbols for other alphabets.
   std::optional<ExpressionSpelling> spelling = {};
   std::vector<Symbol> never = {};  ///< symbols that no expression matches, such as the end of targets
   Index most_states = 20'000;

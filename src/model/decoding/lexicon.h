@@ -1,11 +1,10 @@
 #pragma once
 /// Automata that allow only texts composed of the words of a list.
 ///
-/// For alphabets of characters and bytes, a text consists of words of the list, in the exact spelling, with at least
-/// one separator between two words. A separator is an ASCII character that is neither a letter nor a digit and does not
+/// For character and byte alphabets, a text consists of words of the list, in the exact spelling, with at least one
+/// separator between two words. A separator is an ASCII character that is neither a letter nor a digit and does not
 /// occur in any word of the list, so ' and - are part of words if words of the list contain them. Characters beyond
-/// ASCII are part of words. For alphabets of words, a text consists of words of the list and line endings, in any
-/// order.
+/// ASCII are part of words. For word alphabets, a text consists of words of the list and line endings, in any order.
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-/// Sampling of single lines from a model of lines, such as names: a sample ends with the symbol that ends a line.
+/// Sampling of single lines from a line model, such as names: a sample ends with the symbol that ends a line.
 
 #include <functional>
 

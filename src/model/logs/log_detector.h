@@ -19,8 +19,8 @@
 /// - log2 of the weighted harmonic mean, which is valid for dependent p-values up to a small factor (Wilson 2019). The
 /// p-value of a line is its rank among the surprises of held-out lines and of the lines scored so far. The p-value of
 /// its values is such a rank, too, because the frequency of rare values in normal lines changes over time and new
-/// values would otherwise outrank an unusual order. New templates and orders are learned by the models of the words and
-/// of the order.
+/// values would otherwise outrank an unusual order. New templates and orders are learned by the word model and the
+/// order model.
 ///
 /// The score of the words is -log2 of the probability of the template. It is computed by a different model and passed
 /// as an argument. For templates that have occurred, the relative frequency is used if it is higher.

@@ -25,7 +25,7 @@
 namespace unfold {
 
 /// Why a session ended: a pause, the limit of events, too many open sessions, the end of the log, or the end of the
-/// line in a file of sessions.
+/// line in a session file.
 enum class LogSessionEnd { pause, length, memory, input, line };
 inline constexpr std::array<const char*, 5> kLogSessionEnds = {"pause", "length", "memory", "input", "line"};
 

@@ -11,7 +11,8 @@ namespace {
 /// Maximum number of logits per pass: with an alphabet of 10^6 words, 8,192 positions at once would take 32 GB.
 constexpr Index kMostLogits = Index{1} << 26;
 
-/// Limits the number of symbols of each stream per pass so that this maximum is not exceeded, but at least to one.
+/// Limits the number of symbols of each stream per pass so that this maximum is not exceeded; the limit is at least
+/// one.
 Index fitting_window(Index window, Index streams, Index alphabet) {
   return std::clamp<Index>(kMostLogits / (streams * alphabet), 1, window);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Hidden Markov models of vectors as models, `gaussian-hmm:4`: fitted by expectation maximization
+/// Hidden Markov models for vectors as models, `gaussian-hmm:4`: fitted by expectation maximization
 /// (loss/hmm/vector_hmm.h) and then stored as the parameters of a network without inputs; all commands for networks
 /// therefore apply to them.
 

@@ -12,9 +12,9 @@
 ///
 /// The lowest order is interpolated with 1 / symbols. Chen & Goodman 1998; Witten & Bell 1991.
 ///
-/// Sentences: in alphabets of words every line is a separate sentence, as in the literature: the context is cleared
-/// after `<eos>`, which is predicted like a word. In alphabets of bytes and characters, the context continues across
-/// line endings. The option `sentences` overrides this.
+/// Sentences: in word alphabets, every line is a separate sentence, as in the literature: the context is cleared after
+/// `<eos>`, which is predicted like a word. In byte and character alphabets, the context continues across line endings.
+/// The option `sentences` overrides this.
 ///
 /// Estimation counts the n-grams of the highest order within a memory limit, in several processes if available
 /// (data/counts/corpus_counts.h), and needs about 32 additional bytes for each distinct n-gram.

@@ -41,8 +41,8 @@ template <class T>
 class ForwardGradient {
  public:
   /// Keeps references to `network` and `team`. REQUIRES !method.looks_back(). Throws UsageError for links that do not
-  /// point to the past, for parts, for losses of whole sequences, and if more memory or time is needed than allowed;
-  /// the message states how much.
+  /// point to the past, for parts, for sequence losses, and if more memory or time is needed than allowed; the message
+  /// states how much.
   ForwardGradient(const Network<T>& network, const GradientMethod& method, const ForwardOptions& options, Team& team);
   ~ForwardGradient();
   ForwardGradient(const ForwardGradient&) = delete;

@@ -1,6 +1,6 @@
 #pragma once
 /// Option descriptions. An option consists of a name, a pointer to its value, the allowed values and a help text. SPECs
-/// (below) and the options of the command (cli/terminal/options.h) are both tables of options.
+/// (below) and the command-line options (cli/terminal/options.h) are both tables of options.
 ///
 /// A struct of options has a function `describe(visitor, options)`. Parsing, help text, range checks and the canonical
 /// text are derived from it:
@@ -84,7 +84,7 @@ std::optional<OptionValue> parse_value(const Option& option, std::string_view te
 OptionFault set_value(const Option& option, const OptionValue& value);
 /// Returns the current value of the target, or std::nullopt if the target is an empty std::optional.
 std::optional<OptionValue> value_of(const Option& option);
-/// Resets the target to the empty or zero value of its type; for choices, to the first choice.
+/// Resets the target to the empty or zero value of its type, or to the first choice if it has choices.
 void clear_value(const Option& option);
 std::string wanted(const Option& option);          ///< "a whole number", "true or false"
 std::string allowed_values(const Option& option);  ///< all allowed values: "whole number, 1 to 9", "red|green"

@@ -105,9 +105,8 @@ Examples subset(const Examples& all, std::span<const Index> examples);
 /// Returns positions [from, to) of one example, which must be a sequence.
 Examples part(const Examples& all, Index example, Index from, Index to);
 /// Appends further examples. A column without values takes the type that it has in the other file; a column that
-/// contains strings in one file and numbers in the other becomes a column of strings and is marked
-/// (ExampleColumn::clash). Throws DataError if the columns differ otherwise, or if only one of them consists of trees
-/// or grids.
+/// contains strings in one file and numbers in the other becomes a string column and is marked (ExampleColumn::clash).
+/// Throws DataError if the columns differ otherwise, or if only one of them consists of trees or grids.
 void append(Examples& examples, Examples more);
 
 }  // namespace unfold

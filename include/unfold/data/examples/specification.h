@@ -37,7 +37,7 @@ struct DataSpecification {
   bool found = false;  ///< the model finds the shape of the trees (loss/tree_merges.h)
   bool grids = false;  ///< positions form grids; if neither trees nor grids: sequences
 
-  /// Returns the specification for models of symbol streams: the single field kSymbol.
+  /// Returns the specification for models that read symbol streams: the single field kSymbol.
   static DataSpecification text(const Alphabet& alphabet);
 
   /// Throws UsageError with the nearest name if there is no such field.

@@ -49,7 +49,7 @@ inline constexpr std::string_view kUnknownWord = "<unk>";
 /// A fixed, ordered set of symbols. Immutable.
 class Alphabet {
  public:
-  Alphabet() = default;  ///< an alphabet of bytes, of size 0
+  Alphabet() = default;  ///< a byte alphabet, of size 0
   /// The symbols in order: for bytes one byte each, for chars one UTF-8 character each, for words valid UTF-8 without
   /// blanks and line endings, for entries valid UTF-8. Throws ModelError if a symbol is malformed or occurs twice, if
   /// there are none, or if a words alphabet does not contain `<eos>`.

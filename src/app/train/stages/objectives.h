@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: training objectives of models of data with fields (--objective).
+/// Internal: training objectives of models for data with fields (--objective).
 
 #include "app/settings/train_settings.h"
 #include "unfold/model/network/network_model.h"
