@@ -48,7 +48,7 @@ void ScoreRows::see(const RowScore& scored, const std::function<std::string(cons
   print_result(row(label));
 }
 
-/// Returns the label of the next lines: the first one that is not the normal one, if there is one.
+/// Returns the label of the next lines: the first label other than the normal label, if there is one.
 const std::string& ScoreRows::label_of_lines(Index lines) const {
   const auto begin = static_cast<std::size_t>(lines_), end = static_cast<std::size_t>(lines_ + lines);
   if (end > labels_.size()) throw DataError(fmt::format("there are only {} labels, but more lines", labels_.size()));

@@ -17,7 +17,7 @@ inline void require_same(std::string_view loss, std::string_view what, Index got
                      ", but the signal requires " + std::to_string(expected));
 }
 
-/// Requires one signal row per position, for losses for whole sequences.
+/// Requires one signal row per position, for sequence losses.
 inline void require_same_rows(std::string_view loss, Index signal_rows, const Structure& structure) {
   require_same(loss, "positions", structure.positions(), signal_rows);
 }

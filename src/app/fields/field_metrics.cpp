@@ -211,7 +211,7 @@ ExampleBatchOptions reading_options(const NetworkModel<T>& model, const ExampleS
   return options;
 }
 
-/// The output of a head for a batch, row by row: its signal, or for losses for whole sequences the log posteriors and
+/// The output of a head for a batch, row by row: its signal, or for sequence losses the log posteriors and
 /// the best labels.
 template <class T>
 struct HeadAnswer {

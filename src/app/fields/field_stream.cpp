@@ -102,7 +102,7 @@ bool FieldStream::next_line(std::string& line) {
   return true;
 }
 
-/// Reads lines up to an empty one.
+/// Reads lines up to an empty line.
 bool FieldStream::next_block(std::string& block) {
   block.clear();
   for (std::string line; next_line(line);) {

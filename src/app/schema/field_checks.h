@@ -9,9 +9,9 @@
 
 namespace unfold {
 
-/// Throws UsageError if a network reads a predicted field where it predicts it: the field itself, one derived from it,
-/// a template with its position or a later one, or, if the network reads from both ends, an earlier one. Such a network
-/// would copy its targets. `reads` are names as FieldRead::name returns them.
+/// Throws UsageError if a network reads a predicted field where it predicts it: the field itself, a field derived from
+/// it, a template with this position or a later position, or, if the network reads from both ends, an earlier position.
+/// Such a network would copy its targets. `reads` are names as FieldRead::name returns them.
 void refuse_leaks(const Examples& examples, std::span<const std::string> reads, std::span<const std::string> predicts,
                   bool both_directions);
 

@@ -58,7 +58,7 @@ void check_device(const TrainSettings& s, const RunSettings& run) {
     if (s.precision == "tf32") throw UsageError("--precision tf32 requires a GPU; add --device cuda");
     return;
   }
-  if (is_fitted_model(s.model)) return;  // an explicit setting has been rejected before
+  if (is_fitted_model(s.model)) return;  // an explicit setting has already been rejected
   const auto refuse = [](std::string_view what) {
     throw UsageError(fmt::format("{} does not support devices yet; leave out either this option or --device", what));
   };

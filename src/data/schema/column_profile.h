@@ -189,7 +189,7 @@ class ColumnProfile {
   std::array<Index, 2 * kSentinels.size()> sentinels_ = {};  ///< counts by magnitude, those of negative numbers last
   double ordinary_least_ = 0, ordinary_most_ = 0;
   SerialDependence serial_;
-  bool consecutive_ = true;  ///< every integer exceeds the previous one by one
+  bool consecutive_ = true;  ///< every integer exceeds the previous one by 1
   Index texts_with_blanks_ = 0, words_ = 0, code_texts_ = 0, uuids_ = 0, text_bytes_ = 0;
 };
 

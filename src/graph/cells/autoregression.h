@@ -23,7 +23,7 @@ struct AutoregressionOptions {
   double ridge = 0;  ///< lambda; 0: selected automatically
   Index blocks = 0;  ///< like EsnOptions::blocks
 };
-/// x [channels] -> features [channels x (n + averages)]; the first ones are x.
+/// x [channels] -> features [channels x (n + averages)]; the first `channels` features are x.
 Signal autoregression(Circuit& c, Signal x, Index n, const AutoregressionOptions& options = {});
 
 const CellEntry& autoregression_model();

@@ -323,7 +323,7 @@ class CudaDevice final : public Device {
     return value;
   }
 
-  /// Makes the context current; the caller may be any thread, and may have used another GPU before.
+  /// Makes the context current; the caller may be any thread, and may have used a different GPU earlier.
   void enter() const { UNFOLD_CALL(cuCtxSetCurrent, context_); }
   void enter_outside_recordings(const char* what) const {
     if (recording_) throw RuntimeFailure(std::string(what) + " is not allowed while the GPU is recording");

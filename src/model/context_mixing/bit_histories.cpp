@@ -101,7 +101,7 @@ HistoryRow* HistoryTable::create(std::uint64_t key) {
   HistoryRow* least = rows;
   for (std::size_t i = 1; i < kLine; ++i)
     if ((rows[i].mark & kUse) < (least->mark & kUse)) least = rows + i;
-  if ((least->mark & kUse) != 0)  // the surviving row ages
+  if ((least->mark & kUse) != 0)  // no row is free: decrease the use counts
     for (std::size_t i = 0; i < kLine; ++i)
       if ((rows[i].mark & kUse) != 0) --rows[i].mark;
   *least = HistoryRow();

@@ -54,10 +54,10 @@ std::vector<SessionEvent> altered_session(SessionEvents events, int alteration,
     case 1:  // an event occurs again
       x.insert(at(j), events[i]);
       break;
-    case 2:  // another event
+    case 2:  // an additional event
       x.insert(at(j), known[any(known.size())]);
       break;
-    case 3:  // a different event
+    case 3:  // an event is replaced
       x[i] = known[any(known.size())];
       break;
     case 4:  // the end is missing

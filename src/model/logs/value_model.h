@@ -60,7 +60,7 @@ class LogValueModel {
   void add(const LogEvent& event);
   /// Describes the common values at the position of a value, or the range of its numbers: "200 (81 %), 404 (4 %)".
   std::string expected(const LogEventValue& value) const;
-  /// Returns whether the position of a value occurred before.
+  /// Returns whether the position of a value has already occurred.
   bool knows(const LogEventValue& value) const { return place_of(value) != nullptr; }
   /// Returns whether the position has few different values, which recur.
   bool is_category(const LogEventValue& value) const;
