@@ -229,7 +229,7 @@ Score::Score()
   add_common();
 }
 
-/// null: not predicted
+/// Returns the bits as JSON; null if the symbol was not predicted.
 Json bits_json(float nats) { return std::isfinite(nats) ? Json(unsigned_zero(bits(nats))) : Json(); }
 
 void Score::by_symbol(const ScoredText& text) const {

@@ -98,7 +98,7 @@ bool set_in_environment(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-/// The first `count` characters of a text, each assumed to be one column wide.
+/// Returns the first `count` characters of a text, each assumed to be one column wide.
 std::string_view first_letters(std::string_view text, std::size_t count) {
   std::size_t end = 0;
   while (end < text.size() && (count > 0 || (text[end] & 0xC0) == 0x80)) {

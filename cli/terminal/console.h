@@ -76,7 +76,7 @@ class Console {
   std::chrono::steady_clock::time_point next_;
 };
 
-/// "0.8 s", "12 s", "3 min 20 s", "2 h 05 min".
+/// Formats a duration: "0.8 s", "12 s", "3 min 20 s", "2 h 05 min".
 std::string duration_text(double seconds);
 /// "950", "12.3 k", "4.56 M".
 std::string count_text(double number);

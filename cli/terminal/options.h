@@ -72,7 +72,7 @@ class CommandOptions {
   /// Throws UsageError if an option was given that does not apply to `kind`. `here`: a description of the actual data
   /// for the message, such as "this model reads data with fields".
   void require_kind(Kind kind, std::string_view here) const;
-  /// The error for missing positional arguments, for commands that check this themselves.
+  /// Returns the error for missing positional arguments, for commands that check this themselves.
   UsageError missing_inputs() const;
   /// Returns the current values of all rows whose `keep` is at least `least`. Options without a value are omitted.
   Config config(Keep least) const;

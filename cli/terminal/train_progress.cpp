@@ -13,14 +13,14 @@ constexpr std::chrono::seconds kSilence{10};  // after this time without output,
                                               // line is shown
 constexpr std::size_t kWide = 100, kLongestCurve = 40, kShortestCurve = 6;
 
-/// The curve shown after a line if the terminal is wide enough; otherwise empty.
+/// Returns the curve shown after a line if the terminal is wide enough; otherwise empty.
 std::string beside(const std::string& line, const Sparkline& curve, std::size_t columns) {
   constexpr std::size_t kBetween = 2;
   if (columns < kWide || line.size() + kBetween + kShortestCurve >= columns) return {};
   return "  " + curve.text(std::min(kLongestCurve, columns - 1 - kBetween - line.size()));
 }
 
-/// The number of epochs; empty for generated data, which has no epochs.
+/// Returns the number of epochs; empty for generated data, which has no epochs.
 std::string epochs_text(double epochs) { return epochs > 0 ? fmt::format("epoch {:.2f}  ", epochs) : std::string(); }
 }  // namespace
 

@@ -306,7 +306,7 @@ class Budget {
   const DecompressOptions& options_;
 };
 
-/// The trained model of a container; null if the container uses a model without training.
+/// Returns the trained model of a container; null if the container uses a model without training.
 std::shared_ptr<const SymbolModel> trained_model(const ContainerHeader& header, const DecompressOptions& options) {
   if (header.source == ModelSource::spec) return nullptr;
   if (header.source == ModelSource::embedded)

@@ -41,7 +41,7 @@ Local evaluate(Map map, double a, double b, double k) {
   throw UsageError("scalar graph: unknown map");
 }
 
-/// The squared derivatives of the linearized map.
+/// Returns the squared derivatives of the linearized map.
 Local evaluate_path(const Node& node, double a, double b) {
   switch (node.map) {
     case Map::add:

@@ -159,7 +159,7 @@ std::unique_ptr<Model> empty_model(const ImportNetworkRequest& request, const Na
   return model_of_card(*card, arrays, request.activation.empty(), stack);
 }
 
-/// The symbol that the other program reads before the first one; kNoSymbol stands for zeros.
+/// Returns the symbol that the other program reads before the first one; kNoSymbol stands for zeros.
 Symbol first_symbol(const ImportNetworkRequest& request, const StackWeights& stack, const Alphabet& alphabet) {
   const Index symbols = stack.symbols();
   if (symbols == alphabet.size() + 1 && stack.embedding.rows > 0 && request.begin.empty())

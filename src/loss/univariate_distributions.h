@@ -22,10 +22,9 @@ struct WeightedNormal {
 
 /// Returns the quantile of a mixture of Gaussians at `level`, 0 < level < 1. Weights must sum to 1.
 double mixture_quantile(std::span<const WeightedNormal> mixture, double level);
-/// The continuous ranked probability score (CRPS) of a Gaussian mixture in closed form (Grimit, Gneiting, Berrocal and
-/// Johnson 2006):
-/// sum_k w_k A(y - m_k, d_k^2) - 1/2 sum_kl w_k w_l A(m_k - m_l, d_k^2 + d_l^2), where
-/// A(m, d^2) = E |N(m, d^2)| = 2 d phi(m / d) + m (2 Phi(m / d) - 1).
+/// Returns the continuous ranked probability score (CRPS) of a Gaussian mixture in closed form (Grimit, Gneiting,
+/// Berrocal and Johnson 2006): sum_k w_k A(y - m_k, d_k^2) - 1/2 sum_kl w_k w_l A(m_k - m_l, d_k^2 + d_l^2), where A(m,
+/// d^2) = E |N(m, d^2)| = 2 d phi(m / d) + m (2 Phi(m / d) - 1).
 double mixture_crps(std::span<const WeightedNormal> mixture, double observed);
 
 /// Poisson distribution. For a rate above 10^6, it is approximated by a Gaussian with the same mean and variance; the

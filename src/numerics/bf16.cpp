@@ -23,7 +23,7 @@ constexpr int kBf16Rows = 12;
 constexpr Index kPanel = PackedMatrix<float>::kPanel;
 static_assert(kPanel == 32);
 
-/// Number of panels side by side in a tile: as many as possible with at most 24 accumulator vectors.
+/// Returns the number of panels side by side in a tile: as many as possible with at most 24 accumulator vectors.
 constexpr int bf16_panels(int rows) { return rows <= 3 ? 4 : rows <= 6 ? 2 : 1; }
 
 struct Bf16Tile {

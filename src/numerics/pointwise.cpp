@@ -256,7 +256,7 @@ class TileView {
   Operand<T>* places_;
 };
 
-/// Number of elements of a tile, such that all slots fit in the first-level cache (at least 32 KiB).
+/// Returns the number of elements of a tile, such that all slots fit in the first-level cache (at least 32 KiB).
 template <class T>
 Index tile_elements(std::size_t slots) {
   const Index fitting = 32 * 1024 / static_cast<Index>(sizeof(T) * std::max<std::size_t>(slots, 1));

@@ -170,7 +170,7 @@ LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, 
 
 namespace {
 
-/// The negative log-likelihood of smoothed labels under softmax(factor * scores).
+/// Returns the negative log-likelihood of smoothed labels under softmax(factor * scores).
 double smoothed_nats(Matrix<const double> scores, const std::vector<Index>& labels, std::span<const double> weights,
                      double factor, double smoothing) {
   const Index classes = scores.cols;

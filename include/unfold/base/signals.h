@@ -44,7 +44,7 @@ class RegisteredFile {
   Slot* slot_ = nullptr;
 };
 
-/// Async-signal-safe.
+/// Removes all registered temporary files. Async-signal-safe.
 void remove_temporary_files() noexcept;
 /// Returns the name of the file that is mapped at the address, or nullptr. Async-signal-safe.
 const char* mapped_file_at(const void* address) noexcept;

@@ -72,7 +72,7 @@ class Processes {
   double of_first(double mine);
 };
 
-/// A group that consists of this process only.
+/// Returns a group that consists of this process only.
 Processes& single_process();
 
 /// Returns the share of [0, n) that belongs to process `number` of `count`. The shares are contiguous ranges in order,

@@ -96,7 +96,7 @@ bool compares_losses(std::string_view spec);
 bool needs_full_batch(std::string_view spec);
 
 using OptimizerHelp = EntryHelp;
-/// All optimizers, for help texts.
+/// Returns all optimizers, for help texts.
 std::vector<OptimizerHelp> optimizers();
 
 }  // namespace unfold

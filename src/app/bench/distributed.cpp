@@ -18,7 +18,7 @@ double elapsed_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-/// The minimum of several times, which is least affected by other load on the machine.
+/// Returns the minimum of several times, which is least affected by other load on the machine.
 template <class Work>
 double least_time(int times, const Work& work) {
   double least = 0;
@@ -31,7 +31,7 @@ double least_time(int times, const Work& work) {
   return least;
 }
 
-/// Half the round-trip time between process 0 and another one. Only these two processes call this function.
+/// Returns half the round-trip time between process 0 and another one. Only these two processes call this function.
 double one_way(Processes& all, int other, std::span<std::byte> bytes, int times) {
   const int peer = all.first() ? other : 0;
   const Sending sending{peer, bytes};

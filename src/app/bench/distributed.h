@@ -30,7 +30,8 @@ struct LinkSpeed {
 /// must call it. REQUIRES at least two.
 LinkSpeed measure_links(Processes& processes);
 
-/// Seconds to sum vectors of `parameters` floats over one shard per process (ShardSum::total). Called by all processes.
+/// Returns the seconds to sum vectors of `parameters` floats over one shard per process (ShardSum::total). Called by
+/// all processes.
 double measure_exchange(Processes& processes, Index parameters);
 
 struct StepEstimate {
@@ -42,8 +43,8 @@ struct StepEstimate {
 /// the slowest result.
 StepEstimate measure_step(const TrainingShape& shape, Team& team, double seconds, Processes& processes);
 
-/// Seconds of a joint step of all processes, each with a shard of the shape's batch; the maximum over processes. Clears
-/// the timeline first.
+/// Returns the seconds of a joint step of all processes, each with a shard of the shape's batch; the maximum over
+/// processes. Clears the timeline first.
 double measure_step_together(const TrainingShape& shape, Team& team, double seconds, Processes& processes,
                              Timeline& timeline);
 
@@ -65,7 +66,7 @@ struct StepPrediction {
 std::vector<StepPrediction> predict_divided(const StepEstimate& cost, const LinkSpeed& link, Index batch);
 /// Weak scaling: K = 1, 2, 4, ... 1024 with `batch` sequences per process.
 std::vector<StepPrediction> predict_growing(const StepEstimate& cost, const LinkSpeed& link, Index batch);
-/// The number of sequences per process at which this number of processes reaches the given efficiency.
+/// Returns the number of sequences per process at which this number of processes reaches the given efficiency.
 double sequences_for(const StepEstimate& cost, const LinkSpeed& link, int processes, double efficiency);
 
 }  // namespace unfold

@@ -16,7 +16,7 @@ namespace {
 using DistributedJson = nlohmann::ordered_json;
 constexpr int kTracedSteps = 3;
 
-/// The fraction of the exchange that overlaps with computation.
+/// Returns the fraction of the exchange that overlaps with computation.
 double hidden_share(const DistributedResults& f) { return std::max(0.0, 1 - f.waited / f.exchange_measured); }
 
 std::string prediction_rows(const std::vector<StepPrediction>& predictions) {

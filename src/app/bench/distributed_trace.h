@@ -8,8 +8,8 @@
 
 namespace unfold {
 
-/// Seconds per step in which this process waits for the exchange: the mean over the steps of a timeline, without the
-/// first two, which allocate memory.
+/// Returns the seconds per step in which this process waits for the exchange: the mean over the steps of a timeline,
+/// without the first two, which allocate memory.
 double waited_in_step(const Timeline& timeline);
 
 /// Returns the last steps of all processes as trace events in JSON, for chrome://tracing and Perfetto: one row per

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kSamples = 5;
 
-/// Seconds of one call: the median over samples that take about `seconds` in total.
+/// Returns the seconds of one call: the median over samples that take about `seconds` in total.
 double seconds_per_call(const std::function<void()>& call, double seconds) {
   call();
   std::vector<double> samples;
@@ -58,7 +58,7 @@ Corpus random_corpus(const Alphabet& alphabet, Index length) {
   return Corpus::from_text(std::move(text), alphabet);
 }
 
-/// Number of weights multiplied per symbol. The row of an input symbol is looked up and not counted.
+/// Returns the number of weights multiplied per symbol. The row of an input symbol is looked up and not counted.
 double dense_weights(const Circuit& circuit) {
   double weights = 0;
   for (const Node& node : circuit.nodes()) {
@@ -83,7 +83,7 @@ class StepClock final : public Observer {
     if (event.step > kWarmup && times_.back() - times_[static_cast<std::size_t>(kWarmup - 1)] >= seconds_) stop_ = true;
   }
 
-  /// The median over samples of consecutive steps.
+  /// Returns the median over samples of consecutive steps.
   double seconds_per_step() const {
     const auto warmup = static_cast<std::size_t>(kWarmup);
     const std::size_t steps = times_.size() - warmup, samples = std::min<std::size_t>(kSamples, steps);

@@ -76,8 +76,8 @@ struct Presence {
   std::atomic<double> seconds = 0, had = 0;
 };
 
-/// The best total rate over several repetitions with all threads; `work` returns the amount of work done by one call on
-/// one thread.
+/// Returns the best total rate over several repetitions with all threads; `work` returns the amount of work done by one
+/// call on one thread.
 double best_rate(Team& team, double (*clock)(), Presence& presence, const std::function<double(int)>& work) {
   double best = 0;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {

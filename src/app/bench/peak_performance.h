@@ -13,7 +13,7 @@ struct Floor {
   double processors = 1;         ///< fraction of the measuring time for which the threads had a processor
 };
 
-/// Seconds of a monotonic wall clock.
+/// Returns the seconds of a monotonic wall clock.
 double seconds_now();
 /// CPU time of this thread in seconds; excludes time taken by other processes.
 double processor_seconds_now();
@@ -21,12 +21,12 @@ double processor_seconds_now();
 /// Takes about half a second. A CPU-time clock requires a team of one thread.
 Floor measure_peak_rates(Team& team, double (*clock)() = seconds_now);
 
-/// Seconds for one thread to read this number of floats once, from the cache that they fit into; the minimum over many
-/// repetitions.
+/// Returns the seconds for one thread to read this number of floats once, from the cache that they fit into; the
+/// minimum over many repetitions.
 double seconds_to_read(Index floats);
 
-/// Seconds per random access to a cache line within this number of bytes by one thread, where accesses are independent
-/// of each other; the minimum over many repetitions.
+/// Returns the seconds per random access to a cache line within this number of bytes by one thread, where accesses are
+/// independent of each other; the minimum over many repetitions.
 double seconds_to_fetch_a_line(Index bytes, double (*clock)() = seconds_now);
 
 }  // namespace unfold

@@ -31,17 +31,19 @@ class Rates {
   /// One product with packed weights. The threads divide the columns, followed by a barrier if `meet`, or divide the
   /// rows without a barrier; the faster variant is used.
   double product(Index m, Index k, Index n, bool meet);
-  /// The gradient of k x n weights from `rows` positions.
+  /// Returns the time of the gradient of k x n weights from `rows` positions.
   double outer(Index rows, Index k, Index n);
-  /// A function applied to `elements` numbers in the L1 cache.
+  /// Returns the time of a function applied to `elements` numbers in the L1 cache.
   double function(Map map, double elements);
-  /// An Adam update of this number of parameters: the larger of its computing time and its memory traffic.
+  /// Returns the time of an Adam update of this number of parameters: the larger of its computing time and its memory
+  /// traffic.
   double adam(Index parameters);
-  /// Transfer of `bytes` to or from data of size `footprint`, at the bandwidth of the cache or memory that holds them.
+  /// Returns the time to transfer `bytes` to or from data of size `footprint`, at the bandwidth of the cache or memory
+  /// that holds them.
   double traffic(double bytes, double footprint);
 
  private:
-  /// Seconds of one call of body(member) by all threads in parallel.
+  /// Returns the seconds of one call of body(member) by all threads in parallel.
   double time(const std::function<void(Member&)>& body) const {
     return seconds_per_call([&](Index calls) {
       team_.run([&](Member& me) {
@@ -57,7 +59,7 @@ class Rates {
   std::map<std::string, double> known_;
 };
 
-/// Number of fastest samples, out of n, to average; these are least affected by other load.
+/// Returns the number of fastest samples, out of n, to average; these are least affected by other load.
 std::size_t quiet(std::size_t n) { return std::max<std::size_t>(n / 10, std::min<std::size_t>(n, 2)); }
 
 double Rates::seconds_per_call(const std::function<void(Index)>& run) const {

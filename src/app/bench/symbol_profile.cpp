@@ -105,7 +105,7 @@ void read_bits(BitwisePredictor& predictor, Symbol symbol, std::vector<CodedDeci
   predictor.finish(symbol);
 }
 
-/// Empty for models that predict the distribution over all symbols at once.
+/// Returns the decisions of a text; empty for models that predict the distribution over all symbols at once.
 std::vector<CodedDecision> decisions_of(Predictor& predictor, std::span<const Symbol> text) {
   std::vector<CodedDecision> decisions;
   if (auto* bitwise = dynamic_cast<BitwisePredictor*>(&predictor)) {
@@ -140,8 +140,8 @@ std::string encoded(Predictor& predictor, std::span<const Symbol> text) {
   return encoder.finish();
 }
 
-/// Seconds per decision, or per distribution, when all data stays in the L1 and L2 caches: a text of two letters with
-/// unequal frequencies.
+/// Returns the seconds per decision, or per distribution, when all data stays in the L1 and L2 caches: a text of two
+/// letters with unequal frequencies.
 double near_seconds(const std::string& model, const Alphabet& alphabet, double seconds) {
   constexpr std::size_t kLength = 1 << 13;
   Random random(1, "two letters");
@@ -223,7 +223,7 @@ void measure_hmm(SymbolProfile& cost, const std::string& text, Index states, Tea
 
 // ------------------------------------------------------------------------------------------------------------- n-grams
 
-/// Number of n-gram lookups of a predictor while it reads a text: one per known context.
+/// Returns the number of n-gram lookups of a predictor while it reads a text: one per known context.
 double lookups_of(const NgramTrie& trie, std::span<const Symbol> text) {
   std::vector<std::uint32_t> nodes = {trie.begin()};  // nodes of the last 1, 2, ... symbols
   double count = 0;

@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-/// The header of an array in format version 1.0, whose length is a multiple of 64.
+/// Returns the header of an array in format version 1.0, whose length is a multiple of 64.
 std::string npy_header(std::size_t bytes, Index rows, Index cols) {
   std::string shape =
       fmt::format("{{'descr': '<f{}', 'fortran_order': False, 'shape': ({}, {}), }}", bytes, rows, cols);

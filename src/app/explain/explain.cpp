@@ -54,7 +54,7 @@ std::vector<ExplainedSymbol> explain_symbols(const SymbolModel& model, const std
   return all;
 }
 
-/// A batch with `copies` copies of positions [begin, end] of a text.
+/// Returns a batch with `copies` copies of positions [begin, end] of a text.
 Batch stretch_of(const std::vector<Symbol>& text, Index begin, Index end, Index copies) {
   Batch batch;
   const Index length = end - begin + 1;
@@ -167,7 +167,7 @@ std::string with_input_gradients(const SymbolModel& model, Index threads, const 
   return kNoGradient;
 }
 
-/// The position to explain (0-based).
+/// Returns the position to explain (0-based).
 Index position_of(const std::vector<ExplainedSymbol>& symbols, const std::optional<Index>& asked) {
   const auto count = static_cast<Index>(symbols.size());
   if (asked) {

@@ -21,7 +21,8 @@ namespace {
 
 using Type = FieldSpecification::Type;
 
-/// The input values at a position as text: all columns of text and of single numbers, except the predicted ones.
+/// Returns the input values at a position as text: all columns of text and of single numbers, except the predicted
+/// ones.
 std::string read_at(const Examples& examples, const std::vector<std::string>& predicts, Index entry) {
   std::string text;
   for (const ExampleColumn& column : examples.columns) {

@@ -33,7 +33,7 @@ std::string scope_of(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
 
-/// The name of block `i` of an affine map; empty if it has none.
+/// Returns the name of block `i` of an affine map; empty if it has none.
 std::string block_name(const ModelSpec& spec, const Node& affine, Index i) {
   if (spec.cell == nullptr) return {};
   for (const BlockNames& known : block_names())
@@ -43,7 +43,8 @@ std::string block_name(const ModelSpec& spec, const Node& affine, Index i) {
   return {};
 }
 
-/// The name of the block of an affine map that a node refers to, possibly through slices and sums of two of them.
+/// Returns the name of the block of an affine map that a node refers to, possibly through slices and sums of two of
+/// them.
 std::string name_of_operand(const Circuit& circuit, const ModelSpec& spec, int id) {
   const Node* node = &circuit.nodes()[at(id)];
   if (node->kind == Node::Kind::map && node->operands[1] >= 0) return name_of_operand(circuit, spec, node->operands[0]);

@@ -36,8 +36,8 @@ class Watched {
   }  ///< outputs of the layers, from the input
      ///< upwards
   const std::vector<Gate>& gates() const { return gates_; }
-  /// The affine maps that read the inputs. The gradient with respect to their outputs is the gradient with respect to
-  /// the contribution of a position.
+  /// Returns the affine maps that read the inputs. The gradient with respect to their outputs is the gradient with
+  /// respect to the contribution of a position.
   const std::vector<Signal>& readers() const { return readers_; }
   /// Returns whether no layer reads other positions, as in a bag of words. The readers are then outputs.
   bool is_memoryless() const;

@@ -59,7 +59,7 @@ std::string density_optimizer(const Examples& examples, std::string_view model) 
   return fmt::format("adamw:rate=0.003,clip=1,decay={:.2g},schedule=cosine,warmup=100", decay);
 }
 
-/// Losses without hidden units are convex and are minimized to convergence.
+/// Returns whether a model is minimized to convergence: losses without hidden units are convex.
 bool is_solved(std::string_view model) {
   const std::string_view name = spec_name(model);
   return name == "logistic-ar" || name == "linear-ar";

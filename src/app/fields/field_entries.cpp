@@ -36,7 +36,7 @@ std::string entry_cell(const ExampleColumn& column, Index entry) { return escape
 
 namespace {
 
-/// A number as JSON: integers that a double holds exactly have no decimal point.
+/// Returns a number as JSON: integers that a double holds exactly have no decimal point.
 nlohmann::ordered_json number_json(double number) {
   constexpr double kLargestWhole = 9007199254740992;
   if (number == std::floor(number) && std::abs(number) <= kLargestWhole) return static_cast<std::int64_t>(number);

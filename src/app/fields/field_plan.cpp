@@ -182,7 +182,7 @@ bool all_bits(const ExampleColumn& column) {
   return std::ranges::all_of(column.numbers, [](double x) { return x == 0 || x == 1; });
 }
 
-/// The default loss of numbers: Bernoulli for bits, otherwise a normal distribution with a learned variance.
+/// Returns the default loss of numbers: Bernoulli for bits, otherwise a normal distribution with a learned variance.
 std::string default_loss(const ExampleColumn& column) {
   if (column.is_text()) return {};
   return all_bits(column) ? "bernoulli" : "normal";

@@ -19,7 +19,7 @@ bool names_template(const std::string& model);
 /// are moved to the option `steps`. Throws UsageError, DataError.
 void take_template(const std::vector<std::string>& columns, TrainSettings& settings);
 
-/// The default fields of a linear model.
+/// Returns the default fields of a linear model.
 std::vector<std::string> default_templates(const Examples& examples, const std::vector<std::string>& predicted);
 
 /// If inputs have weights for transitions: checks that they are read and that the losses of the heads are random fields

@@ -35,7 +35,7 @@ std::string time_text(const TableForecast& f, std::size_t series, Index h) {
   return has_times(f) ? one.index.label(static_cast<Index>(one.values.size()) + h) : fmt::format("{}", h + 1);
 }
 
-/// The quantiles of a series in ascending order: name and values.
+/// Returns the quantiles of a series in ascending order: name and values.
 std::vector<std::pair<std::string, const std::vector<double>*>> quantiles_of(const TableForecast& f,
                                                                              const AutomaticForecast& one) {
   std::vector<std::pair<std::string, const std::vector<double>*>> result;

@@ -80,7 +80,7 @@ bool are_consecutive(std::span<const std::string> names) {
   return true;
 }
 
-/// The time index of columns that are named by dates; empty if they are not.
+/// Returns the time index of columns that are named by dates; empty if they are not.
 std::optional<TimeIndex> index_of_names(std::span<const std::string> names) {
   for (int k = 0; k < kDateFormats; ++k) {
     const auto format = static_cast<DateFormat>(k);
@@ -141,7 +141,8 @@ class RowSeriesReader {
   }
 
  private:
-  /// The first column whose name is a year or date, after the columns that name the series; 0: there is none.
+  /// Returns the index of the first column whose name is a year or date, after the columns that name the series; 0:
+  /// there is none.
   static std::size_t first_period(const TableLayout& layout) {
     if (layout.periods.size() < kLeastDateColumns || layout.periods.size() >= layout.names.size()) return 0;
     const std::size_t first = layout.names.size() - layout.periods.size();
@@ -434,7 +435,7 @@ class ColumnSeriesReader {
                        escape_cell(stated, kShownBytes), kOneRow);
   }
 
-  /// The step of the longest group, if all groups have this step.
+  /// Returns the step of the longest group, if all groups have this step.
   TimeIndex common_index(SeriesTable& table) const {
     if (order_ == kNone || groups_.empty()) return {};
     const auto longest =
@@ -456,7 +457,7 @@ class ColumnSeriesReader {
     return DateStyle::of_cells(cells, *schema_.columns[order_].date_format);
   }
 
-  /// The time index of a group that does not have many more positions than rows.
+  /// Returns whether the time index of a group does not have many more positions than rows.
   bool fits(const GroupRows& group, const TimeIndex& index) const {
     constexpr Index kMostGaps = 100;  // maximum ratio of positions to rows
     const TimeIndex own = start(group, index);

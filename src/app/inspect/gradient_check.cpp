@@ -21,7 +21,7 @@ Structure small_structure() {
   return Structure::chains(lengths);
 }
 
-/// A node with three children of which one is missing, a chain of nodes, and single nodes.
+/// Returns a node with three children of which one is missing, a chain of nodes, and single nodes.
 Structure small_trees() {
   const Tree trees[] = {{{{}, {}, {0, 1}, {}, {2, -1, 3}}}, {{{}}}, {{{}, {0}, {}, {1, 2}}}};
   return Structure::trees(trees);

@@ -30,7 +30,7 @@ using InspectionJson = nlohmann::json;
 
 constexpr std::size_t kMostCellBytes = 60, kMostShown = 3, kMostDistinctShown = 10'000;
 
-/// One line of the report: a name, padded, and a text.
+/// Returns one line of the report: a name, padded, and a text.
 std::string report_line(std::string_view name, std::string_view text) { return fmt::format("{:<9} {}\n", name, text); }
 
 /// Returns the message of an error without the file name, which the report already contains.
@@ -148,7 +148,7 @@ Inspection inspect_records(const std::string& file, const TrainSettings& s) {
   return result;
 }
 
-/// Data with fields other than tables.
+/// Reports data with fields other than tables.
 Inspection inspect_fields(const std::string& file, const TrainSettings& s) {
   TrainSettings settings = s;
   settings.data = {file};

@@ -182,7 +182,7 @@ class LogAnomalyScorer {
   const LogLineReader& line() const { return words_.line(); }
   const LogDetector& detector() const { return detector_; }
   const LogAlarms& alarms() const { return alarms_; }
-  /// The text of a template; empty if it is not among the most frequent ones.
+  /// Returns the text of a template; empty if it is not among the most frequent ones.
   std::string template_text(std::uint64_t template_id) const;
 
   /// Returns everything that later scores depend on. REQUIRES that there is no context.

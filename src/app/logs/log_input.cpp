@@ -69,8 +69,8 @@ bool holds(const FoundFile& file, const LogInputPosition& position) {
   return bytes_of(file, position.bytes - static_cast<Index>(size), size) == position.recent;
 }
 
-/// The part of a name that rotation added to the name of the log: "1" of app.log.1, "20240131" of app-20240131.log.gz;
-/// empty for other files.
+/// Returns the part of a name that rotation added to the name of the log: "1" of app.log.1, "20240131" of
+/// app-20240131.log.gz; empty for other files.
 std::string rotation_suffix(std::string name, const std::string& log) {
   if (is_compressed(name)) name.erase(name.rfind('.'));
   const std::size_t dot = log.rfind('.');
@@ -87,7 +87,7 @@ std::string rotation_suffix(std::string name, const std::string& log) {
   return dated || rest == "old" ? rest : "";
 }
 
-/// The rotated copies of a log, from the oldest to the newest.
+/// Returns the rotated copies of a log, from the oldest to the newest.
 std::vector<FoundFile> rotated_files(const std::string& path) {
   const std::filesystem::path log(path);
   const std::filesystem::path folder = log.has_parent_path() ? log.parent_path() : std::filesystem::path(".");
@@ -112,8 +112,8 @@ std::vector<FoundFile> rotated_files(const std::string& path) {
   return files;
 }
 
-/// The copy that continues a position: the file itself under a different name, otherwise the newest one with the same
-/// bytes.
+/// Returns the copy that continues a position: the file itself under a different name, otherwise the newest one with
+/// the same bytes.
 std::optional<std::size_t> copy_of(const std::vector<FoundFile>& files, const LogInputPosition& position) {
   for (std::size_t i = files.size(); i-- > 0;)
     if (files[i].is(position) && holds(files[i], position)) return i;
@@ -125,7 +125,7 @@ std::optional<std::size_t> copy_of(const std::vector<FoundFile>& files, const Lo
   return std::nullopt;
 }
 
-/// The first copy that was modified after an empty log was read.
+/// Returns the index of the first copy that was modified after an empty log was read.
 std::optional<std::size_t> copy_after(const std::vector<FoundFile>& files, const LogInputPosition& position) {
   for (std::size_t i = 0; i < files.size(); ++i)
     if (files[i].modified > position.since && files[i].size > 0) return i;

@@ -22,13 +22,13 @@ SessionEvent event_of_hash(std::uint64_t hash) {
   return std::clamp<SessionEvent>(static_cast<SessionEvent>(hash >> 32), kFirstEvent, 0xfffffffe);
 }
 
-/// The value of the field that identifies the session of a line.
+/// Returns the value of the field that identifies the session of a line.
 const LogEventValue* session_key(const LogEvent& event, std::uint64_t role) {
   const auto found = std::ranges::find(event.values, role, &LogEventValue::role);
   return found == event.values.end() ? nullptr : &*found;
 }
 
-/// The event of a line: its template, with the values of the fields that are part of it.
+/// Returns the hash of the event of a line: its template, with the values of the fields that are part of it.
 std::uint64_t hash_of_event(const LogEvent& event, const std::vector<std::uint64_t>& labels) {
   std::uint64_t hash = event.template_id;
   for (const std::uint64_t label : labels) {

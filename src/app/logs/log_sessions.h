@@ -62,7 +62,7 @@ std::optional<LogSessionCard> learn_sessions(
     const std::function<void(const std::function<void(std::string_view, const LogLine&)>&)>& each_line,
     const LogGrouping& grouping, const std::vector<std::uint64_t>& followed, const std::optional<SessionLines>& lines,
     bool required);
-/// "sessions by request_id: 812 of 2 to 9 lines, ..."
+/// Returns a description: "sessions by request_id: 812 of 2 to 9 lines, ..."
 std::string describe(const LogSessionCard& card);
 
 /// Returns what is unusual about a session, in words: "E22: 1 time, usually 3".

@@ -57,7 +57,7 @@ double room_for(const std::vector<Labeled>& all) {
   return std::ceil(kLetter * static_cast<double>(letters));
 }
 
-/// The beginning of an SVG image, at least as wide as its title.
+/// Returns the beginning of an SVG image, at least as wide as its title.
 std::string start(const std::string& title, double width, double height) {
   width = std::max(width, std::ceil(kLeft + kTitleLetter * static_cast<double>(letters_of(title))));
   return fmt::format(
@@ -267,7 +267,7 @@ std::string line_plot(const std::string& title, const Axis& x, const Axis& given
 
 namespace {
 
-/// The number in `name="..."` of the first element.
+/// Returns the number in `name="..."` of the first element.
 double size_in(const std::string& svg, const char* name) {
   const std::string key = fmt::format(" {}=\"", name);
   const std::size_t at = svg.find(key);
@@ -315,7 +315,7 @@ std::string bar_ticks(const Scale& across, double bottom) {
   return svg;
 }
 
-/// A bar from 0, or a dot if the axis does not start at 0, with a line between the quartiles.
+/// Returns a bar from 0, or a dot if the axis does not start at 0, with a line between the quartiles.
 std::string bar_mark(const Quartiles& v, const Scale& across, double from, double y, bool dot) {
   const double at = across(v.median);
   const std::string mark =

@@ -17,7 +17,7 @@ void check(const TextTable& table) {
           fmt::format("table: a row has {} cells, but there are {} headings", row.size(), table.heading.size()));
 }
 
-/// Number of characters in UTF-8 text.
+/// Returns the number of characters in UTF-8 text.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));

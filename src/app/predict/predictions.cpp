@@ -83,7 +83,7 @@ void add_n_best(const NetworkModel<T>& model, const ExampleSet& set, Index count
   });
 }
 
-/// The best labels under the constraint, and their probability.
+/// Returns the best labels under the constraint, and their probability.
 template <class T>
 std::vector<AddedColumn> constrained_columns(const NetworkModel<T>& model, const ExampleSet& set,
                                              const PredictRequest& request, Team& team) {

@@ -20,7 +20,7 @@ extern const std::string_view kPageStyle, kPageScript, kChartLibrary, kChartVers
 PageJson facts_block(const std::vector<std::pair<std::string, std::string>>& facts);
 PageJson table_block(const std::vector<std::string>& heading, const std::vector<std::vector<std::string>>& rows);
 PageJson code_block(const std::string& text);
-/// A paragraph of text above another block.
+/// Returns a paragraph of text above another block.
 PageJson note_block(const std::string& text);
 
 /// A series of a chart. `style` is "line", "dash" (a reference level) or "points".
@@ -28,7 +28,7 @@ struct ChartSeries {
   Curve curve;
   std::string style = "line";
 };
-/// A chart drawn with the plotting library, or a static SVG if the build has none. Long curves are thinned.
+/// Returns a chart drawn with the plotting library, or a static SVG if the build has none. Long curves are thinned.
 PageJson chart_block(const std::string& title, const Axis& x, const Axis& y, const std::vector<ChartSeries>& series);
 PageJson bars_block(const std::string& title, const std::string& unit, const std::vector<Bar>& bars);
 

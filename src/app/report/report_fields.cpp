@@ -119,7 +119,8 @@ class FieldInspector {
     return guesses;
   }
 
-  /// Results of the head for labels, or otherwise for numbers, that predicts at every position; null if there is none.
+  /// Returns the results of the head for labels, or otherwise for numbers, that predicts at every position; null if
+  /// there is none.
   const PositionPredictions* said_of_positions() {
     for (const std::optional<std::size_t>& head : {labels_, numbers_}) {
       if (!head || field(*head).once) continue;
@@ -160,7 +161,7 @@ class FieldInspector {
     band.y.upper = restored(of, 0, static_cast<double>(z.front()));
   }
 
-  /// The value of the first available symbolic field that the model reads, at a position of the set.
+  /// Returns the value of the first available symbolic field that the model reads, at a position of the set.
   std::string read_text(Index position) const {
     std::string text;
     for (const std::string& read : model_.layout().reads) {

@@ -34,7 +34,7 @@ PageSection samples_section(const ReportRequest& request, const std::string& las
 /// Returns the shell command that trained a run.
 std::string command_of(const std::string& run);
 
-/// A table that compares baselines with the results of the model.
+/// Returns a table that compares baselines with the results of the model.
 PageSection baselines_section(const std::vector<ComparedBaseline>& baselines);
 
 /// Results of the inspection of a text model (report_text.cpp), a model for data with fields (report_fields.cpp), or a

@@ -26,7 +26,7 @@ using Type = FieldSpecification::Type;
 
 constexpr Index kFarthest = 100, kWindows = 16;
 
-/// The reason why predictions cannot be shown position by position; empty if they can.
+/// Returns the reason why predictions cannot be shown position by position; empty if they can.
 template <class T>
 std::string reason_against(const NetworkModel<T>& model, const ExampleSet& set) {
   if (is_density(model.spec()) || is_orderless(model.spec())) return "The model has no inputs: it is a distribution.";
@@ -41,7 +41,7 @@ PageSection empty_section(const std::string& id, const std::string& title, const
   return {.id = id, .title = title, .missing = why};
 }
 
-/// The first examples, up to `most` positions in total; if the first example is longer, its beginning.
+/// Returns the first examples, up to `most` positions in total; if the first example is longer, its beginning.
 ExampleSet first_positions(const ExampleSet& set, Index most) {
   if (set.length(0) > most) return set.part(0, 0, most, 0);
   std::vector<Index> chosen;
@@ -105,7 +105,7 @@ class PositionLook {
  private:
   const FieldSpecification& field(const std::string& name) const { return model_.data().field(name); }
 
-  /// The notes of a piano roll, "60,64", or the first components of a vector.
+  /// Returns the notes of a piano roll, "60,64", or the first components of a vector.
   std::string vector_text(const FieldSpecification& of, std::span<const float> values) const {
     constexpr std::size_t kShownNumbers = 4;
     std::vector<std::string> shown;
@@ -119,7 +119,7 @@ class PositionLook {
     return fmt::format("{}{}", fmt::join(shown, ","), values.size() > kShownNumbers ? ",..." : "");
   }
 
-  /// The value of an entry of a field as text.
+  /// Returns the value of an entry of a field as text.
   std::string entry_of(const std::string& name, Index entry) const {
     const FieldSpecification& of = field(name);
     const FieldColumn& column = shown_.column(name);
@@ -131,7 +131,7 @@ class PositionLook {
     return x == kNoSymbol || !of.alphabet ? std::string() : std::string(of.alphabet->text(x));
   }
 
-  /// The input at position t of an example: the value of the first field that is not missing there.
+  /// Returns the input at position t of an example: the value of the first field that is not missing there.
   std::string read_at(Index example, Index t) const {
     for (const Type type : {Type::symbols, Type::values})
       for (const std::string& name : reads_) {
@@ -207,7 +207,7 @@ class PositionLook {
     }
   };
 
-  /// All examples of a set in one batch.
+  /// Returns all examples of a set in one batch.
   Batch batch_of(const ExampleSet& set) const {
     ExampleBatchOptions options = batch_options(model_.layout());
     options.batch = set.count();
@@ -263,7 +263,7 @@ class PositionLook {
   }
 
   bool both_directions() const { return model_.spec().both_directions; }
-  /// The signals that the output reads: the last layer, in both directions for bidirectional models.
+  /// Returns the signals that the output reads: the last layer, in both directions for bidirectional models.
   std::span<const Signal> state() const {
     return std::span(watched_.hidden())
         .last(std::min<std::size_t>(watched_.hidden().size(), both_directions() ? 2 : 1));
@@ -296,7 +296,7 @@ class PositionLook {
     return section;
   }
 
-  /// The mean over windows for each lag that at least half of the windows have.
+  /// Returns the mean over windows for each lag that at least half of the windows have.
   static Curve mean_curve(const char* name, const std::vector<std::vector<double>>& norms, std::size_t windows) {
     Curve curve{.label = name, .points = {}};
     for (std::size_t k = 0; k < norms.size(); ++k) {

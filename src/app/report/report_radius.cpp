@@ -32,7 +32,7 @@ std::vector<double> radii(const std::vector<RecurrentBlock>& blocks, const Param
   return result;
 }
 
-/// The parameters of the last checkpoint of a run and its step; empty if there is no matching checkpoint.
+/// Returns the parameters of the last checkpoint of a run and its step; empty if there is no matching checkpoint.
 template <class T>
 std::optional<std::pair<Index, Parameters<T>>> last_checkpoint(const std::string& run, const Parameters<T>& like) {
   const RunFolder folder(run);

@@ -146,7 +146,7 @@ PageSection card_section(const ReportRequest& request) {
 
 namespace {
 
-/// A positional argument: the name of a file.
+/// Returns a positional argument: the name of a file.
 std::string file_argument(const std::string& file) {
   return quoted(file.size() > 1 && file.starts_with('-') ? "./" + file : file);
 }

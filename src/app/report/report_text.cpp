@@ -87,7 +87,7 @@ std::vector<std::string> names_of(const Alphabet& alphabet) {
   return names;
 }
 
-/// A symbol as shown in running text.
+/// Returns a symbol as shown in running text.
 std::string shown_text(const Alphabet& alphabet, Symbol symbol) {
   std::string text(alphabet.text(symbol));
   const bool printable = alphabet.kind() != SymbolKind::bytes || (text.size() == 1 && text[0] >= ' ' && text[0] < 127);

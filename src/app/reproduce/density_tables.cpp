@@ -139,7 +139,7 @@ void make_ionosphere(const std::string& data, const std::string& stem) {
   write_row_folds(read_numbers(data + "/density/ionosphere.data", ',', false, {0, 1, 34}), stem);
 }
 
-/// A byte array in the format of numpy.save, version 1.
+/// Returns a byte array in the format of numpy.save, version 1.
 std::string npy_of_bytes(Index rows, Index cols, const std::string& bytes) {
   std::string header = fmt::format("{{'descr': '|u1', 'fortran_order': False, 'shape': ({}, {}), }}", rows, cols);
   constexpr std::size_t kFixed = 10, kAligned = 64;

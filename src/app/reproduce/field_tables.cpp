@@ -158,7 +158,7 @@ double autoregression(const std::vector<double>& y, std::size_t split, std::size
   return error / variance;
 }
 
-/// Results of simple baselines on the same split.
+/// Returns the results of simple baselines on the same split.
 std::string simple_forecasts() {
   const std::vector<double> y = sunspots(data_folder());
   const auto split = static_cast<std::size_t>(0.8 * static_cast<double>(y.size()));

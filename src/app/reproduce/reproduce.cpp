@@ -178,7 +178,7 @@ TrainRequest train_request(const std::vector<std::string>& words) {
   return request;
 }
 
-/// The tables with the requested name whose data is available.
+/// Returns the tables with the requested name whose data is available.
 std::vector<Section> Reproducing::plan() {
   std::vector<std::string> names;
   std::vector<Section> sections;
@@ -307,7 +307,7 @@ void Reproducing::carry_out(const Run& run, Reporter& reporter) const {
   write_file_atomically(run.folder + "/result.json", result.dump(2) + "\n");
 }
 
-/// The measure of every run; the worst possible value for failed runs.
+/// Returns the measure of every run; the worst possible value for failed runs.
 std::vector<double> Reproducing::values(const Reproduction& table, const Cell& cell) const {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<double> result;
@@ -326,7 +326,7 @@ std::string Reproducing::shown(const Reproduction& table, double value) const {
   return table.percent ? fmt::format("{:.2f}", 100 * value) : fmt::format("{:.4g}", value);
 }
 
-/// The command that generates the page.
+/// Returns the command that generates the page.
 std::string Reproducing::own_command() const {
   std::string command = fmt::format("unfold reproduce {} --scale {}", r_.table, r_.scale);
   if (r_.only) command += fmt::format(" --only '{}'", *r_.only);

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// The pathological long-range tasks of length T.
+/// Returns the pathological long-range tasks of length T.
 std::vector<Variant> long_range_columns(const std::string& length) {
   const auto column = [&](const std::string& label, const std::string& task) {
     return Variant{label + " " + length, "--task " + task};
@@ -23,7 +23,7 @@ std::vector<Variant> long_range_columns(const std::string& length) {
           column("copy", "copy:" + length)};
 }
 
-/// The tasks of length 100 that can be solved in about a minute.
+/// Returns the tasks of length 100 that can be solved in about a minute.
 std::vector<Variant> long_range_small() {
   std::vector<Variant> few;
   for (const Variant& column : long_range_columns("100"))
@@ -54,7 +54,7 @@ std::vector<Variant> long_range_full() {
   return all;
 }
 
-/// The four example problems of the paper, with the given amount of training text.
+/// Returns the four example problems of the paper, with the given amount of training text.
 std::vector<Variant> symbolic_columns(Index symbols, Index lines) {
   return {{"nested alphabet", "", SourceText{.source = "alphabet", .symbols = symbols, .valid_symbols = symbols}},
           {"distant xor", "",

@@ -21,7 +21,7 @@ struct ColumnRead {
   Index back = 0;
 };
 
-/// The column that a field is derived from.
+/// Returns the name of the column that a field is derived from.
 std::string origin_of(const Examples& examples, std::string field) {
   while (examples.find(field) == nullptr) {
     const std::optional<DerivedField> derived = parse_derived(field);

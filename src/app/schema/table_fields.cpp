@@ -35,7 +35,7 @@ bool has_days(DateFormat format) {
   }
 }
 
-/// The parts of a date that differ between rows and are not the order itself.
+/// Returns whether a part of a date differs between rows and is not the order itself.
 bool reads_part(const ColumnSchema& column, std::string_view part, bool independent, bool own_past) {
   const DateFormat format = column.date_format.value_or(DateFormat::year_month_day);
   const bool clock = format == DateFormat::time_of_day;

@@ -201,7 +201,7 @@ struct SettingTable {
   SettingTable(const SettingTable&) = delete;
   SettingTable& operator=(const SettingTable&) = delete;
 
-  /// The settings with their default values.
+  /// Returns the settings with their default values.
   static const SettingTable& defaults();
   template <class T>
   const OptionRow& row_of(T TrainSettings::*member) const {

@@ -18,7 +18,7 @@ DifferenceBlock total_of(std::span<const DifferenceBlock> blocks) {
   return total;
 }
 
-/// The quantile q of sorted values, by linear interpolation.
+/// Returns the quantile q of sorted values, by linear interpolation.
 double share_of(const std::vector<double>& sorted, double q) {
   const double place = q * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);

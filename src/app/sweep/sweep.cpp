@@ -184,7 +184,7 @@ void Sweeping::carry_out(SweepRun& run, Reporter& reporter) const {
   write_file_atomically(request.out + "/result.json", result.dump(2) + "\n");
 }
 
-/// The number at a path such as `valid/perplexity`; empty if there is none.
+/// Returns the number at a path such as `valid/perplexity`; empty if there is none.
 std::optional<double> number_at(const SweepJson& result, const std::string& place) {
   try {
     const SweepJson::json_pointer pointer((place.starts_with('/') ? "" : "/") + place);
@@ -194,7 +194,7 @@ std::optional<double> number_at(const SweepJson& result, const std::string& plac
   return {};
 }
 
-/// The paths of all numbers in a result.
+/// Returns the paths of all numbers in a result.
 std::vector<std::string> places_of_numbers(const SweepJson& result) {
   std::vector<std::string> places;
   const SweepJson flat = result.flatten();
@@ -231,7 +231,7 @@ void Sweeping::require_one_that_ended() const {
   throw DivergedError(fmt::format("every run failed; the first failure: {}", first));
 }
 
-/// The path of the measure: the requested one, or the first default that occurs in a result.
+/// Returns the path of the measure: the requested one, or the first default that occurs in a result.
 std::string Sweeping::find_measure() const {
   if (r_.measure) {
     require_measure();
@@ -251,7 +251,7 @@ std::string Sweeping::find_measure() const {
       "the runs have no metrics: specify validation data (--split, --valid), or the path of a metric with --measure");
 }
 
-/// The measure of the runs that have it.
+/// Returns the measure of the runs that have it.
 std::vector<double> Sweeping::measured(const SweepPoint& point, const std::string& measure) const {
   std::vector<double> result;
   for (const SweepRun& run : point.runs)

@@ -60,12 +60,12 @@ class TrainingContext {
   Reporter& reporter() const { return reporter_; }
   const RunFolder& folder() const { return folder_; }
   bool without_folder() const { return without_folder_; }
-  /// The file of the model; empty without a run folder.
+  /// Returns the file of the model; empty without a run folder.
   std::string model_file() const { return without_folder_ ? std::string() : folder_.model(); }
   const TrainingDevice& device() const { return device_; }
   int threads() const { return threads_of_process(request_.run.threads, processes()); }
   Processes& processes() const { return request_.processes != nullptr ? *request_.processes : single_process(); }
-  /// The processes of the request; nullptr: only this one.
+  /// Returns the processes of the request; nullptr: only this one.
   Processes* given_processes() const { return request_.processes; }
   /// Returns whether this process writes the run folder.
   bool writes() const { return !without_folder_ && processes().first(); }

@@ -30,7 +30,7 @@ class SortedCounts {
   virtual void add(std::span<const Code> key) = 0;
   /// Returns the counts. May be called once, after the last `add`. The stream owns its data.
   virtual std::unique_ptr<CountStream> sorted() = 0;
-  /// Number of sorted pieces in the file.
+  /// Returns the number of sorted pieces in the file.
   virtual std::size_t pieces() const = 0;
 };
 

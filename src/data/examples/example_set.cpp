@@ -90,7 +90,7 @@ class Origin {
     parts_.emplace_back(std::move(origin), part.offset);
   }
 
-  /// The joined texts of all parts; empty if one is missing.
+  /// Returns the joined texts of all parts; empty if one is missing.
   std::string joined(Index entry) const {
     const auto end = std::ranges::upper_bound(*ends_, entry);
     const Index first = end == ends_->begin() ? 0 : *(end - 1);
@@ -156,8 +156,8 @@ std::string position_in_total(const Examples& examples, const ExampleColumn& col
   return fmt::format("{}, line {}", examples.source, lines[at(entry)]);
 }
 
-/// The entries of a column that a field uses: all, or the last one of each example for a field with one entry per
-/// example.
+/// Returns the entries of a column that a field uses: all, or the last one of each example for a field with one entry
+/// per example.
 std::vector<Index> entries_of(const Examples& examples, const ExampleColumn& column, bool once) {
   std::vector<Index> entries;
   if (once && !column.once) {
@@ -427,7 +427,7 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
 
 namespace {
 
-/// The weights of examples, as a column of an ExampleSet.
+/// Returns the specification of the weights of examples, a column of an ExampleSet.
 const FieldSpecification& weight_specification() {
   static const FieldSpecification field{.name = kExampleWeights, .type = Type::values, .size = 1, .once = true};
   return field;

@@ -89,7 +89,7 @@ class ArrowColumn {
 
   bool is_list() const { return list_; }
   const std::string& name() const { return column_.name; }
-  /// The ends of the lists of all rows.
+  /// Returns the ends of the lists of all rows.
   const std::vector<Index>& ends() const { return ends_; }
 
   /// Adds row i of an array. `present`: the structures that contain the column are not null.

@@ -38,7 +38,7 @@ Index units_per_second(char unit) {
 
 ArrowType of_bytes(Kind kind, Index bytes) { return {.kind = kind, .bytes = bytes}; }
 
-/// "d:PRECISION,SCALE" or "d:PRECISION,SCALE,BITS".
+/// Parses "d:PRECISION,SCALE" or "d:PRECISION,SCALE,BITS".
 ArrowType decimal_type(std::string_view format) {
   ArrowType type = of_bytes(Kind::decimal, 16);
   const std::size_t first = format.find(','), second = format.find(',', first + 1);
@@ -53,7 +53,7 @@ ArrowType decimal_type(std::string_view format) {
   return type;
 }
 
-/// "tdD", "tdm", "tts", "tsu:ZONE", "tDn" and so on.
+/// Parses "tdD", "tdm", "tts", "tsu:ZONE", "tDn" and so on.
 ArrowType time_type(std::string_view format) {
   const char what = format.size() > 2 ? format[1] : ' ', unit = format.size() > 2 ? format[2] : ' ';
   ArrowType type = of_bytes(Kind::timestamp, 8);
@@ -135,7 +135,7 @@ std::uint64_t unsigned_value(const void* buffer, Index bytes, Index i) {
   }
 }
 
-/// IEEE 754 binary16.
+/// Converts a number from IEEE 754 binary16.
 double half_value(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31;
   const double fraction = bits & 1023;

@@ -55,7 +55,7 @@ const ArrowType& value_type(const ArrowType& type);
 /// Returns whether entry i, counted without the offset of the array, has a value. For dictionaries, this is the value
 /// that the index refers to.
 bool arrow_present(const ArrowType& type, const ArrowArray& array, Index i);
-/// The entries of a list. REQUIRES: type.is_list(), and the entry is present.
+/// Returns the entries of a list. REQUIRES: type.is_list(), and the entry is present.
 Range arrow_list(const ArrowType& type, const ArrowArray& array, Index i);
 
 /// A value that is not a list or a structure.
@@ -68,7 +68,7 @@ struct ArrowCell {
 /// REQUIRES: the entry is present.
 ArrowCell arrow_cell(const ArrowType& type, const ArrowArray& array, Index i);
 
-/// The decimal text of an integer in two's complement, little-endian, divided by 10^scale.
+/// Returns the decimal text of an integer in two's complement, little-endian, divided by 10^scale.
 std::string decimal_text(const unsigned char* bytes, Index size, Index scale);
 
 }  // namespace unfold

@@ -18,11 +18,11 @@ constexpr std::array<std::string_view, 5> kCalendarParts = {"hour", "weekday", "
 constexpr std::array<Index, 5> kCalendarWidths = {2, 7, 2, 1, 1};
 constexpr Index kDaySeconds = 86400, kWeekDays = 7, kYearMonths = 12;
 
-/// 0: Monday. 1970-01-01 was a Thursday.
+/// Returns the day of the week, 0 for Monday. 1970-01-01 was a Thursday.
 Index weekday_of(Index days) { return ((days + 3) % kWeekDays + kWeekDays) % kWeekDays; }
 
-/// The sine of an angle in full turns, in [0, 2). Uses a Taylor series over a quarter of a turn, which is bit-identical
-/// on every machine, unlike the sine of the C library.
+/// Returns the sine of an angle in full turns, in [0, 2). Uses a Taylor series over a quarter of a turn, which is
+/// bit-identical on every machine, unlike the sine of the C library.
 double sine_of_turn(double share) {
   if (share >= 1) share -= 1;
   const double sign = share < 0.5 ? 1 : -1;

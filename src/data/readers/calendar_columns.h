@@ -25,7 +25,7 @@ using MomentOfRow = std::function<std::optional<Moment>(Index row)>;  ///< nothi
 /// as derived.
 std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows, const MomentOfRow& moment_of,
                                             std::span<const Index> ends);
-/// The suffixes of such columns: "hour", "weekday", "month", "gap", "trend".
+/// Returns the suffixes of such columns: "hour", "weekday", "month", "gap", "trend".
 std::span<const std::string_view> calendar_parts();
 /// Returns whether the column requires the gap to the preceding row, not only the date.
 bool reads_preceding_date(std::string_view column);

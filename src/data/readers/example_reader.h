@@ -65,7 +65,7 @@ struct ReaderEntry {
   bool has_sequence_column = false;  ///< uses ReaderOptions::sequence_column
 };
 
-/// The list of readers, readers.def, in the order in which detection tries them.
+/// Returns the list of readers, readers.def, in the order in which detection tries them.
 const Registry<ReaderEntry>& readers();
 
 inline constexpr std::string_view kRecords = "records";  ///< rows of a table as JSON Lines

@@ -46,10 +46,10 @@ nlohmann::json object_in_line(const std::string& source, std::string_view line, 
 /// `jsonl`).
 bool is_record(const nlohmann::json& object);
 
-/// The keys of an object in the order in which they are written, each once.
+/// Returns the keys of an object in the order in which they are written, each once.
 std::vector<std::string> written_keys(std::string_view object);
 
-/// The keys of the objects in the complete lines of a text, each once; lines that are not objects are ignored.
+/// Returns the keys of the objects in the complete lines of a text, each once; lines that are not objects are ignored.
 std::vector<std::string> record_keys(std::string_view text);
 
 bool is_json_text(const nlohmann::json& value);  ///< a string, true or false

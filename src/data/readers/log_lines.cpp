@@ -20,7 +20,7 @@ constexpr std::string_view kBorderBehind = "(?![A-Za-z0-9_])";
 
 bool is_log_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-/// Characters that continue a word: a rule may not match next to one of them.
+/// Returns whether a character continues a word: a rule may not match next to such a character.
 bool is_inside(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; }
 bool is_of_word(char c) { return is_inside(c) || c == '$' || static_cast<unsigned char>(c) >= 0x80; }
 

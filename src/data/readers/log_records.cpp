@@ -19,7 +19,7 @@ bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
 }
 
-/// "java.io.IOException: closed", "KeyError: 'id'"
+/// Returns whether a line names an exception: "java.io.IOException: closed", "KeyError: 'id'".
 bool names_exception(std::string_view line) {
   static constexpr std::array<std::string_view, 3> kEnds = {"Exception", "Error", "Throwable"};
   const auto end = static_cast<std::size_t>(std::ranges::find_if_not(line, is_name_char) - line.begin());

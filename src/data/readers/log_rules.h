@@ -33,7 +33,7 @@ class LogRules {
   static LogRules read(const Input& input) { return parse(input.bytes(), input.name()); }
 
   const std::vector<LogRule>& rules() const { return rules_; }
-  /// A text that parses to the same rules; it is stored in models.
+  /// Returns a text that parses to the same rules; it is stored in models.
   std::string text() const;
   static std::string_view built_in();  ///< text of the built-in rules with comments, as a starting point for users
 

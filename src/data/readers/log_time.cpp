@@ -53,7 +53,7 @@ class TimeCursor {
   std::size_t at_;
 };
 
-/// hh:mm:ss with a fraction; `.` may separate the parts.
+/// Reads hh:mm:ss with a fraction; `.` may separate the parts.
 bool clock_of(TimeCursor& in, double& seconds) {
   double hours = 0, minutes = 0, whole = 0, fraction = 0;
   if (!in.digits(2, 2, hours) || !in.any_of(":.") || !in.digits(2, 2, minutes) || !in.any_of(":.") ||
@@ -73,7 +73,7 @@ bool clock_of(TimeCursor& in, double& seconds) {
   return true;
 }
 
-/// +hh:mm or +hhmm: the seconds to subtract.
+/// Reads +hh:mm or +hhmm and returns the seconds to subtract.
 double zone_of(TimeCursor& in) {
   TimeCursor ahead = in;
   ahead.blanks();
@@ -141,7 +141,7 @@ std::optional<double> klog_time(TimeCursor& in) {
   return joined_time(days_of(1970, month, day), seconds, 0);
 }
 
-/// yymmdd hhmmss
+/// Reads yymmdd hhmmss.
 std::optional<double> compact_time(TimeCursor& in) {
   double year = 0, month = 0, day = 0, hours = 0, minutes = 0, seconds = 0;
   if (!in.digits(2, 2, year) || !in.digits(2, 2, month) || !in.digits(2, 2, day) || !in.any_of(" ") ||

@@ -76,7 +76,7 @@ class GridText {
     rows_.push_back(std::move(row));
   }
 
-  /// Rows that are shorter than others are padded with empty positions.
+  /// Ends a grid; rows that are shorter than others are padded with empty positions.
   void end_grid() {
     if (rows_.empty()) return;
     const auto height = static_cast<Index>(rows_.size());

@@ -28,7 +28,7 @@ bool is_word_of(std::string_view word, bool lower_too) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [&](char c) { return is_one_of(c, more); });
 }
 
-/// "NUM:dist"
+/// Returns whether a label has a coarse and a fine part: "NUM:dist".
 bool is_coarse_and_fine(std::string_view label) {
   const std::size_t colon = label.find(':');
   return colon != std::string_view::npos && is_word_of(label.substr(0, colon), false) && label[0] >= 'A' &&

@@ -65,7 +65,7 @@ class ArrayExamples {
     examples_.columns.push_back(std::move(column));
   }
 
-  /// A vector that is entirely NaN is missing.
+  /// Marks a vector that is entirely NaN as missing.
   void mark_missing(const NpyArray& array, ExampleColumn& column) const {
     const Index width = column.width, entries = column.entries();
     for (Index entry = 0; entry < entries; ++entry) {

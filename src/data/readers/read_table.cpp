@@ -32,7 +32,7 @@ bool is_numeric_column(const ColumnSchema& column) {
   return column.type == ColumnType::number || column.type == ColumnType::integer;
 }
 
-/// The properties of a table that the options of a reader and of the command specify.
+/// Returns the properties of a table that the options of a reader and of the command specify.
 SchemaOptions schema_options(const ReaderOptions& options) {
   SchemaOptions schema = options.schema;
   if (!options.rows.field.empty()) schema.infer_roles = schema.date_parts = false;  // each row is a vector
@@ -161,7 +161,7 @@ class MemoryCells {
   explicit MemoryCells(std::vector<ExampleColumn> columns) : columns_(std::move(columns)) {}
   const std::vector<ExampleColumn>& columns() const { return columns_; }
 
-  /// Valid until the next call.
+  /// Returns a cell, valid until the next call.
   std::string_view cell(std::size_t column, Index row) {
     const ExampleColumn& from = columns_[column];
     if (!from.present(row)) return {};
@@ -279,7 +279,7 @@ class TableExamples {
     return found == columns_.end() ? nullptr : &*found;
   }
 
-  /// The dates of a column, which must outlive the result.
+  /// Returns the dates of a column, which must outlive the result.
   static MomentOfRow moments_of(TableColumn& column) {
     const DateFormat format = column.schema().date_format.value_or(DateFormat::year_month_day);
     return [&cells = column.column(), format](Index row) {
@@ -287,7 +287,8 @@ class TableExamples {
     };
   }
 
-  /// The position of each row in the order of the table: seconds or numbers. Throws DataError for a missing entry.
+  /// Returns the position of each row in the order of the table: seconds or numbers. Throws DataError for a missing
+  /// entry.
   std::vector<double> order_values(TableColumn& order) const {
     const ExampleColumn& cells = order.column();
     std::vector<double> values;

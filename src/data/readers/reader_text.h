@@ -35,7 +35,7 @@ class ReaderText {
   /// Like the function above, but before any conversion, for file names, which need not be UTF-8.
   std::string_view bytes() const { return bytes_; }
   const std::string& source() const { return source_; }
-  /// An empty set of examples with source and remark set.
+  /// Returns an empty set of examples with source and remark set.
   Examples no_examples() const;
 
  private:
@@ -101,8 +101,8 @@ ExampleColumn number_column(const std::string& source, std::string name, const s
 /// Marks the last entry of a column as missing or present; the flags are created with the first missing entry.
 void mark_entry(ExampleColumn& column, bool missing);
 
-/// The error message for a line of pairs that does not match the preceding lines, which either have `targets` or have
-/// none.
+/// Returns the error message for a line of pairs that does not match the preceding lines, which either have `targets`
+/// or have none.
 const char* pair_mismatch(bool targets);
 
 /// Splits running texts into positions according to the options.

@@ -35,7 +35,7 @@ struct VectorRows {
 /// not allowed, a missing number (without `holes`), or more than a thousand classes; UsageError for an unknown column.
 void make_vectors(const VectorRows& how, Examples& examples);
 
-/// The classes of such a vector, by column, for the columns that have classes.
+/// Returns the classes of such a vector, by column, for the columns that have classes.
 ColumnClasses classes_of(const ExampleColumn& vectors);
 
 }  // namespace unfold

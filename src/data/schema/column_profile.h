@@ -64,11 +64,11 @@ class ColumnProfile {
   /// Returns the shape and the value of the last entry; NumberShape::none if it is not a number without a unit.
   NumberShape last_shape() const { return last_shape_; }
   double last_number() const { return last_number_; }
-  /// Number of cells that can be read only with a decimal comma, and of cells that can be read only with a decimal
-  /// point, if the column consists of numbers.
+  /// Returns the number of cells that can be read only with a decimal comma, and of cells that can be read only with a
+  /// decimal point, if the column consists of numbers.
   Index comma_evidence() const;
   Index point_evidence() const;
-  /// Number of cells of the form 1,234 and 1.234, which are ambiguous.
+  /// Returns the number of cells of the form 1,234 and 1.234, which are ambiguous.
   Index ambiguous_commas() const { return numbers(NumberShape::comma_three); }
   Index ambiguous_points() const { return numbers(NumberShape::point_three); }
 
@@ -138,7 +138,7 @@ class ColumnProfile {
   Index all_numbers() const;
   Index all_dates() const;
   Index admitted(const NumberConvention& convention) const;
-  /// The unit of most numbers; empty if most numbers have no unit.
+  /// Returns the unit of most numbers; empty if most numbers have no unit.
   std::string_view main_unit() const;
   Index with_other_units(std::string_view unit) const;
   void collect_other_units(ColumnSchema& column) const;

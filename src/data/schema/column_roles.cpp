@@ -370,7 +370,7 @@ class RoleAssignment {
     return column.distinct <= 2 && column.entries() >= kFewest;
   }
 
-  /// A column that counts the rows; it is a value only if there is nothing else to predict.
+  /// Returns a column that counts the rows; it is a value only if there is nothing else to predict.
   ColumnSchema* find_counter(const ColumnSchema* group, const ColumnSchema* order) {
     ColumnSchema* last = nullptr;
     for (ColumnSchema& column : schema_.columns)

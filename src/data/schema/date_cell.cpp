@@ -73,7 +73,7 @@ class DateCursor {
   std::size_t position_ = 0;
 };
 
-/// The month of an English name or abbreviation; 0 for other words.
+/// Returns the month of an English name or abbreviation; 0 for other words.
 Index month_of(const std::string& word) {
   static const std::array<std::string, 12> kNames = {"january",   "february", "march",    "april",
                                                      "may",       "june",     "july",     "august",

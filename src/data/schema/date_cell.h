@@ -43,7 +43,7 @@ struct Moment {
   bool has_time = false;           ///< the cell has a time of day
   std::optional<Index> zone = {};  ///< minutes east of UTC, if specified
 
-  /// Seconds since 1970-01-01 00:00 UTC; a cell without a zone is taken as UTC.
+  /// Returns the seconds since 1970-01-01 00:00 UTC; a cell without a zone is taken as UTC.
   Index epoch_seconds() const { return days * 86400 + second - zone.value_or(0) * 60; }
   double seconds() const { return static_cast<double>(epoch_seconds()) + static_cast<double>(nanosecond) * 1e-9; }
 };
@@ -75,7 +75,7 @@ struct DateScan {
 };
 
 DateScan scan_date(std::string_view text);
-/// The integer of a cell as a date: year, compact or Unix time; nothing if it is out of range for the format.
+/// Returns the integer of a cell as a date: year, compact or Unix time; nothing if it is out of range for the format.
 std::optional<Moment> date_of_integer(Index number, DateFormat format);
 
 /// Returns a year without the decimals that a floating-point number has, 1959 for 1959.0; other texts unchanged.

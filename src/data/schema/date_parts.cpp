@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// The integer of a cell in a range; 1959.0 is 1959.
+/// Returns the integer of a cell in a range; 1959.0 is 1959.
 std::optional<Index> part_of_cell(std::string_view cell, Index least, Index most) {
   const NumberScan scan = scan_number(cell);
   const bool number =

@@ -105,7 +105,7 @@ std::string line_ends_text(const LineEnds& ends) {
   return kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, ", "));
 }
 
-/// The lines on header and line endings.
+/// Returns the lines on header and line endings.
 std::string cells_text(const TableSchema& schema) {
   return fmt::format("header    {}: {}\nlines     {}{}{}\n", schema.header ? "yes" : "no",
                      escape_cell(schema.header_reason, 200), line_ends_text(schema.line_ends),

@@ -18,8 +18,8 @@ std::string escape_cell(std::string_view cell, std::size_t most);
 /// Returns the plural name of the cell separator: "commas"; "nothing (one column)" if there is no separator.
 const char* separator_name(char separator);
 
-/// A few lines about the table, then one line per column with type, role, missing values, examples and reasons, and one
-/// line per odd cell. Tables with more than 200 columns are truncated, which an additional line reports.
+/// Returns a few lines about the table, then one line per column with type, role, missing values, examples and reasons,
+/// and one line per odd cell. Tables with more than 200 columns are truncated, which an additional line reports.
 std::string describe(const TableSchema& schema);
 /// Returns one sentence for the progress output of `train`: what is read, predicted, used as group and order, and left
 /// out, and why.

@@ -12,7 +12,7 @@
 
 namespace unfold {
 
-/// A 64-bit hash of the bytes that is the same on every little-endian machine.
+/// Returns a 64-bit hash of the bytes that is the same on every little-endian machine.
 inline std::uint64_t hash_of_cell(std::string_view text) {
   constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
   const auto load = [](const char* bytes, std::size_t size) {
@@ -39,7 +39,7 @@ inline std::uint64_t hash_of_cell(std::string_view text) {
   h *= 0xC4CEB9FE1A85EC53;
   return h ^ (h >> 33);
 }
-/// A hash of two hashes, which depends on their order.
+/// Returns a hash of two hashes, which depends on their order.
 inline std::uint64_t hash_of_pair(std::uint64_t first, std::uint64_t second) {
   constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
   std::uint64_t h = (first ^ (second << 1)) * kMultiplier;
@@ -62,7 +62,8 @@ class DistinctCount {
   }
   bool exact() const { return limit_ == ~std::uint64_t{0}; }
   Index count() const;
-  /// Number of values that were in the sample when they were added again; 0: no value of the sample occurred twice.
+  /// Returns the number of values that were in the sample when they were added again; 0: no value of the sample
+  /// occurred twice.
   Index repeats() const { return repeats_; }
 
  private:

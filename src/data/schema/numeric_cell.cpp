@@ -103,8 +103,8 @@ bool has_decimals(NumberShape shape, const Mantissa& m) {
   return m.marks > 0 && shape != NumberShape::points && shape != NumberShape::commas && shape != NumberShape::spaces;
 }
 
-/// The value of digits with at most one decimal point and an exponent, correctly rounded. `magnitude` is the decimal
-/// exponent of the first significant digit; it distinguishes overflow from underflow.
+/// Returns the value of digits with at most one decimal point and an exponent, correctly rounded. `magnitude` is the
+/// decimal exponent of the first significant digit; it distinguishes overflow from underflow.
 double rounded_plain(std::string_view plain, int magnitude) {
   double value = 0;
   const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
@@ -165,7 +165,7 @@ constexpr std::uint64_t kEachByteOfEight = 0x0101010101010101, kEightZeros = 0x3
   return ((word & (word + 0x06 * kEachByteOfEight)) & 0xF0 * kEachByteOfEight) == kEightZeros;
 }
 
-/// The integer of eight digits, the first of which is in the lowest bits (Lemire).
+/// Returns the integer of eight digits, the first of which is in the lowest bits (Lemire).
 [[gnu::always_inline]] inline std::uint64_t integer_of_digits(std::uint64_t word) {
   constexpr std::uint64_t kPairs = 0x000000FF000000FF;
   word -= kEightZeros;

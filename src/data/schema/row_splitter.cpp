@@ -46,7 +46,7 @@ struct BlockMasks {
   Mask line_ends = 0, ends = 0, unprintable = 0;
 };
 
-/// The high bits of the bytes that are not printable ASCII.
+/// Returns the high bits of the bytes that are not printable ASCII.
 std::uint64_t unprintable_bytes(std::uint64_t word) {
   const std::uint64_t low = word & kLowBits;
   return (word | ~(low + kEachByte * 0x60) | (low + kEachByte)) &
@@ -72,7 +72,7 @@ BlockMasks masks_of(const char* bytes, std::size_t size, char line_end, char cel
   return {line_ends & present, ends & present, unprintable & ~ends & present};
 }
 #else
-/// The high bits of the bytes that are zero.
+/// Returns the high bits of the bytes that are zero.
 std::uint64_t zero_bytes(std::uint64_t word) { return ~(((word & kLowBits) + kLowBits) | word | kLowBits); }
 
 BlockMasks masks_of(const char* bytes, std::size_t size, char line_end, char cell_end) {

@@ -29,7 +29,7 @@ class SerialDependence {
   bool depends(bool numbers, Index borders) const;
   /// Returns whether numbers ascend or descend, or whether equal entries are neighbors.
   bool sorted(bool numbers) const { return numbers ? ascends_ || descends_ : one_run_each_; }
-  /// Number of rows whose entry differs from the entry before it.
+  /// Returns the number of rows whose entry differs from the entry before it.
   Index changes() const { return changes_; }
 
  private:

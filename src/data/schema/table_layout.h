@@ -15,9 +15,8 @@ char line_end_of(std::string_view text);
 struct TableLayout {
   char separator = ',';
   char line_end = '\n';
-  std::string
-      comment;  ///< prefix of lines that are skipped: specified by an option, or found in the lines above the table;
-                ///< may be empty
+  std::string comment;  ///< prefix of lines that are skipped: specified by an option, or found in the lines above the
+                        ///< table; may be empty
   std::size_t columns = 0;
   Index first_line = 0;  ///< line of the first row with this number of cells
   bool header = false;

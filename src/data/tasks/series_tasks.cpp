@@ -106,7 +106,7 @@ class DelayLine final : public Series {
   Index delays_;
 };
 
-/// The time derivative of the Mackey-Glass system.
+/// Returns the time derivative of the Mackey-Glass system.
 double mackey_glass_rate(double x, double delayed) {
   const double d2 = delayed * delayed, d4 = d2 * d2;
   return 0.2 * delayed / (1 + d4 * d4 * d2) - 0.1 * x;

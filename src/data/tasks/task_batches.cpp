@@ -149,7 +149,7 @@ class TaskBatches final : public BatchSource {
     filler_.fill(numbers_, steps(begin), epoch_, current_);
   }
 
-  /// The length of example n: within each `curriculum_` examples the length grows linearly to twice its value.
+  /// Returns the length of example n: within each `curriculum_` examples the length grows linearly to twice its value.
   Index steps(Index n) const {
     const Index longest = task_.length();
     if (curriculum_ == 0) return longest;

@@ -22,7 +22,7 @@ struct TaskEntry : Entry {
   bool files = false;  ///< reads its data from the folder
 };
 
-/// The entry of a task that `make(const Options&)` creates.
+/// Returns the entry of a task that `make(const Options&)` creates.
 template <auto make>
 TaskEntry generated_task(std::string name, std::string help) {
   return [&]<class Options>(std::unique_ptr<Task> (*)(const Options&)) -> TaskEntry {

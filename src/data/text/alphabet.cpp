@@ -83,7 +83,7 @@ Index line_of(std::string_view text, Index offset) { return 1 + std::count(text.
   throw ModelError(fmt::format("alphabet: symbol \"{}\" {}", find_invalid_utf8(text) < 0 ? printable(text) : "?", why));
 }
 
-/// The key by which a bytes or chars alphabet looks up a symbol.
+/// Returns the key by which a bytes or chars alphabet looks up a symbol.
 std::size_t code_of(SymbolKind kind, const std::string& text) {
   if (kind == SymbolKind::bytes) {
     if (text.size() != 1) fail_symbol(text, "is not one byte");

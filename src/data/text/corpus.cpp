@@ -30,7 +30,7 @@ Alphabet::Token advance(const Alphabet& alphabet, std::string_view text, Mark& m
 
 using ByteTable = std::array<Symbol, 256>;
 
-/// The table through which a source can be read byte by byte; empty if it has to be tokenized.
+/// Returns the table through which a source can be read byte by byte; empty if it has to be tokenized.
 std::optional<ByteTable> byte_table(const Alphabet& alphabet, std::string_view text) {
   if (alphabet.kind() == SymbolKind::words) return std::nullopt;
   ByteTable table;

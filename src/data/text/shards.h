@@ -18,7 +18,7 @@
 
 namespace unfold {
 
-/// The shard that owns a slot of the carried state.
+/// Returns the shard that owns a slot of the carried state.
 inline Index shard_of_slot(Index slot, Index shards) { return slot % shards; }
 
 /// Returns the shard of each chain of a batch.

@@ -9,7 +9,7 @@
 
 namespace unfold {
 
-/// "WHERE line L: the word <eos> stands for line endings, ...".
+/// Returns the error "WHERE line L: the word <eos> stands for line endings, ...".
 DataError line_end_word_error(std::string_view where, Index line);
 
 }  // namespace unfold

@@ -19,7 +19,7 @@ std::pair<double, double> at_zero(Map activation) {
   return activation == Map::sigmoid ? std::pair(0.5, 0.25) : std::pair(0.0, 1.0);
 }
 
-/// The rates alpha_i at which units initially forget.
+/// Returns the rates alpha_i at which units initially forget.
 std::vector<double> forgetting_rates(Index n, const SparseOptions& options) {
   std::vector<double> rates;
   for (Index i = 0; i < n; ++i) rates.push_back(options.alpha > 0 ? options.alpha : 1 / static_cast<double>(i + 2));

@@ -14,7 +14,7 @@ Signal read_state(Circuit& c, Signal x, Signal h, Index n, bool gated) {
   return gated ? 2 * sigmoid(c.affine("m", n, {{"W", x, Init::glorot()}})) * h : h;
 }
 
-/// The initialization of input weights with equal column blocks.
+/// Returns the initialization of input weights with equal column blocks.
 Init input_init(const GruOptions& o, Index blocks) {
   return o.input_scale > 0 ? Init::uniform(o.input_scale) : Init::glorot(blocks);
 }

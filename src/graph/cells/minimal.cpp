@@ -52,8 +52,8 @@ Signal sru(Circuit& c, Signal x, Index n, const MinimalOptions& options) {
 
 namespace {
 
-/// A sum over the last k inputs: x_t W + x_{t-1} W2 + ... + b. Symbols cannot be delayed, so their lookups are delayed
-/// instead.
+/// Returns a sum over the last k inputs: x_t W + x_{t-1} W2 + ... + b. Symbols cannot be delayed, so their lookups are
+/// delayed instead.
 Signal convolution(Circuit& c, Signal x, Index size, Index k, const Init& bias) {
   const bool symbols = c.is_symbols(x);
   std::vector<Term> terms = {{"W", x, Init::glorot(3)}};

@@ -21,7 +21,7 @@ Signal earlier(Circuit& c, Signal x, Index back) {
   return link;
 }
 
-/// The sum of a window of symbols. Symbols cannot be delayed, so their lookups are delayed instead.
+/// Returns the sum of a window of symbols. Symbols cannot be delayed, so their lookups are delayed instead.
 Signal symbol_window(Circuit& c, Signal x, Index n, Index width, Index dilation) {
   Signal sum = c.affine("z", n, {{"W1", x, tap_init(width)}});
   for (Index k = 1; k < width; ++k) {

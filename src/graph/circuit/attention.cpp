@@ -114,7 +114,7 @@ class Attention final : public OperatorOf<Attention>, public RecordedOperator {
   Index scratch_per_seen() const override { return 3 + keys_; }
   Index key_size() const override { return keys_; }
   Index value_size() const override { return values_; }
-  /// Counted per attended position.
+  /// Returns the operations per attended position.
   double operations() const override { return 3.0 * static_cast<double>(keys_) + 2.0 * static_cast<double>(values_); }
 
   template <class T>

@@ -22,7 +22,7 @@ static_assert(kGroupLanes % kConvolutionLanes == 0 && kGroupLanes >= kGroupKerne
 constexpr Index kMostDilations = 32, kMostMixedChannels = 9;
 constexpr float kHighTap = 2, kLowTap = -1;
 
-/// The three taps of weight 2 of each kernel.
+/// Returns the three taps of weight 2 of each kernel.
 std::array<std::array<Index, 3>, kKernelCount> high_taps() {
   std::array<std::array<Index, 3>, kKernelCount> result{};
   std::size_t kernel = 0;

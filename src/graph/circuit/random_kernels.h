@@ -58,7 +58,7 @@ class KernelBank {
     std::vector<float> weights;
   };
   const std::vector<Group>& groups() const { return groups_; }
-  /// The weight of a channel at a tap of a kernel.
+  /// Returns the weight of a channel at a tap of a kernel.
   float weight(const Group& group, Index lane, Index tap, Index channel) const;
 
   /// Computes the features of a series [positions x channels] for `thresholds` [thresholds()].

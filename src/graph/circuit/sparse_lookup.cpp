@@ -35,7 +35,7 @@ class ListedOperator final : public OperatorOf<ListedOperator>, public RecordedO
   ParameterShape parameter_shape(Index) const override { return {1, listing_->pairs()}; }
   Index reads_symbols() const override { return static_cast<Index>(listing_->alphabets.size()); }
   bool gradient_by_columns() const override { return true; }
-  /// Assumes equally frequent symbols.
+  /// Returns the operations per row, assuming equally frequent symbols.
   double operations() const override {
     return static_cast<double>(listing_->pairs()) * static_cast<double>(reads_symbols()) /
            static_cast<double>(std::max<Index>(1, listing_->symbols()));

@@ -26,7 +26,7 @@ ParameterShape SparseOperator::parameter_shape(Index alphabet) const {
   return {};
 }
 
-/// Sufficient for the rules and for the recurrence.
+/// Returns a size that is sufficient for the rules and for the recurrence.
 Index SparseOperator::scratch() const {
   return (3 + kSparseChainBlock) * std::max(edges_->inputs(), edges_->outputs());
 }

@@ -69,9 +69,9 @@ std::optional<LoopPlan> analyze_loop(const Plan& plan, const Programs& programs,
 
 inline constexpr Index kFlagsOfGroup = 256;  ///< maximum number of blocks of a group, each with a flag
 inline constexpr Index kLoopThreads = 256, kLoopWarps = kLoopThreads / 32;
-/// Number of inputs of a row that four threads load together, 16 bytes each.
+/// Returns the number of inputs of a row that four threads load together, 16 bytes each.
 inline Index chunk_of(DevicePrecision precision) { return precision == DevicePrecision::bf16 ? 32 : 16; }
-/// Number of chunks per warp.
+/// Returns the number of chunks per warp.
 inline Index chunks_of_warp(Index inputs, DevicePrecision precision) {
   const Index all = kLoopWarps * chunk_of(precision);
   return (inputs + all - 1) / all;
@@ -80,7 +80,7 @@ inline Index chunks_of_warp(Index inputs, DevicePrecision precision) {
 inline constexpr Index kChunkRegisters = 4;
 /// Distance between rows of sums in shared memory, chosen so that the rows of a tile are in different banks.
 inline Index sums_stride(Index columns) { return columns + 8; }
-/// Number of shared-memory elements for the sums of a phase.
+/// Returns the number of shared-memory elements for the sums of a phase.
 Index sums_of(const LoopPlan::Phase& phase, const LoopShape& shape);
 
 /// Returns the best shape according to a cost model; std::nullopt if the weights do not fit in registers.

@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-/// The part of a full name before the last "/", or nothing.
+/// Returns the part of a full name before the last "/", or nothing.
 std::string_view scope_of(std::string_view name) {
   const std::size_t slash = name.rfind('/');
   return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);

@@ -74,7 +74,7 @@ class FieldsFile {
     names.insert(names.end(), of_.read.texts.begin(), of_.read.texts.end());
     return names;
   }
-  /// The inputs of a step as a C list: parameters, arguments or placeholders for missing input.
+  /// Returns the inputs of a step as a C list: parameters, arguments or placeholders for missing input.
   std::string given(const char* numbers, const char* texts, const char* between = ", ") const {
     return fmt::format("{}{}{}", has_numbers() ? numbers : "", has_numbers() && has_texts() ? between : "",
                        has_texts() ? texts : "");

@@ -101,8 +101,8 @@ std::string constants(bool wide) {
 )";
 }
 
-/// The vector type of the processor if its instruction set is supported, otherwise single numbers, which compilers may
-/// vectorize. All functions of numbers are written once, over this type.
+/// Returns the vector type of the processor if its instruction set is supported, otherwise single numbers, which
+/// compilers may vectorize. All functions of numbers are written once, over this type.
 std::string vectors_text(bool wide) {
   return fmt::format(R"(
 #if defined(__GNUC__) && defined(__AVX512F__)

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// A C block that fills an array of results, in units of the data, from a function of the outputs.
+/// Returns a C block that fills an array of results, in units of the data, from a function of the outputs.
 std::string given_numbers(const std::string& name, const std::string& from, const std::string& function) {
   return fmt::format(R"(  {{
     @real y[(@@_OUTPUTS + 15) / 16 * 16] = {{0}};

@@ -11,7 +11,7 @@
 
 namespace unfold {
 
-/// A constant table of doubles.
+/// Returns a constant table of doubles.
 std::string c_table(const char* name, const std::vector<double>& numbers);
 
 class COutputs {

@@ -115,7 +115,7 @@ constexpr const char* kFeatures = R"({
     for (c = 0; c < @@_SIGNALS; ++c) outputs[c] = fma$((@real)features[i], @weights[i * @@_SIGNALS + c], outputs[c]);
 )";
 
-/// The operator of the kernels, and its parameter; null if there is none.
+/// Returns the operator of the kernels, and its parameter; null if there is none.
 template <class T>
 const Node::AffineTerm* kernels_of(const NetworkModel<T>& model) {
   for (const Node& node : model.network().circuit().nodes())

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The input weights of the first layer for one-hot input: multiplied by the embedding if there is one.
+/// Returns the input weights of the first layer for one-hot input: multiplied by the embedding if there is one.
 StackMatrix without_embedding(const StackWeights& stack) {
   const StackMatrix &w = stack.layers.front().input, &e = stack.embedding;
   if (e.rows == 0) return w;

@@ -91,8 +91,8 @@ class OnnxFile {
   OnnxGraph graph;
 
  private:
-  /// The body of the scan. Its inputs are states, the step number and the inputs of the step; its outputs are states
-  /// and output. Beyond the end of a sequence its state stays constant.
+  /// Returns the body of the scan. Its inputs are states, the step number and the inputs of the step; its outputs are
+  /// states and output. Beyond the end of a sequence its state stays constant.
   ProtoMessage body(const std::vector<Scanned>& over, bool softmax) {
     OnnxGraph body("step_");
     for (const OnnxState& state : step_->states()) body.input(state.name, kType, {"batch", std::to_string(state.size)});

@@ -28,10 +28,10 @@ class ProtoMessage {
 
 enum class OnnxType { f32 = 1, i64 = 7, boolean = 9, f64 = 11 };
 
-/// A tensor; `raw_data` holds its numbers in little-endian byte order.
+/// Returns a tensor; `raw_data` holds its numbers in little-endian byte order.
 ProtoMessage onnx_tensor(const std::string& name, OnnxType type, const std::vector<Index>& shape,
                          std::string_view numbers);
-/// An input or output. Sizes given as names are dynamic, numbers are fixed: {"time", "batch", "7"}.
+/// Returns an input or output. Sizes given as names are dynamic, numbers are fixed: {"time", "batch", "7"}.
 ProtoMessage onnx_value(const std::string& name, OnnxType type, const std::vector<std::string>& shape);
 
 /// A graph under construction: nodes and constants.

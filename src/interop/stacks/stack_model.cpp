@@ -93,7 +93,7 @@ class LayerNames {
   std::string of(const char* map, const std::string& parameter) const {
     return fmt::format("{}{}/{}", prefix_, map, parameter);
   }
-  /// The input matrices; with a bidirectional layer below, one for each of its directions.
+  /// Returns the input matrices; with a bidirectional layer below, one for each of its directions.
   std::vector<std::string> inputs(const char* map) const { return parts(layer_ > 0, of(map, "W")); }
   std::vector<std::string> outputs() const { return parts(true, "output/V"); }
 

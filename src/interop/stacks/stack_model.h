@@ -28,12 +28,13 @@ StackModel<T> stack_holder(const LanguageModel<T>& model);
 template <class T>
 StackModel<T> stack_holder(const NetworkModel<T>& model);
 
-/// The weights of a model, with standardization folded in, so that the stack reads and predicts values in units of the
-/// data. For a GRU without a second bias, the second bias is zero, except for the contribution of the standardization.
+/// Returns the weights of a model, with standardization folded in, so that the stack reads and predicts values in units
+/// of the data. For a GRU without a second bias, the second bias is zero, except for the contribution of the
+/// standardization.
 template <class T>
 StackWeights stack_of(const StackModel<T>& model, const Parameters<T>& parameters);
 
-/// The SPEC of a model that fits a stack: "lstm:64,layers=2,embedding=32".
+/// Returns the SPEC of a model that fits a stack: "lstm:64,layers=2,embedding=32".
 std::string spec_of(const StackWeights& stack);
 /// Sets the activation of an RNN from the SPEC, since weight files do not record it.
 void adopt_activation(const ModelSpec& spec, StackWeights& stack);

@@ -24,13 +24,13 @@ void make_log_probabilities(std::vector<double>& logits) {
   for (double& x : logits) x -= top + std::log(sum);
 }
 
-/// The symbol read at position t: the preceding symbol for a model that predicts the next one.
+/// Returns the symbol read at position t: the preceding symbol for a model that predicts the next one.
 Symbol read_at(const TestInput& trial, Index t, bool next_symbol, Symbol first) {
   if (!next_symbol) return trial.symbols[index_of(t)];
   return t == 0 ? first : trial.symbols[index_of(t - 1)];
 }
 
-/// The component of the output at position t that is stored with the weights.
+/// Returns the index of the component of the output at position t that is stored with the weights.
 std::size_t stored_component(std::size_t t, std::size_t size) { return (7 * t) % size; }
 
 }  // namespace
@@ -92,7 +92,7 @@ Rows outputs_of(const StackWeights& stack, const TestInput& trial, bool next_sym
   return outputs;
 }
 
-/// A maximum that propagates NaN from `b`.
+/// Returns a maximum that propagates NaN from `b`.
 double larger_difference(double a, double b) { return std::isnan(b) || b > a ? b : a; }
 
 double largest_difference(const Rows& a, const Rows& b, bool of_symbols) {

@@ -28,7 +28,7 @@ std::vector<std::vector<double>> outputs_of(const StackModel<T>& model, const Pa
                                             const TestInput& trial, bool next_symbol);
 std::vector<std::vector<double>> outputs_of(const StackWeights& stack, const TestInput& trial, bool next_symbol,
                                             Symbol first, bool of_symbols);
-/// The largest difference; for values, relative to 1 + |value|.
+/// Returns the largest difference; for values, relative to 1 + |value|.
 double largest_difference(const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b,
                           bool of_symbols);
 

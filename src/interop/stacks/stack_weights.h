@@ -58,7 +58,7 @@ struct StackWeights {
   Index directions() const { return both_directions ? 2 : 1; }
   Index depth() const { return static_cast<Index>(layers.size()) / directions(); }
   Index inputs() const { return layers.front().input.cols; }  ///< size of the input of the first layer
-  /// Number of distinct input symbols: the rows of the embedding, or the size of the one-hot input.
+  /// Returns the number of distinct input symbols: the rows of the embedding, or the size of the one-hot input.
   Index symbols() const { return embedding.rows > 0 ? embedding.rows : inputs(); }
   std::vector<double> vector_of(Symbol symbol) const;  ///< the first layer's input for a symbol; zeros for kNoSymbol
 };

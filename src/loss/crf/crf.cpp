@@ -32,7 +32,7 @@ void describe(Visitor& v, CrfOptions& o) {
   v("segments", o.segments, "maximum segment length (semi-Markov CRF); 0: no segments", range(0, 1000));
 }
 
-/// The transition counts, stored in the layout of the transition scores.
+/// Returns the transition counts, stored in the layout of the transition scores.
 ChainCounts counts_into(ChainScores& neighbors, Matrix<double> positions) {
   return {positions, neighbors.transitions.data(), neighbors.start.data(), neighbors.stop.data()};
 }

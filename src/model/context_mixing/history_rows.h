@@ -26,7 +26,7 @@ class HistoryRows {
   HistoryRows& operator=(HistoryRows&&) = delete;
   ~HistoryRows() = default;
 
-  /// The hashed contexts of the next symbol, which must be set before `begin`.
+  /// Returns the hashed contexts of the next symbol, which must be set before `begin`.
   std::array<std::uint64_t, kMost>& hashes() { return next_; }
   /// Prefetches the memory for the next symbol, as soon as its contexts are known.
   void prefetch() const;
@@ -38,7 +38,7 @@ class HistoryRows {
   void learn(BitPath path, int depth, int bit, const std::uint16_t* next);
   void finish(Symbol symbol);  ///< must be called before the contexts of the next symbol are set
 
-  /// The history of `seen` equal bits; 0 for none.
+  /// Returns the history of `seen` equal bits; 0 for none.
   static std::uint16_t alike(std::uint32_t seen, int bit) {
     const std::uint32_t one = 1U << seen;
     return static_cast<std::uint16_t>(seen == 0 ? 0 : bit != 0 ? 2 * one - 1 : one);
@@ -49,7 +49,7 @@ class HistoryRows {
   static constexpr std::uint32_t kMostSeen = 7;  // maximum length of exact histories
   static constexpr std::uint16_t kRun = 0x4000, kRunMask = 0xC000;
   static bool is_run(const HistoryRow& row) { return (row.counter[0] & kRunMask) == kRun; }
-  /// The key of the row of a context for the half of a symbol that begins with `prefix`.
+  /// Returns the key of the row of a context for the half of a symbol that begins with `prefix`.
   static std::uint64_t key_of(std::uint64_t hashed, BitPath prefix) {
     const std::uint64_t k = (hashed ^ prefix * 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;
     return k ^ k >> 32;

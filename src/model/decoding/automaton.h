@@ -35,12 +35,12 @@ class Automaton {
   /// Removes unreachable and dead states.
   explicit Automaton(const Table& table);
 
-  /// Accepts every sequence of `least` to `most` symbols.
+  /// Returns an automaton that accepts every sequence of `least` to `most` symbols.
   static Automaton of_length(Index alphabet, Index least, Index most = kUnbounded);
 
   Index alphabet() const { return static_cast<Index>(columns_.size()); }
   Index states() const { return static_cast<Index>(accepting_.size()); }
-  /// Number of transitions between states; all symbols of a column are counted as one.
+  /// Returns the number of transitions between states; all symbols of a column are counted as one.
   Index transitions() const;
   bool empty() const { return accepting_.empty(); }  ///< whether no sequence is allowed
   Index start() const { return empty() ? kDead : 0; }

@@ -46,7 +46,7 @@ class Search {
   const BeginningPointer& root() const { return root_; }
   Index expanded() const { return expanded_; }
 
-  /// Valid until the next call.
+  /// Returns the predictor after a prefix, valid until the next call.
   Predictor& predictor_of(const Beginning& b) { return predictors_.after(node_of(b)); }
   /// Releases the predictor of a prefix that will not be extended again.
   void forget(const BeginningPointer& b) {

@@ -98,7 +98,7 @@ class DensityComparison {
 
  private:
   Index fold_count() const { return static_cast<Index>(folds_.size()); }
-  /// Number of short fits, the best of which is continued.
+  /// Returns the number of short fits, the best of which is continued.
   Index starts() const { return static_cast<Index>(read_.size()) <= kFewRows ? kStartsOfFewRows : kStarts; }
 
   void grow_gaussians(const std::string& options) {

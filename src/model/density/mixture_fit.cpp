@@ -39,7 +39,7 @@ struct RowsOfExamples {
   Index numbers = 0;
 };
 
-/// Logits of bits.
+/// Appends the logits of the probabilities of bits.
 void append_logits(const std::vector<double>& probabilities, std::vector<double>& out) {
   std::vector<double> ones = probabilities, zeros = probabilities;
   for (double& q : zeros) q = 1 - q;

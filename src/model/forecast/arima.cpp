@@ -42,7 +42,7 @@ void expand(const Lanes* c, Index count, const Lanes* s, Index seasonal, Index m
   }
 }
 
-/// Lags with coefficients, ascending.
+/// Returns the lags with coefficients, ascending.
 std::vector<Index> lags_of(Index count, Index seasonal, Index m) {
   std::vector<Index> lags;
   for (Index j = 0; j <= seasonal; ++j)
@@ -84,7 +84,7 @@ class ArimaObjective {
   }
 
   std::size_t dimension() const { return at(order_.parameters() - 1); }
-  /// Number of values in a conditional sum of squares.
+  /// Returns the number of values in a conditional sum of squares.
   Index conditional_count() const { return static_cast<Index>(w_.size()) - (lags_a_.empty() ? 0 : lags_a_.back()); }
 
   void operator()(const double* points, double* values) {
@@ -195,7 +195,7 @@ class ArimaSearch {
     if (period < 2 || n < 2 * period) options_.max_seasonal_p = options_.max_seasonal_q = 0;
   }
 
-  /// All fitted models, the best first.
+  /// Returns all fitted models, the best first.
   std::vector<Candidate> run(Index d, Index seasonal_d) {
     const bool may_have_constant = d + seasonal_d <= 1;
     const auto order = [&](Index p, Index q, Index sp, Index sq, bool constant) {

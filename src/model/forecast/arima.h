@@ -21,7 +21,7 @@ struct ArimaOrder {
   bool constant = false;  ///< c is estimated; a drift if d + D = 1
 
   bool operator==(const ArimaOrder&) const = default;
-  /// Number of estimated values, including the variance.
+  /// Returns the number of estimated values, including the variance.
   Index parameters() const { return p + q + seasonal_p + seasonal_q + (constant ? 1 : 0) + 1; }
   std::string name(Index period) const;  ///< such as "(2,1,1)(0,1,1)[12] with constant"
 };
@@ -44,7 +44,7 @@ struct ArimaFit {
   Index observed = 0;
 };
 
-/// The exact log likelihood of differenced values at given coefficients and the maximizing variance.
+/// Returns the exact log likelihood of differenced values at given coefficients and the maximizing variance.
 ArimaFit evaluate_arima(const ArimaOrder& order, const ArimaCoefficients& coefficients, Index period,
                         std::span<const double> differenced);
 /// Maximizes the exact likelihood of differenced values (NaN: missing). Values should have a magnitude of about 1.

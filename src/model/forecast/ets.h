@@ -27,8 +27,8 @@ struct EtsForm {
   EtsSeason season = EtsSeason::none;
 
   bool needs_positive_values() const { return multiplicative_error || season == EtsSeason::multiplicative; }
-  /// Number of estimated values: smoothing parameters, initial states, variance. The seasons have m - 1 free initial
-  /// values: their sum is 0 (additive) or their mean is 1 (multiplicative).
+  /// Returns the number of estimated values: smoothing parameters, initial states, variance. The seasons have m - 1
+  /// free initial values: their sum is 0 (additive) or their mean is 1 (multiplicative).
   Index parameters(Index period) const;
   std::string name() const;  ///< such as "A,Ad,N"
 };

@@ -32,7 +32,7 @@ bool is_month_end(const Moment& m) {
   return civil.day == last_day(civil.year, civil.month);
 }
 
-/// Monday is 0; 1970-01-01 was a Thursday.
+/// Returns the day of the week, 0 for Monday. 1970-01-01 was a Thursday.
 Index weekday(Index days) { return days + 3 - 7 * floor_divided(days + 3, 7); }
 /// Returns the number of working days before a given working day.
 Index working_days(Index days) { return floor_divided(days + 3, 7) * 5 + weekday(days); }

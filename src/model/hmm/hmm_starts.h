@@ -34,7 +34,7 @@ class HmmStarts {
  public:
   HmmStarts(const Corpus& corpus, const Split& part, Index states);
 
-  /// The segments that are read.
+  /// Returns the segments that are read.
   const Split& sample() const { return sample_; }
   HmmParameters make(Index number, std::uint64_t seed) const;
 

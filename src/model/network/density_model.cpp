@@ -12,7 +12,7 @@ namespace {
 
 Signal what_is_read(Circuit&, Signal x, Index, const NoOptions&) { return x; }
 
-/// A placeholder cell that is not in the registry and adds no layers.
+/// Returns a placeholder cell that is not in the registry and adds no layers.
 const CellEntry& density_cell() {
   static const CellEntry entry = CellOf<NoOptions>{.name = "density", .help = "reads nothing", .add = what_is_read};
   return entry;

@@ -77,7 +77,7 @@ bool reads_channels(const ModelSpec& spec) {
   return spec.cell == &kernels_model() || spec.cell == &autoregression_model();
 }
 
-/// The SPEC of a new model, with the circuits of its cell if that is not built in.
+/// Returns the SPEC of a new model, with the circuits of its cell if that is not built in.
 template <class T>
 ModelSpec spec_to_keep(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout) {
   if (is_density(spec) || is_linear(spec) || reads_channels(spec) || is_built_in_cell(spec.cell->name) ||
@@ -128,7 +128,7 @@ Signal add_spelling(const ModelSpec& spec, const NetworkInput& input, Circuit& c
   return circuit.join(std::move(ends));
 }
 
-/// Concatenates inputs of numbers as channels.
+/// Concatenates numeric inputs as channels.
 Signal add_channels(const ModelSpec& spec, std::span<const NetworkInput> inputs, Circuit& circuit) {
   std::vector<Signal> channels;
   for (const NetworkInput& input : inputs) {

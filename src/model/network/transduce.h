@@ -46,7 +46,7 @@ struct Transduced {
   /// For each step, one weight for each position of the source; empty unless requested.
   std::vector<std::vector<double>> weights = {};
 
-  /// The score of beam search: the mean log probability per symbol, so long targets are not at a disadvantage.
+  /// Returns the score of beam search: the mean log probability per symbol, so long targets are not at a disadvantage.
   double score() const {
     return log_probability /
            static_cast<double>(symbols.size() + (ended ? 1 : 0) + (symbols.empty() && !ended ? 1 : 0));

@@ -40,7 +40,7 @@ class NgramTrie {
   Index order() const { return static_cast<Index>(levels_.size()); }
   Index alphabet() const { return alphabet_; }
   std::uint32_t begin() const { return static_cast<std::uint32_t>(alphabet_); }  ///< node of level 1
-  /// n in 1..order.
+  /// Returns level n, from 1 to the order.
   NgramLevel& level(Index n) { return levels_[static_cast<std::size_t>(n - 1)]; }
   const NgramLevel& level(Index n) const { return levels_[static_cast<std::size_t>(n - 1)]; }
   Index size(Index n) const { return static_cast<Index>(level(n).log_probabilities.size()); }

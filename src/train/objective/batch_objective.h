@@ -88,7 +88,7 @@ class BatchObjective final : public Objective<T> {
     std::swap(carried_, before_.front());
     if (forward_) forward_->swap_kept();
   }
-  /// The data carried for forward gradients (ForwardGradient::carried); empty if they are not used.
+  /// Returns the data carried for forward gradients (ForwardGradient::carried); empty if they are not used.
   std::span<T> influences() { return forward_ ? forward_->carried() : std::span<T>(); }
   /// Returns the signal and position of the first non-finite value in the batches of this step; empty if there is none.
   std::string find_non_finite();

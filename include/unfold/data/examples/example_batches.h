@@ -42,7 +42,7 @@ struct ExampleBatchOptions {
 /// the source. Throws UsageError.
 std::unique_ptr<BatchSource> example_batches(const ExampleSet& examples, const ExampleBatchOptions& options,
                                              std::uint64_t seed);
-/// All examples in order, once.
+/// Returns all examples in order, once.
 std::unique_ptr<BatchReader> example_reader(const ExampleSet& examples, const ExampleBatchOptions& options);
 
 }  // namespace unfold

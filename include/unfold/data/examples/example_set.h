@@ -86,7 +86,7 @@ class ExampleSet {
   /// Returns whether positions attend to sources. All sources of an example have the same length.
   bool has_sources() const;
   Index source_length(Index example) const;
-  /// The character-level field; null if there is none.
+  /// Returns the character-level field; null if there is none.
   const FieldSpecification* spelt() const;
   bool has(std::string_view field) const { return columns_.contains(field); }
   /// Throws DataError if the examples do not contain the field.
@@ -107,7 +107,7 @@ class ExampleSet {
   /// Height and width. REQUIRES has_grids().
   std::pair<Index, Index> shape(Index example) const { return shapes_[static_cast<std::size_t>(example)]; }
 
-  /// Number of positions at the start of an example that are read but not predicted.
+  /// Returns the number of positions at the start of an example that are read but not predicted.
   Index warmup(Index example) const { return warmup_.empty() ? 0 : warmup_[static_cast<std::size_t>(example)]; }
 
   /// Returns a subset of the examples, in the given order.

@@ -132,7 +132,7 @@ class SafetensorsFile {
   void read(std::string_view name, const std::vector<Index>& shape, std::span<T> out) const {
     read_bytes(name, DtypeOf<T>::value, shape, reinterpret_cast<char*>(out.data()), out.size_bytes());
   }
-  /// The values of a tensor of this type and any shape.
+  /// Returns the values of a tensor of this type and any shape.
   template <class T>
   std::vector<T> values(std::string_view name) const {
     const Tensor& found = tensor(name);

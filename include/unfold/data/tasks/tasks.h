@@ -44,23 +44,23 @@ class Task {
   virtual ~Task() = default;
   virtual std::string_view name() const = 0;
   virtual TaskShape shape() const = 0;
-  /// Number of steps of every example.
+  /// Returns the number of steps of every example.
   virtual Index length() const = 0;
   /// For a curriculum: shortest() returns the smallest meaningful number of steps, and shortened() this task with
   /// `steps` steps, a number from shortest() to length(). shortened() throws UsageError if the length is fixed.
   virtual Index shortest() const { return length(); }
   virtual std::unique_ptr<Task> shortened(Index steps) const;
-  /// The number of final steps that decide whether a sequence is correct: every class there must be the most probable
-  /// one, and every value must be within a squared error of kTolerance.
+  /// Returns the number of final steps that decide whether a sequence is correct: every class there must be the most
+  /// probable one, and every value must be within a squared error of kTolerance.
   virtual Index scored_steps() const { return 1; }
   /// Returns whether there is a single target per sequence, at its last step; models may then pool over the sequence.
   virtual bool predicts_once() const { return false; }
   static constexpr double kTolerance = 0.04;
   /// Entropy of the target given the inputs so far, in bits per prediction.
   virtual double bits_per_prediction() const { return 0; }
-  /// Number of examples of a part; 0: unlimited.
+  /// Returns the number of examples of a part; 0: unlimited.
   virtual Index examples(TaskSplit) const { return 0; }
-  /// The smaller of `count` and the number of examples.
+  /// Returns the smaller of `count` and the number of examples.
   Index at_most(TaskSplit part, Index count) const {
     const Index all = examples(part);
     return all > 0 ? std::min(all, count) : count;

@@ -54,13 +54,13 @@ class Alphabet {
   /// blanks and line endings, for entries valid UTF-8. Throws ModelError if a symbol is malformed or occurs twice, if
   /// there are none, or if a words alphabet does not contain `<eos>`.
   Alphabet(SymbolKind kind, std::vector<std::string> texts);
-  /// All 256 bytes, by value.
+  /// Returns all 256 bytes, by value.
   static Alphabet all_bytes();
   /// 2^bits symbols, named "#0", "#1", ..., to which strings are mapped by their hash (Weinberger et al. 2009). Throws
   /// ModelError unless bits is from 1 to kMostHashBits.
   static Alphabet hashed(Index bits);
   static constexpr Index kMostHashBits = 24;
-  /// The distinct characters of a UTF-8 text, by code point. Throws DataError if the text is invalid or empty.
+  /// Returns the distinct characters of a UTF-8 text, by code point. Throws DataError if the text is invalid or empty.
   static Alphabet chars_of(std::string_view text);
 
   SymbolKind kind() const { return kind_; }
@@ -68,10 +68,10 @@ class Alphabet {
   Symbol unknown() const { return unknown_; }    ///< `<unk>` for words or entries; kNoSymbol if there is none
   Symbol line_end() const { return line_end_; }  ///< `<eos>` or the newline; kNoSymbol if there is none
 
-  /// The exact text of a symbol: the byte, the character in UTF-8, the word; "\n" for `<eos>`.
+  /// Returns the exact text of a symbol: the byte, the character in UTF-8, the word; "\n" for `<eos>`.
   std::string_view text(Symbol symbol) const;
-  /// A printable name in valid UTF-8, without blanks and control characters and unique within the alphabet: `a`, `\n`,
-  /// `\s` (space), `\\`, `\xE9` (byte), `\u{A0}` (character), `<eos>`.
+  /// Returns a printable name in valid UTF-8, without blanks and control characters and unique within the alphabet:
+  /// `a`, `\n`, `\s` (space), `\\`, `\xE9` (byte), `\u{A0}` (character), `<eos>`.
   std::string name(Symbol symbol) const;
   /// Returns the symbol with this exact text (words: `<eos>` or "\n" for the newline); kNoSymbol if there is none.
   Symbol find(std::string_view text) const;
@@ -105,7 +105,7 @@ class Alphabet {
   Token next_token(std::string_view text, Index& position) const;
   /// Formats the text of a token like `name`, for any bytes.
   std::string shown(const Token& token) const;
-  /// The error for an unknown token of `text`: "WHERE: symbol, offset, line, remedy".
+  /// Returns the error for an unknown token of `text`: "WHERE: symbol, offset, line, remedy".
   DataError unknown_symbol_error(const Token& token, std::string_view text, const std::string& where) const;
 
  private:
@@ -149,7 +149,7 @@ Alphabet alphabet_of_chars(const CodeMap& seen);
 /// Returns the next word of a text, or "\n" for a newline; empty if only blanks are left.
 std::string_view next_word(std::string_view text, Index& position);
 
-/// The error "WHERE byte 0xFF at offset N (line L) is not valid UTF-8; ...".
+/// Returns the error "WHERE byte 0xFF at offset N (line L) is not valid UTF-8; ...".
 DataError invalid_utf8_error(std::string_view where, char byte, Index offset, Index line);
 
 /// Throws DataError "FILE: byte 0xFF at offset N (line L) is not valid UTF-8; ..." unless the input is valid UTF-8.

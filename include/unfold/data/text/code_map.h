@@ -26,7 +26,7 @@ class CodeMap {
     symbols_[pages_[page] + code % kPage] = symbol;
   }
 
-  /// All code points that are set, in ascending order.
+  /// Returns all code points that are set, in ascending order.
   std::vector<char32_t> codes() const {
     std::vector<char32_t> out;
     for (std::size_t page = 0; page < pages_.size(); ++page) {

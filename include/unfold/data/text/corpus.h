@@ -38,13 +38,13 @@ class Corpus {
   /// left; RuntimeFailure if the temporary file cannot be written.
   static Corpus load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOptions& options = {});
   static Corpus load(const std::vector<std::string>& files, Alphabet alphabet, const CorpusOptions& options = {});
-  /// A corpus over files that are read block by block, each one sequence; several processes can share files that none
-  /// of them keeps in memory. `marks` contains the marks of all blocks, and the alphabet contains all tokens
+  /// Returns a corpus over files that are read block by block, each one sequence; several processes can share files
+  /// that none of them keeps in memory. `marks` contains the marks of all blocks, and the alphabet contains all tokens
   /// (data/counts/corpus_survey.h). `kept_blocks`: size of the block cache, at least the number of positions that are
   /// read in parallel.
   static Corpus of_blocks(std::vector<BlockFile> files, std::span<const BlockMark> marks, Alphabet alphabet,
                           Index kept_blocks);
-  /// A single sequence, for tests and generated text.
+  /// Returns a single sequence, for tests and generated text.
   static Corpus from_text(std::string text, Alphabet alphabet);
 
   Corpus(Corpus&&) noexcept;
@@ -62,8 +62,8 @@ class Corpus {
   void read(Index sequence, Index begin, std::span<Symbol> out) const;
   std::vector<Symbol> read(Index sequence, Range range) const;
 
-  /// The number of uncompressed source bytes of all symbols, or of those in a range, for bits per byte. Blanks between
-  /// words belong to the following word or line ending; symbols that were left out do not count.
+  /// Returns the number of uncompressed source bytes of all symbols, or of those in a range, for bits per byte. Blanks
+  /// between words belong to the following word or line ending; symbols that were left out do not count.
   Index bytes() const;
   Index bytes(Index sequence, Range range) const;
   /// Like the function above, from position `begin` of sequence `first` up to position `end` of sequence `last`. Both
@@ -81,7 +81,7 @@ class Corpus {
     return mask_[static_cast<std::size_t>(sequence_at(sequence).first + position)];
   }
 
-  /// Number of source symbols that are not in the alphabet and were left out or mapped to `<unk>`.
+  /// Returns the number of source symbols that are not in the alphabet and were left out or mapped to `<unk>`.
   Index unknown() const { return unknown_; }
 
  private:

@@ -58,7 +58,7 @@ inline constexpr Index kFewestShuffled = 100;
 std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split,
                                   SplitOrder order = SplitOrder::contiguous);
 
-/// The whole corpus as one split.
+/// Returns the whole corpus as one split.
 Split whole_corpus(const Corpus& corpus, std::string name);
 
 }  // namespace unfold

@@ -24,7 +24,8 @@ namespace unfold {
 /// The field of a text, and the input of a language model: the same field one position earlier.
 inline constexpr const char *kSymbol = "symbol", *kPreviousSymbol = "previous symbol";
 
-/// The network of a language model: `symbols` reads kPreviousSymbol, and `logits` predict kSymbol with a softmax.
+/// Returns the network of a language model: `symbols` reads kPreviousSymbol, and `logits` predict kSymbol with a
+/// softmax.
 template <class T>
 Network<T> text_network(const std::shared_ptr<const Plan>& plan, Signal symbols, Signal logits, bool dropout = false);
 

@@ -5,7 +5,7 @@
 
 namespace unfold {
 
-/// The cells listed in registry.def and the cells added with register_cell.
+/// Returns the cells listed in registry.def and the cells added with register_cell.
 const Registry<CellEntry>& cells();
 
 }  // namespace unfold

@@ -89,7 +89,7 @@ class Plan {
   /// omitted.
   Plan(const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options = {});
 
-  /// The circuit that the plan was made from, used to recognize its signals; it may have been destroyed.
+  /// Returns the circuit that the plan was made from, used to recognize its signals; it may have been destroyed.
   const Circuit* circuit() const { return circuit_; }
   /// Returns the nodes of the circuit, then those that the plan added.
   const std::vector<Node>& nodes() const { return nodes_; }

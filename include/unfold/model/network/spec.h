@@ -97,7 +97,7 @@ ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Cir
 ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit);
 
 using ModelHelp = EntryHelp;
-/// All models, for help texts.
+/// Returns all models, for help texts.
 std::vector<ModelHelp> models();
 
 }  // namespace unfold

@@ -38,7 +38,7 @@ std::unique_ptr<Model> model_from_bytes(std::string bytes, std::string name);
 std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path);
 std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name);
 
-/// All models, recurrent ones first, for help texts.
+/// Returns all models, recurrent ones first, for help texts.
 std::vector<ModelHelp> all_models();
 
 }  // namespace unfold

@@ -108,7 +108,7 @@ void describe(Visitor& v, PathMetricOptions& o) {
   v("least", o.least, "minimum share of the paths per unit, relative to the mean of its layer", range(0, 1));
 }
 
-/// A direction for controls that do not use one.
+/// Returns a direction for controls that do not use one.
 template <class T>
 std::unique_ptr<Direction<T>> no_direction();
 /// `decay`: weight decay, added to the gradient as decay * p; for adamw: p -= rate * decay * p.

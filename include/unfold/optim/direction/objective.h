@@ -58,17 +58,17 @@ class Objective {
   virtual ~Objective() = default;
   virtual Parameters<T>& parameters() = 0;
   virtual Team& team() = 0;
-  /// The network being trained. Throws UsageError if there is no network.
+  /// Returns the network being trained. Throws UsageError if there is no network.
   virtual const Network<T>& network() const {
     throw UsageError("this optimizer requires access to the network, but there is none");
   }
   /// Returns the loss at the current parameters and sets `gradient` [parameters].
   virtual double gradient(std::span<T> gradient) = 0;
-  /// The object that takes steps on the device with the parameters (graph/engine/backend.h), or null if steps run on
-  /// the host. If not null, `gradient` may be called with an empty span; the gradient then stays on the device.
+  /// Returns the object that takes steps on the device with the parameters (graph/engine/backend.h), or null if steps
+  /// run on the host. If not null, `gradient` may be called with an empty span; the gradient then stays on the device.
   virtual Resident<T>* resident() { return nullptr; }
-  /// The assignment of parameter slices to processes, fixed until the end of the run; nullptr if each process has all
-  /// parameters.
+  /// Returns the assignment of parameter slices to processes, fixed until the end of the run; nullptr if each process
+  /// has all parameters.
   virtual const Slices* slices() { return nullptr; }
   /// Like `gradient`; `own` receives the concatenated slices of this process. REQUIRES slices().
   virtual SliceGradient gradient_of_slices(std::span<T> /*own*/) { return {}; }

@@ -42,8 +42,8 @@ class Control {
   virtual void keep_slices(const Slices& /*slices*/) {}
 };
 
-/// A control that always uses the scheduled learning rate. A gradient whose norm over all parameters exceeds `clip` is
-/// scaled down to `clip` (0: no clipping).
+/// Returns a control that always uses the scheduled learning rate. A gradient whose norm over all parameters exceeds
+/// `clip` is scaled down to `clip` (0: no clipping).
 template <class T>
 std::unique_ptr<Control<T>> fixed_control(Index parameters, double clip);
 

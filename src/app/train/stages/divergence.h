@@ -67,7 +67,7 @@ BaselineFigure text_figure(double nats, const Corpus& corpus, const Split& train
 template <class T>
 std::vector<BaselineFigure> field_figures(const NetworkModel<T>& model, const FieldFigures& found,
                                           const ExampleSet& training, const ExampleSet& measured);
-/// The first examples, or the first positions of a single sequence.
+/// Returns the first examples, or the first positions of a single sequence.
 ExampleSet beginning_of(const ExampleSet& examples, Index positions);
 
 /// Returns the score of a task model on the first `count` validation examples of the task.

@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// The units of a circuit that have no path reading.
+/// Returns the units of a circuit that have no path reading.
 std::vector<std::string> units_without_paths(const Circuit& circuit) {
   std::vector<std::string> names;
   for (const Map unit : std::array{Map::tanh, Map::sigmoid, Map::softplus})

@@ -42,7 +42,8 @@ LabelRuns runs_of(const ExampleSet& examples, const FieldColumn& column, const s
   return found;
 }
 
-/// A left-to-right chain of states, initialized with the moments of the vectors in equal parts of each sequence.
+/// Returns a left-to-right chain of states, initialized with the moments of the vectors in equal parts of each
+/// sequence.
 VectorHmm even_start(const LabelRuns& of, Index states) {
   VectorHmm hmm({.states = states, .numbers = of.numbers});
   const Index n = of.numbers;
