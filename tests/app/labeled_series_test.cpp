@@ -93,7 +93,7 @@ TEST_F(LabeledSeries, AreHeldOutOnRequest) {
   EXPECT_EQ(outcome.field_valid->heads[0].predicted, 8);
 }
 
-TEST_F(LabeledSeries, HaveNumbersToo) {
+TEST_F(LabeledSeries, CanPredictNumbers) {
   const TrainOutcome outcome =
       trained("run", [](TrainRequest& request) { request.settings.predict = "frequency=normal"; });
   ASSERT_TRUE(outcome.field_valid.has_value());

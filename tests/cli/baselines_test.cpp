@@ -36,7 +36,7 @@ TEST_F(BaselinesTest, TheUnigramOfEvalIsTheModelOfFrequencies) {
   EXPECT_THAT(unfold_command({"eval", run_, other, "--unknown", "skip"}).out, HasSubstr("baseline         unigram"));
 }
 
-TEST_F(BaselinesTest, TheMajorityOfEvalIsThatOfTraining) {
+TEST_F(BaselinesTest, EvalUsesTheMajorityClassOfTraining) {
   const std::string file = folder_ / "labels.tsv", other = folder_ / "other.tsv";
   std::string text;
   for (int i = 0; i < 40; ++i) text += i % 4 == 0 ? "1\tgood film\n" : "0\tbad film\n";

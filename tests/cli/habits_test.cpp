@@ -388,7 +388,7 @@ TEST_F(HabitsTest, LossesRefuseNumbersOutsideTheirDomain) {
                  "predicts numbers from 0 to 1");
 }
 
-TEST_F(HabitsTest, WholeNumbersAreClassesWhereTheyAreNamedSo) {
+TEST_F(HabitsTest, WholeNumbersAreClassesIfTheColumnNameSaysSo) {
   const std::string file =
       data("flowers.csv", lines_of(
                               60, [](int i) { return fmt::format("{}.5,{}", i % 10, i % 3 + 1); }, "width,class"));

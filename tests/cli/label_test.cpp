@@ -44,7 +44,7 @@ TEST_F(LabelTest, label_column_is_used_only_for_evaluation) {
   EXPECT_THAT(summary.out, HasSubstr("anomalous\t6\n"));
 }
 
-TEST_F(LabelTest, PartsAreThoseOfTheLinesThatTrainingRead) {
+TEST_F(LabelTest, PartsDivideTheLinesThatTrainingReads) {
   for (const Arguments& only : {Arguments{}, Arguments{"--only-label", "-"}}) {
     const Arguments options = {"train",    log_,          "--out",   run_,    "--model",        "rnn:4",
                                "--steps",  "5",           "--batch", "4",     "--label-column", "--split",

@@ -114,7 +114,7 @@ TEST_F(TerminalTest, LabelsAreEscapedInTablesAndOnTerminals) {
   }
 }
 
-TEST_F(TerminalTest, ColorsAreThoseOfTheCommandOnly) {
+TEST_F(TerminalTest, OnlyTheCommandSetsColors) {
   write_bytes(text_, text_from(kHostile));
   train({"--symbols", "bytes"});
   auto [piped, shown] = both({"explain", run_, "a\x1b[2J b"}, true);

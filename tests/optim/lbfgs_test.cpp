@@ -201,7 +201,7 @@ TEST(Lbfgs, failed_line_search_keeps_the_parameters) {
   EXPECT_EQ(landscape.parameters().flat()[0], 0.5);
 }
 
-TEST(Lbfgs, no_number_is_a_step_too_far) {
+TEST(Lbfgs, not_a_number_shortens_the_step) {
   Team team(1);
   const auto cliff = [](std::span<const double> p, std::span<double> g) {  // -log p, which has no value below 0
     g[0] = -1 / p[0] + 1;

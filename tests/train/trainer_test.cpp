@@ -137,7 +137,7 @@ TEST_F(TrainerTest, time_left_of_a_resumed_run_uses_its_speed_since_resuming) {
   EXPECT_EQ(after.events.back().seconds_left, 0);
 }
 
-TEST_F(TrainerTest, learns_and_counts) {
+TEST_F(TrainerTest, learns_and_counts_steps_and_symbols) {
   Setting setting;
   const Ending ending = finish(setting, small_options(150));
   EXPECT_EQ(ending.result.steps, 150);

@@ -112,8 +112,8 @@ std::vector<FoundFile> rotated_files(const std::string& path) {
   return files;
 }
 
-/// Returns the copy that continues a position: the file itself under a different name, otherwise the newest one with
-/// the same bytes.
+/// Returns the index of the file that continues a position: the file itself under a different name, otherwise the
+/// newest one with the same bytes.
 std::optional<std::size_t> copy_of(const std::vector<FoundFile>& files, const LogInputPosition& position) {
   for (std::size_t i = files.size(); i-- > 0;)
     if (files[i].is(position) && holds(files[i], position)) return i;

@@ -146,7 +146,7 @@ TEST(SeriesTable, TimesOfDifferentZonesContinueInTheLastOne) {
   EXPECT_EQ(table.series[0].index.label(6), "2024-03-31T06:00:00+02:00");
 }
 
-TEST(SeriesTable, OneRowPerSeries) {
+TEST(SeriesTable, ReadsOneSeriesPerRow) {
   std::string text = "id,V2,V3,V4,V5,V6,V7,V8,V9\nH1,1,2,3,4,5,6,7,8\nH2,10,20,30,40,50,,,\n";
   const SeriesTable table = table_of(text);
   ASSERT_EQ(table.series.size(), 2U);

@@ -261,7 +261,7 @@ TEST(ExampleBatches, batch_order_depends_only_on_seed_and_epoch) {
   EXPECT_NE(epoch_of(*other, 0).first, first);
 }
 
-TEST(ExampleBatches, can_be_sought_as_if_advanced_to) {
+TEST(ExampleBatches, seek_equals_repeated_advance) {
   const ExampleSet set = set_from(ragged(kLengths));
   for (const Index window : {0, 3}) {
     ExampleBatchOptions options = kAll;
@@ -282,7 +282,7 @@ TEST(ExampleBatches, can_be_sought_as_if_advanced_to) {
   }
 }
 
-TEST(ExampleBatches, have_full_windows_however_unequal_the_examples_are) {
+TEST(ExampleBatches, have_full_windows_with_examples_of_unequal_lengths) {
   Indices lengths(60, 3);
   for (std::size_t i = 0; i < lengths.size(); i += 7) lengths[i] = static_cast<Index>(10 + 3 * i);
   const ExampleSet set = set_from(ragged(lengths));
@@ -339,7 +339,7 @@ TEST(ExampleBatches, rare_words_become_unknown_at_the_given_rate) {
   for (const Batch& batch : read_all(*example_reader(set, options))) expect_rows(set, batch);  // never in evaluation
 }
 
-TEST(ExampleBatches, leave_positions_unread_as_often_as_asked_and_predict_there_all_the_same) {
+TEST(ExampleBatches, apply_word_dropout_at_its_rate_and_still_predict_dropped_positions) {
   const ExampleSet set = set_from(ragged(Indices(300, 10)));
   ExampleBatchOptions options = kAll;
   const auto plain = example_batches(set, options, 7);

@@ -193,7 +193,7 @@ TEST(ArrowStream, DictionariesBecomeTheirValues) {
   EXPECT_EQ(column.missing, (Flags{0, 1, 0, 0}));
 }
 
-TEST(ArrowStream, DatesAreThoseOfCsvFiles) {
+TEST(ArrowStream, DatesHaveTheFormatsOfCsvFiles) {
   ArrowMemory m;
   const auto texts = [&](const char* format, auto values) {
     const auto rows = static_cast<std::int64_t>(values.size());

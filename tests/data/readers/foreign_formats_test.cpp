@@ -29,7 +29,7 @@ TEST(ForeignFormats, FilesOfOtherProgramsAreNamed) {
   EXPECT_THAT(foreign_format("%PDF-1.7"), HasSubstr("pdftotext"));
 }
 
-TEST(ForeignFormats, DataWithAReaderAreNot) {
+TEST(ForeignFormats, FilesThatAReaderAcceptsAreNotNamed) {
   for (const std::string& bytes : {std::string(), std::string("PAR"), std::string("a,b\n1,2\n"), std::string("PK"),
                                    archive_of("arr_0.npy"), std::string("\x93NUMPY")})
     EXPECT_EQ(foreign_format(bytes), "") << bytes;

@@ -62,7 +62,7 @@ TEST(TableReader, quotes_hold_separators_line_ends_and_quotes) {
   EXPECT_TRUE(contains(refusal("table", "a,b\n1,\"x\"y\n"), "data: line 2: there is text after a closing quote"));
 }
 
-TEST(TableReader, a_number_a_line_is_the_column_value) {
+TEST(TableReader, one_number_per_line_becomes_the_column_value) {
   const Examples examples = read_as("table", "  86 \r\n 141\r\n+9.5e1\n\n");
   EXPECT_EQ(names_of(examples), Texts{"value"});
   EXPECT_EQ(column_of(examples, "value").numbers, (Numbers{86, 141, 95}));

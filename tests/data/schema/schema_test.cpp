@@ -59,7 +59,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 /// The schema without the description of the bytes.
 nlohmann::json columns_of(const std::string& text) { return to_json(infer_table_schema("data", text)).at("columns"); }
 
-TEST(TableSchema, TypesAndRolesOfAMixedTable) {
+TEST(TableSchema, FindsTypesAndRolesOfAMixedTable) {
   const TableSchema schema = infer_table_schema("data", MixedTable(40).text());
   EXPECT_EQ(types_of(schema),
             (Texts{"when:date:read:0:36:0", "load:number:read:0:40:0", "price:integer:read:0:40:0",

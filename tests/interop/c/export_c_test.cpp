@@ -242,13 +242,13 @@ TEST_F(ExportC, every_cell_has_the_bits_of_the_library) {
   compare_everywhere();
 }
 
-TEST_F(ExportC, doubles_do_too) {
+TEST_F(ExportC, double_precision_has_the_bits_of_the_library) {
   for (const char* spec : {"lstm:20", "slstm:9", "urnn:8", "gru:17,norm=layer", "glnn:20,edges=3", "lru:10"})
     add_random<double>(spec);
   compare_everywhere();
 }
 
-TEST_F(ExportC, a_trained_model_has_them_over_ten_thousand_symbols) {
+TEST_F(ExportC, a_trained_model_has_the_bits_of_the_library_over_ten_thousand_symbols) {
   TrainRequest request{.out = folder_.path("run")};
   request.settings.data = {folder_.write("text", testing_support::blocks(400))};
   request.settings.model = "lstm:24,layers=2";

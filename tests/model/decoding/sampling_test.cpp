@@ -96,7 +96,7 @@ TEST(Sampling, frequencies_are_the_probabilities) {
   }
 }
 
-TEST(Sampling, primes_repeats_and_stops) {
+TEST(Sampling, reads_the_prime_repeats_by_seed_and_number_and_stops) {
   Fixed predictor({0.25, 0.25, 0.25, 0.25});
   const Alphabet alphabet = Alphabet::chars_of("abcd");
   SamplingOptions options;

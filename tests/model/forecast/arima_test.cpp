@@ -48,7 +48,7 @@ const ArimaReference kReferences[] = {
      -307.1430},
 };
 
-TEST(Arima, LikelihoodAtFixedCoefficientsIsThatOfStatsmodels) {
+TEST(Arima, LikelihoodAtFixedCoefficientsAgreesWithStatsmodels) {
   for (const ArimaReference& r : kReferences) {
     const bool airline = std::string(r.series) == "airline";
     const Index m = airline ? 12 : 1;
@@ -67,7 +67,7 @@ TEST(Arima, MaximumIsAtLeastThatOfStatsmodels) {
   }
 }
 
-TEST(Arima, LikelihoodWithMissingValuesIsThatOfStatsmodels) {
+TEST(Arima, LikelihoodWithMissingValuesAgreesWithStatsmodels) {
   std::vector<double> w = affine(kNile, 1, -900);
   for (const std::size_t t : {10, 11, 30, 59}) w[t] = kMissing;
   const ArimaFit fit = evaluate_arima({.p = 2, .q = 1}, {.ar = {0.5, 0.2}, .ma = {-0.3}}, 1, w);

@@ -20,7 +20,7 @@ TEST(BoxCox, InverseReturnsTheValue) {
     }
 }
 
-TEST(BoxCox, KnownValues) {
+TEST(BoxCox, TransformsToKnownValues) {
   EXPECT_EQ(BoxCox{1}(3.5), 3.5);
   EXPECT_NEAR(BoxCox{0}(3.5), std::log(3.5), 1e-15);
   EXPECT_NEAR(BoxCox{0.5}(4), 2, 1e-15);

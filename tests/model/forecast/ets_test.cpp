@@ -11,7 +11,7 @@
 namespace unfold::forecasting {
 namespace {
 
-TEST(Ets, LikelihoodAtFixedParametersIsThatOfStatsmodels) {
+TEST(Ets, LikelihoodAtFixedParametersAgreesWithStatsmodels) {
   const std::vector<double> seasons{-20, -10, 10, 5, 0, 20, 30, 30, 10, -15, -35, -25};
   const std::vector<double> factors{0.9, 0.92, 1.04, 1.02, 0.98, 1.1, 1.2, 1.2, 1.05, 0.9, 0.8, 0.89};
   const auto log_likelihood = [](const char* form, EtsParameters p, const std::vector<double>& y) {
@@ -83,7 +83,7 @@ TEST(Ets, MultiplicativeFormsNeedPositiveData) {
   EXPECT_FALSE(model->name().ends_with(",M")) << model->name();
 }
 
-TEST(Ets, AnalyticDeviationsAreThoseOfSimulation) {
+TEST(Ets, AnalyticDeviationsAgreeWithSimulation) {
   // The deviation of ETS(A,A,A) by the state equations, with unit errors at each of the future steps.
   auto model = make_forecaster("ets:A,Ad,A");
   const std::vector<double> y = simulated_series(80, 3);

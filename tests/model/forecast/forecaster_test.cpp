@@ -22,7 +22,7 @@ Forecast forecast_of(const char* name, const std::vector<double>& y, Index perio
   return model->forecast(horizon);
 }
 
-TEST(Forecaster, BenchmarksByHand) {
+TEST(Forecaster, BenchmarksEqualHandComputedValues) {
   const std::vector<double> y{2, 4, 3, 7, 5, 8};
   Forecast f = forecast_of("naive", y, 1, 2);
   EXPECT_EQ(f.mean, (std::vector<double>{8, 8}));
@@ -37,7 +37,7 @@ TEST(Forecaster, BenchmarksByHand) {
   EXPECT_NEAR(f.quantile(0, 0.975), f.mean[0] + 1.959963984540054 * f.deviation[0], 1e-9);
 }
 
-TEST(Forecaster, ThetaIsThatOfStatsmodels) {
+TEST(Forecaster, ThetaAgreesWithStatsmodels) {
   // statsmodels stops the search for alpha early (0.25524 instead of 0.25440).
   const double nile[] = {821.528, 818.309, 815.09, 811.871, 808.652, 805.433};
   const double airline[] = {309.155, 307.545, 352.763, 338.203, 336.783, 379.397};
@@ -48,7 +48,7 @@ TEST(Forecaster, ThetaIsThatOfStatsmodels) {
   }
 }
 
-TEST(Forecaster, ShiftAndScaleOfTheSeriesAreThoseOfTheForecast) {
+TEST(Forecaster, ForecastsShiftAndScaleWithTheSeries) {
   const std::vector<double> y = affine(simulated_series(60, 4), 1, -50);  // of both signs
   for (const char* name : kMembers) {
     const Forecast f = forecast_of(name, y, 4, 6);

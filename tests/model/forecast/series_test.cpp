@@ -41,7 +41,7 @@ TEST(ForecastSeries, DifferencesKeepMissingValues) {
   EXPECT_TRUE(std::isnan(difference(Values{1, kMissing, 2})[1]));
 }
 
-TEST(ForecastSeries, AutocorrelationsByHand) {
+TEST(ForecastSeries, AutocorrelationsEqualHandComputedValues) {
   const Values r = autocorrelations(Values{1, 2, 3, 4}, 2);  // centered: -1.5, -0.5, 0.5, 1.5
   EXPECT_DOUBLE_EQ(r[1], (0.75 - 0.25 + 0.75) / 5);
   EXPECT_DOUBLE_EQ(r[2], (-0.75 - 0.75) / 5);

@@ -38,7 +38,7 @@ TEST(Backtest, OriginsKeepValuesOnBothSides) {
       }
 }
 
-TEST(Backtest, ErrorsAreThoseOfFitsToThePast) {
+TEST(Backtest, ErrorsComeFromFitsToThePast) {
   const std::vector<Index> origins{50, 56};
   const MemberBacktest result = backtest({"naive"}, {kNile, 1}, origins, 4);
   for (std::size_t k = 0; k < 2; ++k) {
@@ -143,7 +143,7 @@ TEST(AutomaticForecast, OutliersDoNotRuinForecasts) {
   }
 }
 
-TEST(Outliers, ChangesAndRareEventsAreNone) {
+TEST(Outliers, ChangesAndRareEventsAreNotOutliers) {
   Random random(5, "automatic test");
   Values level, middle, growth, rare, spikes, last;
   for (int t = 0; t < 120; ++t) {

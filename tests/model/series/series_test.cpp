@@ -107,7 +107,7 @@ TEST(KernelBank, AcceptsSeriesOfAnyLength) {
   }
 }
 
-TEST(KernelBank, HasAtMostTheNumberOfFeaturesAskedFor) {
+TEST(KernelBank, HasAtMostTheRequestedNumberOfFeatures) {
   for (const Index features : {1000, 10'000, 50'000})
     for (const Index length : {5, 24, 150, 3000}) {
       const KernelBank bank({.features = features, .channels = 1, .length = length});
