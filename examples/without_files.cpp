@@ -24,8 +24,7 @@ std::string history() {
 
 /// Returns the most probable completion of a line.
 std::string complete(const SymbolModel& model, const std::string& typed) {
-  const auto predictor = model.predictor();  // each user needs a separate predictor, because it holds the text read so
-                                             // far
+  const auto predictor = model.predictor();  // one per user: it holds the text that the user has typed
   const Alphabet& alphabet = model.alphabet();
   for (const Symbol symbol : alphabet.encode("\n" + typed, UnknownPolicy::skip)) predictor->observe(symbol);
   std::string rest;

@@ -31,10 +31,8 @@ class Watched {
   const Network<T>& network() const { return network_; }
   const Parameters<T>& parameters() const { return parameters_; }
   const Circuit& circuit() const { return circuit_; }
-  const std::vector<Signal>& hidden() const {
-    return network_.hidden;
-  }  ///< outputs of the layers, from the input
-     ///< upwards
+  /// Returns the outputs of the layers, from the input upwards.
+  const std::vector<Signal>& hidden() const { return network_.hidden; }
   const std::vector<Gate>& gates() const { return gates_; }
   /// Returns the affine maps that read the inputs. The gradient with respect to their outputs is the gradient with
   /// respect to the contribution of a position.

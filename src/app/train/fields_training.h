@@ -29,8 +29,7 @@ namespace unfold {
 struct ModelChoices {
   bool selects_series = false;                  ///< a model for labeled series is selected
   bool chooses_density = false;                 ///< a density model for a table is selected
-  const ForecastSelection* forecast = nullptr;  ///< how the model for numeric series was selected; nullptr: no such
-                                                ///< model was selected
+  const ForecastSelection* forecast = nullptr;  ///< how the model for numeric series was selected; may be null
 };
 
 /// Returns the training, validation and test part of examples. The specification of the data comes from the training

@@ -452,8 +452,7 @@ class ExampleFiller {
   std::vector<Index> sources_;                   // source positions of the current batch
   std::vector<Tree> trees_;                      // trees of the current batch
   std::vector<std::vector<Symbol>> spellings_;   // chains of characters of the current batch
-  std::vector<std::pair<Index, Index>> shifts_;  // shift in rows and columns for each grid of the current batch; empty:
-                                                 // no shift
+  std::vector<std::pair<Index, Index>> shifts_;  // shift (rows, columns) of each grid of the batch; empty: no shift
   std::vector<char> predicted_, unread_;
 };
 

@@ -37,10 +37,8 @@ class PatternMatcher {
   /// PCRE2_ERROR_NOMATCH.
   int match(const pcre2_code& pattern, std::string_view line, std::size_t at) const;
   std::size_t end() const { return pcre2_get_ovector_pointer(data_.get())[1]; }  ///< end of the last match
-  PCRE2_SPTR mark() const {
-    return pcre2_get_mark(data_.get());
-  }  ///< mark of the last match; null if it
-     ///< has none
+  /// Returns the mark of the last match; null if it has none.
+  PCRE2_SPTR mark() const { return pcre2_get_mark(data_.get()); }
 
  private:
   std::unique_ptr<pcre2_match_data, FreePattern> data_;

@@ -313,8 +313,8 @@ class RoleAssignment {
   bool can_be_counted(const ColumnSchema& group, const PanelPositions::Pair& pair) const {
     const bool type =
         group.type == ColumnType::identifier || group.type == ColumnType::category || group.type == ColumnType::integer;
-    const bool is_last = &group == &schema_.columns.back() && options_.predict.empty();  // the last column may be a
-                                                                                         // label
+    // The last column may be a label.
+    const bool is_last = &group == &schema_.columns.back() && options_.predict.empty();
     return type && !is_last && !is_class_name(group.name) && !is_date_part(group) &&
            !(is_position_name(group.name) && !is_position_name(schema_.columns[pair.order].name));
   }

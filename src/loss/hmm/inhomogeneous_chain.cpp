@@ -119,8 +119,7 @@ void keep_best(std::vector<StateBeginning>& all, Index count) {
 }  // namespace
 
 std::vector<StatePath> best_paths(const InhomogeneousChain& c, Index count) {
-  std::vector<std::vector<StateBeginning>> ends(at(c.positions() * c.states));  // best prefixes for each position and
-                                                                                // state
+  std::vector<std::vector<StateBeginning>> ends(at(c.positions() * c.states));  // best prefixes by position and state
   const auto of = [&](Index t, Index j) -> std::vector<StateBeginning>& { return ends[at(t * c.states + j)]; };
   for (Index j = 0; j < c.states; ++j) {
     of(0, j).push_back({.score = c.start[j] + c.emissions(0, j)});

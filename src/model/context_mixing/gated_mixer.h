@@ -45,8 +45,7 @@ class GatedMixer {
   std::array<std::size_t, kMostSets> first_{}, chosen_{};      // for each set: the first row and the selected row
   alignas(16) std::array<std::int32_t, kMostSets> present_{};  // all bits set for each set that exists
   std::vector<float> weights_;                                 // row by row
-  std::vector<float> hurry_;                                   // increase of the learning rate of each row; empty: no
-                                                               // increase
+  std::vector<float> hurry_;                                   // learning rate increase of each row; may be empty
   std::vector<std::vector<float>> last_weights_;
   std::array<float*, kMostSets> rows_{};
   std::array<std::size_t, kMostLast> last_chosen_{};

@@ -14,8 +14,9 @@
 ///
 ///   [a-z_]  one of these     [^a-z]  any except these and a newline
 ///   \d digit, \w letter, digit, _ or anything beyond ASCII, \s blank; \D, \W, \S: any except these
-///   \n \t \r; \xE9, \u{1F600} by number; \ before a special character: the character itself In byte alphabets, a
-///   character beyond ASCII is a sequence of bytes; inside [] only \xE9 names such a byte.
+///   \n \t \r; \xE9, \u{1F600} by number; \ before a special character: the character itself
+///
+/// In byte alphabets, a character beyond ASCII is a sequence of bytes; inside [] only \xE9 names such a byte.
 ///
 /// *Symbols* (words, labels): names separated by blanks, such as [B-NP I-NP] or (the|a) cat.
 ///

@@ -97,10 +97,8 @@ class Forecaster {
   const std::vector<double>& residuals() const { return residuals_; }
   Index parameters() const { return result_.parameters; }
   Index observations() const { return result_.observations; }
-  double log_likelihood() const {
-    return result_.log_likelihood;
-  }  ///< log likelihood of the values in their original
-     ///< units
+  /// Returns the log likelihood of the values in their original units.
+  double log_likelihood() const { return result_.log_likelihood; }
   double aicc() const;
   double lambda() const { return transform_.lambda; }
 

@@ -67,9 +67,8 @@ class LogValueModel {
 
   std::size_t places() const { return places_.size(); }
   std::size_t values() const { return values_; }
-  Index dropped() const {
-    return dropped_;
-  }  ///< number of values that were not counted, because there are too many positions
+  /// Returns the number of values that were not counted, because there are too many positions.
+  Index dropped() const { return dropped_; }
 
   /// With `whole`, returns the complete state; otherwise only the most frequent values, for a trained model.
   nlohmann::json to_json(bool whole) const;

@@ -272,8 +272,7 @@ class Automatic {
   Team& team_;
   AutomaticPlan plan_;
   std::vector<forecasting::Member> members_;
-  std::vector<std::unique_ptr<SegmentMember>> networks_;  // network of each member; null for members that are not
-                                                          // networks
+  std::vector<std::unique_ptr<SegmentMember>> networks_;  // network of each member; null if it is no network
   std::vector<PointsAndWidths> results_;
   std::vector<CombinationBacktest> combinations_;
 };

@@ -31,8 +31,7 @@ namespace unfold::forecasting {
 struct AutomaticOptions {
   Index horizon = 1;
   std::vector<double> coverage = {0.8};   ///< probabilities of central intervals, in (0, 1)
-  std::vector<std::string> members = {};  ///< names of the members, as in backtest.h; empty: `default_members` within
-                                          ///< the budget
+  std::vector<std::string> members = {};  ///< members, as in backtest.h; empty: `default_members` within the budget
   Index origins = 0;                      ///< number of backtest origins; 0: five, or fewer if the budget is small
   double budget = 2e10;                   ///< operations for all series; about 1e9 take one second on one processor
   double network_budget = 4e10;           ///< operations for a network over all series (segment_member.h)

@@ -36,8 +36,7 @@ struct ForecastCandidate {
                             ///< too small
   double operations = 0;    ///< estimated number of operations of the comparison
   bool tried = false;
-  std::string failure = {};                                ///< reason why the candidate has no error although it was
-                                                           ///< tried
+  std::string failure = {};                                ///< reason why a candidate that was tried has no error
   double error = std::numeric_limits<double>::infinity();  ///< mean squared error of the held-out, standardized values
 };
 

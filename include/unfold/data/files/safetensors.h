@@ -140,10 +140,8 @@ class SafetensorsFile {
     read(name, found.shape, std::span<T>(out));
     return out;
   }
-  const std::map<std::string, std::string>& metadata() const {
-    return metadata_;
-  }  ///< the metadata without the
-     ///< checksum
+  /// Returns the metadata without the checksum.
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// Throws ModelError if the key is missing.
   const std::string& metadata(const std::string& key) const;
 

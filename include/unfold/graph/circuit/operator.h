@@ -33,8 +33,7 @@ namespace unfold {
 template <class T>
 struct MemoryRows {
   Matrix<const T> keys = {}, values = {};
-  Matrix<T> key_adjoints = {}, value_adjoints = {};        ///< adjoints, to which `transposed` adds; not computed if
-                                                           ///< data is null
+  Matrix<T> key_adjoints = {}, value_adjoints = {};        ///< adjoints that `transposed` adds to, unless data is null
   Matrix<const T> key_tangents = {}, value_tangents = {};  ///< tangents; zero if data is null
   const Index* chain = nullptr;                            ///< chain that each row of x reads
   const Index* chain_begin = nullptr;  ///< first element of each chain in `rows`, and one past the last

@@ -52,10 +52,8 @@ class Parameters {
   Index size() const { return flat_.size(); }
   std::span<T> flat() { return home().span(); }
   std::span<const T> flat() const { return std::as_const(home()).span(); }
-  const std::vector<ParameterInfo>& info() const {
-    return info_;
-  }  ///< the parameters in the order of
-     ///< Circuit::parameters()
+  /// Returns the parameters in the order of Circuit::parameters().
+  const std::vector<ParameterInfo>& info() const { return info_; }
   Matrix<T> operator[](int parameter) { return view(home().data(), parameter); }
   Matrix<const T> operator[](int parameter) const { return view(std::as_const(home()).data(), parameter); }
   /// Returns a block by name. Throws a UsageError that lists the names if there is none.
