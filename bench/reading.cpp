@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "bench/best_seconds.h"
+#include "data/logs/log_lines.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/fasta.h"
-#include "data/readers/log_lines.h"
 #include "data/schema/infer_schema.h"
 #include "unfold/data/text/corpus.h"
 

@@ -5,7 +5,7 @@
 ///   class Rows : public LogStream { ... };
 ///   Rows(console, options, model).run();
 ///
-/// If the model joins lines to records (data/readers/log_records.h), a record is scored when the next one begins, when
+/// If the model joins lines to records (data/logs/log_records.h), a record is scored when the next one begins, when
 /// no line has arrived for kPauseAfterRecord, or at the end of the log.
 ///
 /// With a state, reading continues after the lines of earlier runs (app/logs/log_state.h), and rows that an interrupted
@@ -20,7 +20,7 @@
 #include "app/logs/log_input.h"
 #include "app/logs/log_state.h"
 #include "cli/score_log.h"
-#include "data/readers/log_records.h"
+#include "data/logs/log_records.h"
 
 namespace unfold {
 

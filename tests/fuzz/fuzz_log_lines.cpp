@@ -1,6 +1,6 @@
 #include "base/utf8.h"
 #include "check.h"
-#include "data/readers/log_lines.h"
+#include "data/logs/log_lines.h"
 #include "unfold/base/error.h"
 
 using namespace unfold;

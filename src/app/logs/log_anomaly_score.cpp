@@ -9,7 +9,7 @@
 
 #include "app/common/perplexity.h"
 #include "base/formats/text_encoding.h"
-#include "data/readers/log_time.h"
+#include "data/logs/log_time.h"
 #include "model/logs/log_json.h"
 #include "numerics/functions.h"
 

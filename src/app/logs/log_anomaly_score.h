@@ -4,7 +4,7 @@
 ///   LogScorer scorer(*model);
 ///   while (source.next(line)) use(scorer.score(line));
 ///
-/// Let x be the shape of a line (data/readers/log_lines.h) with n tokens including the line ending, P(x) its
+/// Let x be the shape of a line (data/logs/log_lines.h) with n tokens including the line ending, P(x) its
 /// probability under the model, N the number of lines and D the number of distinct shapes in training. Let c(x) be the
 /// number of lines with this shape among the m lines scored so far, and let d be the number of distinct shapes among
 /// them. Then
@@ -56,7 +56,7 @@ struct ScoredLogLine {
   double token_bits() const;
 };
 
-/// Splits the lines of a log, or its records (data/readers/log_records.h), into label, text, shape and masked values.
+/// Splits the lines of a log, or its records (data/logs/log_records.h), into label, text, shape and masked values.
 class LogLineReader {
  public:
   /// `name` is used in messages.

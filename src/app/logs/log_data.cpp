@@ -12,7 +12,7 @@
 #include "base/formats/text_encoding.h"
 #include "base/printable.h"
 #include "base/utf8.h"
-#include "data/readers/log_time.h"
+#include "data/logs/log_time.h"
 #include "data/schema/distinct_count.h"
 #include "data/text/labels.h"
 #include "model/logs/log_json.h"

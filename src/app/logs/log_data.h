@@ -1,5 +1,5 @@
 #pragma once
-/// Logs as training and the subcommands read them: line shapes (data/readers/log_lines.h) instead of lines. The rules,
+/// Logs as training and the subcommands read them: line shapes (data/logs/log_lines.h) instead of lines. The rules,
 /// and the information that is needed to score lines, are stored in the model card under `configuration.log`.
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,9 +10,9 @@
 #include "app/common/reporter.h"
 #include "app/logs/log_value_surprisal.h"
 #include "app/settings/train_settings.h"
-#include "data/readers/log_lines.h"
-#include "data/readers/log_records.h"
-#include "data/readers/session_lines.h"
+#include "data/logs/log_lines.h"
+#include "data/logs/log_records.h"
+#include "data/logs/session_lines.h"
 #include "model/logs/log_detector.h"
 #include "model/logs/rate_model.h"
 #include "model/logs/template_list.h"
@@ -35,7 +35,7 @@ struct LogCard {
   double lines_per_day = 0;  ///< number of lines per day in training; 0: the lines have no times
   LogTemplateList templates = {};
   std::optional<SessionLines> session_lines = {};  ///< format of the sessions, for files with a session in each line
-  /// How lines are joined to records (data/readers/log_records.h): a regular expression, or empty for the usual rule.
+  /// How lines are joined to records (data/logs/log_records.h): a regular expression, or empty for the usual rule.
   /// No value: each line is a record.
   std::optional<std::string> record_start = {};
 };

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "data/readers/log_time.h"
+#include "data/logs/log_time.h"
 #include "data/schema/distinct_count.h"
 #include "model/logs/log_json.h"
 #include "model/logs/log_math.h"

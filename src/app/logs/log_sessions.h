@@ -6,7 +6,7 @@
 ///   for (const ScoredSession& ended : scorer.finish()) use(ended);
 ///
 /// A session consists of the lines with the same value of one field (LogGrouping), or of one line in a session file
-/// (data/readers/session_lines.h). Its events are the templates of the lines, or the words of the line. The value of a
+/// (data/logs/session_lines.h). Its events are the templates of the lines, or the words of the line. The value of a
 /// field with few values, such as `"event": "commit"`, is part of the event if the previous event predicts it. A
 /// session ends after a pause (model/logs/open_sessions.h), which training derives from the pauses between the lines of
 /// a session. Lines without the field belong to no session.

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/readers/log_lines.h"
+#include "data/logs/log_lines.h"
 
 namespace unfold {
 

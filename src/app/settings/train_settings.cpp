@@ -17,11 +17,11 @@
 #include "base/options/integer_range.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "data/logs/session_lines.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/fasta.h"
 #include "data/readers/file_formats.h"
 #include "data/readers/foreign_formats.h"
-#include "data/readers/session_lines.h"
 #include "model/decoding/objective.h"
 #include "model/density/mixture_fit.h"
 #include "unfold/base/threads/team.h"
@@ -252,7 +252,7 @@ std::string recognize_lines(TrainSettings& s, const Given& given) {
                      s.data.front(), why);
 }
 
-/// Reads a session file (data/readers/session_lines.h) as a log. `guessed`: the format that the file would be read in.
+/// Reads a session file (data/logs/session_lines.h) as a log. `guessed`: the format that the file would be read in.
 /// Returns a note, or an empty string if the file is not clearly a session file.
 std::string recognize_sessions(TrainSettings& s, const Input& input, std::string_view guessed) {
   if (!formats_of_name(input.name()).empty() || session_evidence(input.bytes()) != SessionEvidence::clear) return {};

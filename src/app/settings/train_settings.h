@@ -44,7 +44,7 @@ struct TrainSettings {
   /// (data/readers/tree_shapes.h).
   std::optional<std::string> trees = {};
   std::optional<std::string> log_rules = {};  ///< for logs: a file of custom rules
-  /// For logs: a regular expression that the first line of a record matches (data/readers/log_records.h).
+  /// For logs: a regular expression that the first line of a record matches (data/logs/log_records.h).
   std::optional<std::string> record_start = {};
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1, sampled_softmax = 0;

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/readers/log_lines.h"
+#include "data/logs/log_lines.h"
 
 namespace unfold {
 

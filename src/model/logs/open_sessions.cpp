@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "data/readers/log_lines.h"
+#include "data/logs/log_lines.h"
 #include "model/logs/log_json.h"
 
 namespace unfold {

@@ -20,7 +20,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "data/readers/log_lines.h"
+#include "data/logs/log_lines.h"
 
 namespace unfold {
 

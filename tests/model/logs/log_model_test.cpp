@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-#include "data/readers/log_lines.h"
+#include "data/logs/log_lines.h"
 #include "data/schema/distinct_count.h"
 #include "model/logs/count_table.h"
 #include "model/logs/log_alarms.h"

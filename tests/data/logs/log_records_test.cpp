@@ -1,5 +1,5 @@
 // Records of several lines in logs.
-#include "data/readers/log_records.h"
+#include "data/logs/log_records.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "data/readers/log_lines.h"
+#include "data/logs/log_lines.h"
 #include "tests/base/scratch.h"
 #include "unfold/base/error.h"
 

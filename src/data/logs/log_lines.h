@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/readers/log_rules.h"
+#include "data/logs/log_rules.h"
 
 namespace unfold {
 

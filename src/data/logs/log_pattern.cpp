@@ -1,4 +1,4 @@
-#include "data/readers/log_pattern.h"
+#include "data/logs/log_pattern.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Files with a session in each line.
-#include "data/readers/session_lines.h"
+#include "data/logs/session_lines.h"
 
 #include <gtest/gtest.h>
 

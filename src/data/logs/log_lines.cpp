@@ -1,4 +1,4 @@
-#include "data/readers/log_lines.h"
+#include "data/logs/log_lines.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/formats/text_encoding.h"
 #include "base/utf8.h"
-#include "data/readers/log_pattern.h"
+#include "data/logs/log_pattern.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

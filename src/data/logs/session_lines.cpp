@@ -1,4 +1,4 @@
-#include "data/readers/session_lines.h"
+#include "data/logs/session_lines.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,18 +1,18 @@
-#include "data/readers/log_rules.h"
+#include "data/logs/log_rules.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "data/readers/log_lines.h"
+#include "data/logs/log_lines.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
 
 constexpr std::string_view kBuiltIn =
-#include "data/readers/log_rules.def"
+#include "data/logs/log_rules.def"
 
     ;
 constexpr std::string_view kOnly = "only";

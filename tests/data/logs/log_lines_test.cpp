@@ -1,5 +1,5 @@
 // Rules for logs, and their scanner.
-#include "data/readers/log_lines.h"
+#include "data/logs/log_lines.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,13 +1,13 @@
-#include "data/readers/log_records.h"
+#include "data/logs/log_records.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "data/readers/log_lines.h"
-#include "data/readers/log_pattern.h"
-#include "data/readers/log_time.h"
+#include "data/logs/log_lines.h"
+#include "data/logs/log_pattern.h"
+#include "data/logs/log_time.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

@@ -1,4 +1,4 @@
-#include "data/readers/log_time.h"
+#include "data/logs/log_time.h"
 
 #include <algorithm>
 #include <array>
