@@ -241,4 +241,9 @@ void append(Examples& examples, Examples more) {
   examples.source += ", " + more.source;
 }
 
+void mark_entry(ExampleColumn& column, bool missing) {
+  if (missing && column.missing.empty()) column.missing.resize(at(column.entries() - 1), 0);
+  if (missing || !column.missing.empty()) column.missing.push_back(missing ? 1 : 0);
+}
+
 }  // namespace unfold

@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-#include "data/readers/reader_text.h"
+#include "data/files/line_parts.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <optional>
 
-#include "data/readers/reader_text.h"
+#include "data/files/line_parts.h"
 #include "data/readers/zip_members.h"
 #include "unfold/base/error.h"
 

@@ -3,9 +3,10 @@
 /// and .npz, a zip archive of .npy files.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "data/readers/example_reader.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 
@@ -19,8 +20,5 @@ bool is_npy(std::string_view bytes);  ///< checks the first bytes
 /// Returns all arrays of an input; the array of an .npy file is named "values". Throws DataError if there is no array,
 /// if elements are not numbers, or if the file is damaged or truncated.
 std::vector<NpyArray> read_npy_arrays(const Input& input);
-/// Returns the examples that arrays contain: an array [N, T, n] gives N examples; otherwise there is one example. NaN
-/// is a missing value. `source` is the name of the data in messages. Throws DataError.
-Examples examples_of_arrays(const std::string& source, std::vector<NpyArray> arrays);
 
 }  // namespace unfold

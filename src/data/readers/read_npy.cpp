@@ -1,94 +1,12 @@
 /// The format `npy`: NumPy arrays, .npy and .npz; [T] and [T, n] are one example, [N, T, n] are N examples.
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <cmath>
-
+#include "data/examples/array_examples.h"
 #include "data/readers/npy_arrays.h"
 #include "data/readers/reader_text.h"
 #include "data/readers/zip_members.h"
-#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
-
-/// Relates the arrays to examples: if one of them is [N, T, n], there are N examples, otherwise one.
-class ArrayExamples {
- public:
-  ArrayExamples(const std::string& source, std::vector<NpyArray> arrays) {
-    examples_.source = source;
-    for (const NpyArray& array : arrays) require_shape(array);
-    for (const NpyArray& array : arrays) find_lengths(array);
-    for (Index e = 1; e <= count_; ++e) examples_.ends.push_back(e * length_);
-    for (NpyArray& array : arrays) add(array);
-  }
-  Examples take() { return std::move(examples_); }
-
- private:
-  [[noreturn]] void refuse(const NpyArray& array, const std::string& what) const {
-    throw_data_error(examples_.source, 0,
-                     fmt::format("array \"{}\" of shape [{}]: {}", array.name, fmt::join(array.shape, ", "), what));
-  }
-
-  void require_shape(const NpyArray& array) const {
-    if (array.shape.empty() || array.shape.size() > 3) {
-      refuse(array, "expected [positions], [positions, numbers] or [examples, positions, numbers]");
-    }
-    if (array.values.empty()) refuse(array, "it is empty; remove it");
-  }
-
-  void find_lengths(const NpyArray& array) {
-    const bool many = array.shape.size() == 3;
-    if (!many && several_) return;
-    const Index count = many ? array.shape[0] : 1, length = array.shape[many ? 1 : 0];
-    if (several_ == many && length_ > 0 && (count != count_ || length != length_)) {
-      refuse(array, fmt::format("a different array has {} examples of {} positions; all must match", count_, length_));
-    }
-    several_ = many;
-    count_ = count;
-    length_ = length;
-  }
-
-  void add(NpyArray& array) {
-    const auto dimensions = array.shape.size();
-    const bool at_positions = !several_ || dimensions == 3 || (dimensions == 2 && array.shape[1] == length_);
-    const Index entries = at_positions ? count_ * length_ : count_;
-    if (several_ && array.shape[0] != count_) {
-      refuse(array, fmt::format("a different array has {} examples; the first dimension must be their number", count_));
-    }
-    ExampleColumn column{.name = array.name, .once = !at_positions};
-    column.width = static_cast<Index>(array.values.size()) / entries;
-    column.numbers = std::move(array.values);
-    mark_missing(array, column);
-    examples_.columns.push_back(std::move(column));
-  }
-
-  /// Marks a vector that is entirely NaN as missing.
-  void mark_missing(const NpyArray& array, ExampleColumn& column) const {
-    const Index width = column.width, entries = column.entries();
-    for (Index entry = 0; entry < entries; ++entry) {
-      const auto begin = column.numbers.begin() + entry * width, end = begin + width;
-      const Index missing = std::count_if(begin, end, [](double value) { return std::isnan(value); });
-      if (std::any_of(begin, end, [](double value) { return std::isinf(value); })) {
-        refuse(array, fmt::format("entry {} is not finite; use nan for missing values", entry));
-      }
-      if (missing > 0 && missing < width) {
-        refuse(array, fmt::format("entry {} is nan in {} of {} numbers; a vector must be missing as a whole", entry,
-                                  missing, width));
-      }
-      if (missing == 0) continue;
-      if (column.missing.empty()) column.missing.resize(at(entries), 0);
-      column.missing[at(entry)] = 1;
-      std::fill(begin, end, 0);
-    }
-  }
-
-  Examples examples_;
-  bool several_ = false;
-  Index count_ = 1, length_ = 0;
-};
 
 Examples read_npy(const Input& input, const ReaderOptions&) {
   return examples_of_arrays(input.name(), read_npy_arrays(input));
@@ -101,10 +19,6 @@ std::string guess_npy(const DataSample& sample) {
 }
 
 }  // namespace
-
-Examples examples_of_arrays(const std::string& source, std::vector<NpyArray> arrays) {
-  return ArrayExamples(source, std::move(arrays)).take();
-}
 
 ReaderEntry npy_reader() {
   return {.name = "npy",

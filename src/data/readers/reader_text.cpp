@@ -11,7 +11,6 @@
 namespace unfold {
 namespace {
 
-constexpr std::string_view kReaderBlanks = " \t\r";
 constexpr double kWordsOfRunningText = 1.5;
 
 std::string from_latin1(std::string_view bytes) {
@@ -31,16 +30,6 @@ bool begins_number(std::string_view text) {
 }
 
 }  // namespace
-
-void throw_data_error(const std::string& source, Index line, const std::string& what) {
-  throw DataError(line > 0 ? fmt::format("{}: line {}: {}", source, line, what) : fmt::format("{}: {}", source, what));
-}
-
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kReaderBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kReaderBlanks) + 1 - begin);
-}
 
 bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return name.ends_with(ending); });
@@ -81,24 +70,6 @@ bool ReaderLines::next() {
   return true;
 }
 
-void split_at(std::string_view line, char separator, std::vector<std::string_view>& out) {
-  for (std::size_t end = line.find(separator); end != std::string_view::npos; end = line.find(separator)) {
-    out.push_back(line.substr(0, end));
-    line.remove_prefix(end + 1);
-  }
-  out.push_back(line);
-}
-
-void split_at_blanks(std::string_view line, std::vector<std::string_view>& out) {
-  for (;;) {
-    const std::size_t begin = line.find_first_not_of(kReaderBlanks);
-    if (begin == std::string_view::npos) return;
-    const std::size_t end = std::min(line.find_first_of(kReaderBlanks, begin), line.size());
-    out.push_back(line.substr(begin, end - begin));
-    line.remove_prefix(end);
-  }
-}
-
 NumberText number_of(std::string_view text) {
   text = without_blanks(text);
   if (text.empty() || text == "?" || text == "NA" || equals_ignoring_case(text, "nan")) {
@@ -121,11 +92,6 @@ NumberText number_of(std::string_view text) {
     value = 0;
   }
   return {NumberText::Kind::number, negative ? -value : value};
-}
-
-void mark_entry(ExampleColumn& column, bool missing) {
-  if (missing && column.missing.empty()) column.missing.resize(at(column.entries() - 1), 0);
-  if (missing || !column.missing.empty()) column.missing.push_back(missing ? 1 : 0);
 }
 
 RequestedType requested_type(const ReaderOptions& options, const std::string& column) {

@@ -1,21 +1,18 @@
 #pragma once
-/// Shared functions of the readers for text formats: decoding, lines, numbers, running text as positions, and messages
-/// with file and line.
+/// Shared functions of the readers of text formats: decoding, lines, numbers, and running text as positions.
 
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/formats/text_encoding.h"
+#include "data/examples/mark_entry.h"
+#include "data/files/line_parts.h"
 #include "data/readers/example_reader.h"
 #include "data/schema/table_layout.h"
 
 namespace unfold {
 
-/// Throws DataError with the file, the line (from 1; 0: none) and the error.
-[[noreturn]] void throw_data_error(const std::string& source, Index line, const std::string& what);
-
-std::string_view without_blanks(std::string_view text);  ///< strips spaces, tabs and carriage returns from both ends
 bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings);
 
 /// Returns bytes as UTF-8: unchanged if they are valid UTF-8, otherwise decoded as ISO-8859-1, in which every byte is a
@@ -58,10 +55,6 @@ class ReaderLines {
   Index number_ = 0;
 };
 
-/// Split a line at tabs, or at sequences of blanks, and append the parts to `out`.
-void split_at(std::string_view line, char separator, std::vector<std::string_view>& out);
-void split_at_blanks(std::string_view line, std::vector<std::string_view>& out);
-
 /// The result of parsing a number, with decimal point, exponent and sign, and with surrounding blanks ignored.
 struct NumberText {
   enum class Kind { none, missing, infinite, number };
@@ -98,8 +91,6 @@ RequestedType requested_type(const ReaderOptions& options, const std::string& co
 /// entry that is not a number or is infinite.
 ExampleColumn number_column(const std::string& source, std::string name, const std::vector<std::string_view>& texts,
                             const std::vector<Index>& lines);
-/// Marks the last entry of a column as missing or present; the flags are created with the first missing entry.
-void mark_entry(ExampleColumn& column, bool missing);
 
 /// Returns the error message for a line of pairs that does not match the preceding lines, which either have `targets`
 /// or have none.

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "base/options/suggestions.h"
-#include "data/readers/reader_text.h"
+#include "data/examples/mark_entry.h"
+#include "data/files/line_parts.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

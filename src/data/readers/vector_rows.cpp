@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/options/suggestions.h"
-#include "data/readers/reader_text.h"
+#include "data/files/line_parts.h"
 #include "loss/density/columns.h"
 #include "unfold/base/error.h"
 #include "unfold/base/options/options.h"
