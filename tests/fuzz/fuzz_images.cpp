@@ -1,5 +1,5 @@
 #include "check.h"
-#include "data/readers/image_file.h"
+#include "data/files/image_file.h"
 #include "unfold/base/error.h"
 
 using namespace unfold;

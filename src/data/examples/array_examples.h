@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/readers/npy_arrays.h"
+#include "data/files/npy_arrays.h"
 #include "unfold/data/examples/examples.h"
 
 namespace unfold {

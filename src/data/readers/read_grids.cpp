@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "data/readers/image_file.h"
+#include "data/files/image_file.h"
 #include "data/readers/reader_text.h"
 #include "unfold/base/error.h"
 

@@ -11,11 +11,11 @@
 #include <optional>
 
 #include "data/files/idx.h"
-#include "data/readers/image_file.h"
-#include "data/readers/npy_arrays.h"
+#include "data/files/image_file.h"
+#include "data/files/npy_arrays.h"
+#include "data/files/zip_members.h"
 #include "data/readers/open_data.h"
 #include "data/readers/reader_text.h"
-#include "data/readers/zip_members.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

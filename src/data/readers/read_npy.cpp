@@ -1,9 +1,9 @@
 /// The format `npy`: NumPy arrays, .npy and .npz; [T] and [T, n] are one example, [N, T, n] are N examples.
 
 #include "data/examples/array_examples.h"
-#include "data/readers/npy_arrays.h"
+#include "data/files/npy_arrays.h"
+#include "data/files/zip_members.h"
 #include "data/readers/reader_text.h"
-#include "data/readers/zip_members.h"
 
 namespace unfold {
 namespace {

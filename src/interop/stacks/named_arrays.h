@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/readers/npy_arrays.h"
+#include "data/files/npy_arrays.h"
 #include "interop/stacks/stack_weights.h"
 #include "unfold/data/files/safetensors.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <png.h>
 
-#include "data/readers/image_file.h"
+#include "data/files/image_file.h"
 #include "data/readers/open_data.h"
 #include "tests/support/reading.h"
 

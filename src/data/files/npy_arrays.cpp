@@ -1,4 +1,4 @@
-#include "data/readers/npy_arrays.h"
+#include "data/files/npy_arrays.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "data/files/line_parts.h"
-#include "data/readers/zip_members.h"
+#include "data/files/zip_members.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

@@ -1,4 +1,4 @@
-#include "data/readers/image_file.h"
+#include "data/files/image_file.h"
 
 #include <fmt/format.h>
 #include <png.h>

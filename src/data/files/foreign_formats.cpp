@@ -1,9 +1,9 @@
-#include "data/readers/foreign_formats.h"
+#include "data/files/foreign_formats.h"
 
 #include <array>
 #include <utility>
 
-#include "data/readers/zip_members.h"
+#include "data/files/zip_members.h"
 
 namespace unfold {
 namespace {

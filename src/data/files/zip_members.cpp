@@ -1,4 +1,4 @@
-#include "data/readers/zip_members.h"
+#include "data/files/zip_members.h"
 
 #include <fmt/format.h>
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // Files of other programs are recognized by their first bytes.
-#include "data/readers/foreign_formats.h"
+#include "data/files/foreign_formats.h"
 
 #include <gmock/gmock.h>
 
