@@ -9,7 +9,7 @@
 #include "app/fields/field_entries.h"
 #include "app/schema/table_fields.h"
 #include "base/printable.h"
-#include "data/readers/calendar_columns.h"
+#include "data/examples/calendar_columns.h"
 #include "data/schema/table_schema.h"
 #include "loss/density/sample_numbers.h"
 #include "model/forecast/time_index.h"

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/formats/text_encoding.h"
-#include "data/readers/calendar_columns.h"
+#include "data/examples/calendar_columns.h"
 #include "data/readers/json_lines.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"

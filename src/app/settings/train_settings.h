@@ -41,7 +41,7 @@ struct TrainSettings {
   /// (model/network/length_model.h). Fields with one value per example are then inputs at the beginning.
   std::optional<std::string> ends = {};
   /// For data with fields: trees over the positions, "heads", "balanced", "left", "right" or "found"
-  /// (data/readers/tree_shapes.h).
+  /// (data/examples/tree_shapes.h).
   std::optional<std::string> trees = {};
   std::optional<std::string> log_rules = {};  ///< for logs: a file of custom rules
   /// For logs: a regular expression that the first line of a record matches (data/logs/log_records.h).

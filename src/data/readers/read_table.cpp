@@ -10,7 +10,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "data/readers/calendar_columns.h"
+#include "data/examples/calendar_columns.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/column_profile.h"

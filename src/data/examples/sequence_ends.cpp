@@ -1,4 +1,4 @@
-#include "data/readers/sequence_ends.h"
+#include "data/examples/sequence_ends.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "data/readers/tree_shapes.h"
+#include "data/examples/tree_shapes.h"
 
 #include <fmt/format.h>
 

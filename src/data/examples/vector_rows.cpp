@@ -1,4 +1,4 @@
-#include "data/readers/vector_rows.h"
+#include "data/examples/vector_rows.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "data/readers/calendar_columns.h"
+#include "data/examples/calendar_columns.h"
 
 #include <fmt/format.h>
 

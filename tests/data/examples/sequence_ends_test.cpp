@@ -1,6 +1,6 @@
 /// Ends of whole sequences, and the conditions given before the first position.
 
-#include "data/readers/sequence_ends.h"
+#include "data/examples/sequence_ends.h"
 
 #include <gtest/gtest.h>
 
