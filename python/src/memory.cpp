@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "arguments.h"
+#include "data/arrow/arrow_stream.h"
 #include "data/examples/array_examples.h"
-#include "data/readers/arrow_stream.h"
 #include "data/readers/reader_text.h"
 #include "unfold/base/error.h"
 #include "work.h"

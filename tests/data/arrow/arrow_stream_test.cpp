@@ -1,11 +1,11 @@
-#include "data/readers/arrow_stream.h"
+#include "data/arrow/arrow_stream.h"
 
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <limits>
 
-#include "data/readers/arrow_type.h"
+#include "data/arrow/arrow_type.h"
 #include "tests/support/reading.h"
 
 namespace unfold {

@@ -1,4 +1,4 @@
-#include "data/readers/arrow_stream.h"
+#include "data/arrow/arrow_stream.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/utf8.h"
-#include "data/readers/arrow_type.h"
+#include "data/arrow/arrow_type.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/date_cell.h"
 #include "unfold/base/error.h"

@@ -1,4 +1,4 @@
-#include "data/readers/arrow_type.h"
+#include "data/arrow/arrow_type.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/readers/arrow_abi.h"
+#include "data/arrow/arrow_abi.h"
 #include "unfold/base/types.h"
 
 namespace unfold {

@@ -17,7 +17,7 @@
 
 #include <string>
 
-#include "data/readers/arrow_abi.h"
+#include "data/arrow/arrow_abi.h"
 #include "unfold/data/examples/examples.h"
 
 namespace unfold {
