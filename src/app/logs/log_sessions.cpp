@@ -7,8 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "data/counts/distinct_count.h"
 #include "data/logs/log_time.h"
-#include "data/schema/distinct_count.h"
 #include "model/logs/log_json.h"
 #include "model/logs/log_math.h"
 #include "unfold/base/error.h"

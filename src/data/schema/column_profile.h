@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/counts/distinct_count.h"
 #include "data/schema/date_cell.h"
-#include "data/schema/distinct_count.h"
 #include "data/schema/numeric_cell.h"
 #include "data/schema/recent_texts.h"
 #include "data/schema/serial_dependence.h"

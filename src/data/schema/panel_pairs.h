@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "data/counts/distinct_count.h"
 #include "data/schema/column_profile.h"
-#include "data/schema/distinct_count.h"
 
 namespace unfold {
 

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "data/schema/distinct_count.h"
+#include "data/counts/distinct_count.h"
 #include "model/logs/word_slots.h"
 
 namespace unfold {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
-#include "data/schema/distinct_count.h"
+#include "data/counts/distinct_count.h"
 #include "model/logs/log_json.h"
 
 namespace unfold {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/schema/distinct_count.h"
+#include "data/counts/distinct_count.h"
 #include "model/logs/log_json.h"
 
 namespace unfold {

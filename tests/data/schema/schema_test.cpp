@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "data/counts/distinct_count.h"
 #include "data/schema/describe_schema.h"
-#include "data/schema/distinct_count.h"
 #include "data/schema/infer_schema.h"
 #include "unfold/base/error.h"
 

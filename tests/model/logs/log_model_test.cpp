@@ -9,8 +9,8 @@
 #include <random>
 #include <set>
 
+#include "data/counts/distinct_count.h"
 #include "data/logs/log_lines.h"
-#include "data/schema/distinct_count.h"
 #include "model/logs/count_table.h"
 #include "model/logs/log_alarms.h"
 #include "model/logs/log_detector.h"

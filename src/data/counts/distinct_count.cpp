@@ -1,4 +1,4 @@
-#include "data/schema/distinct_count.h"
+#include "data/counts/distinct_count.h"
 
 #include <cmath>
 
