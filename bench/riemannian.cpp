@@ -17,8 +17,8 @@
 #include "app/plots/statistics.h"
 #include "numerics/simd.h"
 #include "optim/riemannian/riemannian.h"
+#include "unfold/data/tasks/text_generators.h"
 #include "unfold/data/text/text_batches.h"
-#include "unfold/data/text/text_generators.h"
 #include "unfold/graph/cells/cells.h"
 #include "unfold/train/passes/batch_pass.h"
 

@@ -8,8 +8,8 @@
 #include "cli/verb.h"
 #include "data/tasks/grid_tasks.h"
 #include "data/tasks/pair_tasks.h"
+#include "data/tasks/text_source_spec.h"
 #include "data/tasks/tree_tasks.h"
-#include "data/text/text_source_spec.h"
 #include "unfold/base/formats/file.h"
 #include "unfold/data/tasks/task_spec.h"
 

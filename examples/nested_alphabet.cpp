@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "unfold/base/threads/team.h"
-#include "unfold/data/text/text_generators.h"
+#include "unfold/data/tasks/text_generators.h"
 #include "unfold/model/network/train.h"
 
 int main(int argc, char** argv) {

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string>
 
-#include "data/text/text_source_spec.h"
+#include "data/tasks/text_source_spec.h"
 
 namespace unfold::testing_support {
 

@@ -21,7 +21,7 @@
 #include "app/train/train.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
-#include "data/text/text_source_spec.h"
+#include "data/tasks/text_source_spec.h"
 #include "model/registry/run_folder.h"
 #include "numerics/simd.h"
 #include "unfold/base/formats/file.h"

@@ -9,8 +9,8 @@
 #include "base/printable.h"
 #include "data/tasks/grid_tasks.h"
 #include "data/tasks/pair_tasks.h"
+#include "data/tasks/text_source_spec.h"
 #include "data/tasks/tree_tasks.h"
-#include "data/text/text_source_spec.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "unfold/data/text/text_generators.h"
+#include "unfold/data/tasks/text_generators.h"
 
 namespace unfold {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "unfold/base/options/registry.h"
-#include "unfold/data/text/text_generators.h"
+#include "unfold/data/tasks/text_generators.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "data/text/text_source_spec.h"
+#include "data/tasks/text_source_spec.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "unfold/data/text/text_generators.h"
+#include "unfold/data/tasks/text_generators.h"
 
 #include <fmt/format.h>
 
