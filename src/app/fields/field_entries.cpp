@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/printable.h"
-#include "data/schema/numeric_cell.h"
+#include "data/cells/numeric_cell.h"
 
 namespace unfold {
 

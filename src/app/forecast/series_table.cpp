@@ -10,12 +10,12 @@
 #include <unordered_map>
 
 #include "app/fields/predicted_list.h"
+#include "data/cells/row_splitter.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
-#include "data/schema/row_splitter.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/file.h"

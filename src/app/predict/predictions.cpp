@@ -11,7 +11,7 @@
 #include "app/predict/constraint.h"
 #include "app/predict/head_columns.h"
 #include "app/predict/n_best.h"
-#include "data/schema/numeric_cell.h"
+#include "data/cells/numeric_cell.h"
 #include "loss/ctc/unaligned_labels.h"
 #include "numerics/functions.h"
 

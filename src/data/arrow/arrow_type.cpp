@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "data/schema/numeric_cell.h"
+#include "data/cells/numeric_cell.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "data/cells/numeric_cell.h"
 #include "data/readers/reader_text.h"
-#include "data/schema/numeric_cell.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/json.h"
 

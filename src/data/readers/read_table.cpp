@@ -10,13 +10,13 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "data/cells/row_splitter.h"
 #include "data/examples/calendar_columns.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
-#include "data/schema/row_splitter.h"
 #include "data/schema/table_cells.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"

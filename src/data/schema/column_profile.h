@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "data/cells/date_cell.h"
+#include "data/cells/numeric_cell.h"
 #include "data/counts/distinct_count.h"
-#include "data/schema/date_cell.h"
-#include "data/schema/numeric_cell.h"
 #include "data/schema/recent_texts.h"
 #include "data/schema/serial_dependence.h"
 #include "data/schema/table_schema.h"

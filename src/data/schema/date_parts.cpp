@@ -6,9 +6,9 @@
 #include <cmath>
 #include <iterator>
 
+#include "data/cells/date_cell.h"
+#include "data/cells/numeric_cell.h"
 #include "data/schema/column_profile.h"
-#include "data/schema/date_cell.h"
-#include "data/schema/numeric_cell.h"
 #include "data/schema/table_schema.h"
 
 namespace unfold {

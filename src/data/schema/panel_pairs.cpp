@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "data/schema/date_cell.h"
-#include "data/schema/numeric_cell.h"
+#include "data/cells/date_cell.h"
+#include "data/cells/numeric_cell.h"
 
 namespace unfold {
 namespace {

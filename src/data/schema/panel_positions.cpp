@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "data/schema/numeric_cell.h"
+#include "data/cells/numeric_cell.h"
 
 namespace unfold {
 namespace {

@@ -6,9 +6,9 @@
 #include <array>
 #include <map>
 
+#include "data/cells/row_splitter.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
-#include "data/schema/row_splitter.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "data/schema/date_cell.h"
+#include "data/cells/date_cell.h"
+#include "data/cells/numeric_cell.h"
 #include "data/schema/date_parts.h"
-#include "data/schema/numeric_cell.h"
 
 namespace unfold {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/schema/date_cell.h"
+#include "data/cells/date_cell.h"
 
 namespace unfold::forecasting {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "data/schema/date_cell.h"
+#include "data/cells/date_cell.h"
 #include "model/forecast/date_style.h"
 
 namespace unfold::forecasting {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
-#include "data/schema/date_cell.h"
-#include "data/schema/numeric_cell.h"
+#include "data/cells/date_cell.h"
+#include "data/cells/numeric_cell.h"
 
 namespace unfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/schema/row_splitter.h"
+#include "data/cells/row_splitter.h"
 
 #include <algorithm>
 #include <array>

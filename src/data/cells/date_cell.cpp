@@ -1,4 +1,4 @@
-#include "data/schema/date_cell.h"
+#include "data/cells/date_cell.h"
 
 #include <fmt/format.h>
 

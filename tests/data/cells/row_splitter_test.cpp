@@ -1,4 +1,4 @@
-#include "data/schema/row_splitter.h"
+#include "data/cells/row_splitter.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "data/schema/numeric_cell.h"
+#include "data/cells/numeric_cell.h"
 
 #include <fmt/format.h>
 
