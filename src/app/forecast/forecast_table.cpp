@@ -12,6 +12,7 @@
 #include "app/fields/predicted_list.h"
 #include "app/forecast/known_covariates.h"
 #include "base/printable.h"
+#include "data/cells/civil_date.h"
 #include "model/forecast/segments/segment_model.h"
 #include "model/forecast/series.h"
 #include "unfold/base/error.h"

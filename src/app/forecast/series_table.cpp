@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "app/fields/predicted_list.h"
+#include "data/cells/civil_date.h"
 #include "data/cells/row_splitter.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/reader_text.h"

@@ -9,8 +9,8 @@
 
 #include "base/utf8.h"
 #include "data/arrow/arrow_type.h"
+#include "data/cells/civil_date.h"
 #include "data/cells/date_cell.h"
-#include "data/readers/reader_text.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

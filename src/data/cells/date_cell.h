@@ -1,12 +1,10 @@
 #pragma once
-/// Dates and times as people write them in tables, and the regular step of a series of dates.
+/// Dates and times as people write them in tables.
 ///
 /// `scan_date` reads a cell without deciding between 31/12 and 12/31; the column decides (`DateFormat`), and
 /// `parse_date` then returns the moment. Dates follow the proleptic Gregorian calendar, years 1 to 9999.
 
-#include <array>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "unfold/base/types.h"
@@ -48,13 +46,6 @@ struct Moment {
   double seconds() const { return static_cast<double>(epoch_seconds()) + static_cast<double>(nanosecond) * 1e-9; }
 };
 
-Index days_from_civil(Index year, Index month, Index day);  ///< since 1970-01-01
-struct CivilDate {
-  Index year = 1970, month = 1, day = 1;
-};
-CivilDate civil_from_days(Index days);
-bool is_valid_date(Index year, Index month, Index day);
-
 struct DateScan {
   enum class Shape {
     none,
@@ -83,39 +74,5 @@ std::string_view without_zero_decimals(std::string_view text);
 
 /// Returns the moment of a cell, or nothing if the text is not a date in this format.
 std::optional<Moment> parse_date(std::string_view text, DateFormat format);
-
-/// The regular step of a column of dates.
-struct DateStep {
-  enum class Order { none, ascending, descending, unsorted };
-  Order order = Order::none;
-  Index descents = 0;    ///< number of dates that are earlier than the previous one
-  bool regular = false;  ///< at least nine tenths of the differences between increasing neighbors are equal
-  std::string
-      name;  ///< "hourly", "daily", "working days", "weekly", "monthly", "quarterly", "yearly", "every 5 minutes"
-  Index seconds = 0;  ///< length of the step; 0 if it is counted in months
-  Index months = 0;
-  Index exceptions = 0;            ///< number of differences not equal to the step
-  Index earliest = 0, latest = 0;  ///< earliest and latest date in seconds since 1970-01-01 00:00 UTC
-};
-
-/// Collects the differences between successive dates in constant memory.
-class StepTracker {
- public:
-  void add(const Moment& moment);
-  DateStep step() const;
-
- private:
-  struct Difference {
-    bool months = false;
-    Index amount = 0, count = 0;
-  };
-  void count(bool months, Index amount);
-
-  std::array<Difference, 16> differences_ = {};
-  Index others_ = 0, increases_ = 0, equals_ = 0, descents_ = 0, dates_ = 0;
-  Index earliest_ = 0, latest_ = 0;
-  Index seconds_ = 0, nanosecond_ = 0, day_seconds_ = 0, days_ = 0;
-  CivilDate civil_;
-};
 
 }  // namespace unfold

@@ -8,6 +8,7 @@
 #include <numbers>
 #include <utility>
 
+#include "data/cells/civil_date.h"
 #include "numerics/functions.h"
 
 namespace unfold {

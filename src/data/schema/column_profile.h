@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/cells/date_cell.h"
+#include "data/cells/date_step.h"
 #include "data/cells/numeric_cell.h"
 #include "data/counts/distinct_count.h"
 #include "data/schema/recent_texts.h"

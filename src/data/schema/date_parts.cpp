@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "data/cells/civil_date.h"
 #include "data/cells/date_cell.h"
 #include "data/cells/numeric_cell.h"
 #include "data/schema/column_profile.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "data/cells/civil_date.h"
 
 namespace unfold {
 namespace {

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "data/cells/civil_date.h"
 #include "data/cells/row_splitter.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/cells/date_cell.h"
+#include "data/cells/date_step.h"
 #include "data/cells/numeric_cell.h"
 #include "data/schema/date_parts.h"
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "data/cells/civil_date.h"
 #include "model/forecast/time_index.h"
 
 namespace unfold::forecasting {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/cells/civil_date.h"
+#include "data/cells/date_step.h"
 #include "model/forecast/series.h"
 
 namespace unfold::forecasting {

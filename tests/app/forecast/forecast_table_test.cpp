@@ -1,4 +1,5 @@
 #include "app/forecast/forecast_table.h"
+#include "data/cells/civil_date.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <string>
 
+#include "data/cells/civil_date.h"
 #include "data/cells/date_cell.h"
+#include "data/cells/date_step.h"
 #include "data/cells/numeric_cell.h"
 
 namespace unfold {

@@ -1,4 +1,5 @@
 #include "model/forecast/time_index.h"
+#include "data/cells/civil_date.h"
 
 #include <gtest/gtest.h>
 

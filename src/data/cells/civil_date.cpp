@@ -1,0 +1,41 @@
+#include "data/cells/civil_date.h"
+
+#include <array>
+
+namespace unfold {
+namespace {
+
+bool is_leap_year(Index y) { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0; }
+
+}  // namespace
+
+// Howard Hinnant, "chrono-compatible low-level date algorithms": eras of 400 years that begin on March 1st.
+Index days_from_civil(Index year, Index month, Index day) {
+  year -= month <= 2 ? 1 : 0;
+  const Index era = (year >= 0 ? year : year - 399) / 400;
+  const Index year_of_era = year - era * 400;
+  const Index day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
+}
+
+CivilDate civil_from_days(Index days) {
+  days += 719468;
+  const Index era = (days >= 0 ? days : days - 146096) / 146097;
+  const Index day_of_era = days - era * 146097;
+  const Index year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  const Index day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const Index shifted = (5 * day_of_year + 2) / 153;
+  const Index month = shifted + (shifted < 10 ? 3 : -9);
+  return {year_of_era + era * 400 + (month <= 2 ? 1 : 0), month, day_of_year - (153 * shifted + 2) / 5 + 1};
+}
+
+Index days_in_month(Index year, Index month) {
+  constexpr std::array<Index, 12> kDays = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return kDays[at(month - 1)] + (month == 2 && is_leap_year(year) ? 1 : 0);
+}
+
+bool is_valid_date(Index year, Index month, Index day) {
+  return year >= 1 && year <= 9999 && month >= 1 && month <= 12 && day >= 1 && day <= days_in_month(year, month);
+}
+
+}  // namespace unfold
