@@ -11,7 +11,7 @@
 
 #include "app/common/line_source.h"
 #include "data/readers/example_reader.h"
-#include "data/readers/reader_text.h"
+#include "data/readers/open_quotes.h"
 #include "unfold/data/examples/specification.h"
 
 namespace unfold {

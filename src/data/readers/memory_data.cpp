@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/readers/reader_text.h"
+#include "data/readers/table_examples.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

@@ -46,10 +46,6 @@ class MemoryFiles {
 /// types that the options request, then trees, ends and vectors. Throws DataError.
 /// REQUIRES data.texts.empty(): texts are inputs like files.
 Examples take_examples(MemoryData& data, const ReaderOptions& options);
-/// Returns the examples of a table whose columns have one string or number per row: the reader `table` for data in
-/// memory. Numbers stay numbers, and strings become categories, text, dates or identifiers, but never numbers. Throws
-/// DataError, and UsageError for options that name unknown columns.
-Examples table_of_columns(Examples columns, const ReaderOptions& options);
 
 /// Checks examples and processes them as the options specify: trees, sequence ends, vectors. Throws DataError.
 void finish_examples(const ReaderOptions& options, Examples& examples);

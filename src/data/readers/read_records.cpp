@@ -10,6 +10,7 @@
 #include "data/readers/json_lines.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
+#include "data/readers/table_examples.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

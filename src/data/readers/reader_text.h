@@ -64,25 +64,6 @@ struct NumberText {
 /// missing: empty, NA, NaN, ?. infinite: inf, infinity, and overflow.
 NumberText number_of(std::string_view text);
 
-/// Tracks whether a table that is read line by line continues inside a quoted cell. The separator is determined from
-/// the first rows, so all candidates are tried; each line is read once, regardless of the number of lines in a cell.
-class OpenQuotes {
- public:
-  OpenQuotes();
-  OpenQuotes(const OpenQuotes&);
-  OpenQuotes& operator=(const OpenQuotes&);
-  ~OpenQuotes();
-
-  void add(std::string_view line);  ///< REQUIRES: the line includes its line ending
-  bool inside() const;
-
- private:
-  struct Candidate;
-  std::vector<Candidate> candidates_;
-  std::string text_;
-  char fallback_ = '\0';  ///< the separator if none gives all rows the same number of cells
-};
-
 /// The type that the options request for a column.
 enum class RequestedType { as_they_look, texts, numbers };
 RequestedType requested_type(const ReaderOptions& options, const std::string& column);

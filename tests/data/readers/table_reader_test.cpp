@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "data/readers/reader_text.h"
+#include "data/readers/open_quotes.h"
 #include "tests/support/reading.h"
 
 namespace unfold {

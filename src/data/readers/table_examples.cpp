@@ -1,0 +1,484 @@
+#include "data/readers/table_examples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "data/examples/calendar_columns.h"
+#include "data/schema/column_profile.h"
+#include "data/schema/describe_schema.h"
+#include "data/schema/infer_schema.h"
+#include "data/schema/table_cells.h"
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+bool is_numeric_column(const ColumnSchema& column) {
+  return column.type == ColumnType::number || column.type == ColumnType::integer;
+}
+
+/// The properties of a table that the options of a reader and of the command specify.
+SchemaOptions schema_options(const ReaderOptions& options) {
+  SchemaOptions schema = options.schema;
+  if (!options.rows.field.empty()) schema.infer_roles = schema.date_parts = false;  // each row is a vector
+  if (options.headed) schema.header = true;
+  if (!options.sequence_column.empty()) schema.group = options.sequence_column;
+  for (const std::string& name : options.numbers)
+    schema.types.try_emplace(name, StatedType{.type = ColumnType::number, .unit = {}, .date_format = {}});
+  for (const std::string& name : options.texts)
+    schema.types.try_emplace(name, StatedType{.type = ColumnType::category, .unit = {}, .date_format = {}});
+  schema.ignore_absent = schema.ignore_absent || !options.numbers.empty() || !options.texts.empty();
+  return schema;
+}
+
+/// A column being read.
+class TableColumn {
+ public:
+  /// `vectors`: classes that are integers are read as numbers.
+  TableColumn(const ColumnSchema& schema, const SchemaOptions& options, bool vectors)
+      : schema_(schema), options_(options) {
+    column_.name = schema.name;
+    // Columns that are left out keep their type if all cells are numbers, so they are written unchanged.
+    numbers_ = is_numeric_column(schema) ? schema.odd == 0 || schema.role != ColumnRole::left_out
+                                         : reads_as_numbers(schema, vectors);
+    column_.width = numbers_ ? 1 : 0;
+    column_.integers = schema.type == ColumnType::category && schema.class_labels;
+  }
+
+  void reserve(Index rows) {
+    if (numbers_)
+      column_.numbers.reserve(at(rows));
+    else
+      column_.texts.reserve(at(rows));
+  }
+
+  void add(std::string_view cell) {
+    const bool missing = is_missing(cell);
+    if (!numbers_) {
+      column_.texts.emplace_back(cell);
+      mark(missing);
+      return;
+    }
+    double value = 0;
+    bool plain = cell.empty();
+    if (!missing) {
+      const NumberScan scan = scan_cell(cell);
+      const bool grouped = reads_as_grouped(schema_.convention, scan.shape);
+      value = grouped ? scan.grouped : scan.value;
+      plain = !column_.cells.empty() || (!grouped && is_shortest_text(cell, value));
+    }
+    if (!plain && column_.cells.empty()) keep_all_cells();
+    column_.numbers.push_back(value);
+    mark(missing);
+    if (!plain || !column_.cells.empty()) column_.cells.add(cell);
+  }
+
+  /// Takes the values that were recorded for the column; returns false if the cells must be added instead. If the cells
+  /// must be kept, the caller adds them with `keep`.
+  bool take(TableCells::Numbers& recorded) {
+    const bool simple = schema_.convention.decimal == DecimalMark::point && schema_.number_unit.empty();
+    if (!numbers_ || !recorded.complete || !simple) return false;
+    column_.numbers = std::move(recorded.values);
+    column_.missing = std::move(recorded.missing);
+    return true;
+  }
+  void keep(std::string_view cell) { column_.cells.add(cell); }
+
+  /// Adds the date of a row, of which the file has parts in several columns.
+  void add_date(std::string_view date, std::string_view cell) {
+    add(numbers_ ? cell : date);
+    if (!numbers_) column_.cells.add(cell);
+  }
+
+  /// Adds an entry of a column in memory, whose cells are strings or numbers.
+  void add(const ExampleColumn& from, Index entry, std::string_view cell) {
+    if (!numbers_) column_.integers = column_.integers || from.integers;
+    if (!numbers_ || from.is_text() || options_.missing) return add(cell);
+    column_.numbers.push_back(from.numbers[at(entry)]);
+    mark_entry(column_, !from.present(entry));
+  }
+
+  const ColumnSchema& schema() const { return schema_; }
+  ExampleColumn& column() { return column_; }
+
+ private:
+  /// Identifiers and constants that are numbers: as inputs they are numbers.
+  static bool reads_as_numbers(const ColumnSchema& schema, bool vectors) {
+    if (schema.stated) return false;
+    if (vectors && schema.class_labels) return true;
+    if (schema.type == ColumnType::identifier) return schema.least.has_value() && schema.odd == 0;
+    if (schema.type != ColumnType::constant || schema.examples.empty()) return false;
+    const NumberScan scan = scan_number(schema.examples[0]);
+    return admits(schema.convention, scan.shape) && scan.shape != NumberShape::leading_zero &&
+           scan.shape != NumberShape::big_integer;
+  }
+
+  NumberScan scan_cell(std::string_view cell) const {
+    const NumberScan scan = scan_number(cell);
+    if (scan.shape != NumberShape::none || schema_.number_unit.empty()) return scan;
+    return scan_number(split_unit(cell).number);
+  }
+
+  bool is_missing(std::string_view cell) const {
+    return schema_.type == ColumnType::empty || is_missing_cell(cell, options_.missing ? &*options_.missing : nullptr,
+                                                                numbers_ || schema_.type == ColumnType::date);
+  }
+
+  void mark(bool missing) {
+    if (missing || !column_.missing.empty()) mark_entry(column_, missing);
+  }
+
+  /// Adds empty cells for the entries so far, which are written unchanged.
+  void keep_all_cells() {
+    for (Index e = 0; e < column_.entries(); ++e)
+      column_.cells.add(column_.present(e) ? fmt::format("{}", column_.numbers[at(e)]) : std::string());
+  }
+
+  const ColumnSchema& schema_;
+  const SchemaOptions& options_;
+  bool numbers_ = false;
+  ExampleColumn column_;
+};
+
+/// Returns the cells of columns in memory: strings, and numbers with as many digits as needed.
+class MemoryCells {
+ public:
+  explicit MemoryCells(std::vector<ExampleColumn> columns) : columns_(std::move(columns)) {}
+  const std::vector<ExampleColumn>& columns() const { return columns_; }
+
+  /// Valid until the next call.
+  std::string_view cell(std::size_t column, Index row) {
+    const ExampleColumn& from = columns_[column];
+    if (!from.present(row)) return {};
+    if (from.is_text()) return from.texts[at(row)];
+    shown_.clear();
+    fmt::format_to(std::back_inserter(shown_), "{}", from.numbers[at(row)]);
+    return {shown_.data(), shown_.size()};
+  }
+
+  std::vector<ColumnCells> cells() {
+    std::vector<ColumnCells> cells;
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      cells.push_back({.name = columns_[c].name,
+                       .numbers = !columns_[c].is_text() || columns_[c].integers,
+                       .cell = [this, c](Index r) { return cell(c, r); }});
+    return cells;
+  }
+
+ private:
+  std::vector<ExampleColumn> columns_;
+  fmt::memory_buffer shown_;
+};
+
+class TableExamples {
+ public:
+  TableExamples(const ReaderText& text, const ReaderOptions& options)
+      : reader_options_(options), options_(schema_options(options)), examples_(text.no_examples()) {
+    if (text.text().find_first_not_of(" \r\n") == std::string_view::npos) return;
+    TableCells cells(text.text());
+    begin(infer_table_schema(text.source(), text.text(), options_, cells));
+    if (schema_->rows == 0) return;
+    take_cells(cells);
+    divide();
+  }
+  /// For columns in memory with one entry per row.
+  TableExamples(Examples memory, const ReaderOptions& options)
+      : reader_options_(options), options_(schema_options(options)) {
+    const Index rows = memory.positions();
+    MemoryCells cells(std::exchange(memory.columns, {}));
+    memory.ends.clear();
+    examples_ = std::move(memory);
+    begin(infer_table_schema(examples_.source, cells.cells(), rows, options_));
+    if (rows == 0) return;
+    for (TableColumn& column : columns_) column.reserve(rows);
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      for (Index r = 0; r < rows; ++r) columns_[c].add(cells.columns()[c], r, cells.cell(c, r));
+    if (examples_.lines.empty()) {
+      examples_.lines.resize(at(rows));
+      std::iota(examples_.lines.begin(), examples_.lines.end(), Index{1});
+    }
+    divide();
+  }
+
+  Examples take() { return std::move(examples_); }
+
+ private:
+  void begin(TableSchema inferred) {
+    const auto schema = std::make_shared<const TableSchema>(std::move(inferred));
+    schema_ = schema.get();
+    examples_.schema = schema;
+    require_regular(*schema_);
+    vectors_ = !reader_options_.rows.field.empty();
+    text_ = vectors_ ? nullptr : schema_->text();
+    for (const ColumnSchema& column : schema_->columns) columns_.emplace_back(column, options_, vectors_);
+  }
+
+  void divide() {
+    rows_ = static_cast<Index>(examples_.lines.size());
+    for (const std::string& note : schema_->notes) examples_.remarks.push_back(note);
+    if (text_ != nullptr)
+      divide_by_rows();
+    else if (schema_->independent_rows && !vectors_)
+      separate_rows();
+    else
+      divide_by_group();
+  }
+
+  /// Moves the recorded numbers and reads the cells of the other columns.
+  void take_cells(TableCells& cells) {
+    const Index rows = cells.rows();
+    std::vector<std::size_t> read, kept;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      TableCells::Numbers& numbers = cells.numbers(c);
+      const bool plain = numbers.plain;
+      if (!columns_[c].take(numbers))
+        read.push_back(c);
+      else if (!plain)
+        kept.push_back(c);
+      if (!read.empty() && read.back() == c) columns_[c].reserve(rows);
+    }
+    examples_.lines = cells.take_lines();
+    for (Index r = 0; r < rows; ++r) {
+      for (const std::size_t c : kept) columns_[c].keep(cells.cell(r, c));
+      for (const std::size_t c : read) read_cell(cells, r, c);
+    }
+  }
+
+  void read_cell(const TableCells& cells, Index row, std::size_t c) {
+    const std::string_view cell = cells.cell(row, c);
+    if (!schema_->date_parts || schema_->date_parts->year != c) return columns_[c].add(cell);
+    row_.clear();
+    for (std::size_t other = 0; other < columns_.size(); ++other) row_.push_back(cells.cell(row, other));
+    const bool composed = schema_->date_parts->compose(row_, date_);
+    columns_[c].add_date(composed ? std::string_view(date_) : cell, cell);
+  }
+
+  TableColumn* find(std::string_view name) {
+    const auto found =
+        std::find_if(columns_.begin(), columns_.end(), [&](TableColumn& c) { return c.schema().name == name; });
+    return found == columns_.end() ? nullptr : &*found;
+  }
+  TableColumn* find(ColumnRole role) {
+    const auto found =
+        std::find_if(columns_.begin(), columns_.end(), [&](TableColumn& c) { return c.schema().role == role; });
+    return found == columns_.end() ? nullptr : &*found;
+  }
+
+  /// The dates of a column, which must outlive the result.
+  static MomentOfRow moments_of(TableColumn& column) {
+    const DateFormat format = column.schema().date_format.value_or(DateFormat::year_month_day);
+    return [&cells = column.column(), format](Index row) {
+      return cells.present(row) ? parse_date(cells.texts[at(row)], format) : std::nullopt;
+    };
+  }
+
+  /// The position of each row in the order of the table: seconds or numbers. Throws DataError for a missing entry.
+  std::vector<double> order_values(TableColumn& order) const {
+    const ExampleColumn& cells = order.column();
+    std::vector<double> values;
+    const bool dates = order.schema().type == ColumnType::date;
+    if (!dates && cells.is_text())
+      throw UsageError(
+          fmt::format("--order {0}: column {0} has neither dates nor numbers; set its type with --types "
+                      "{0}=number or {0}=date",
+                      order.schema().name));
+    const MomentOfRow moment_of = dates ? moments_of(order) : MomentOfRow();
+    for (Index r = 0; r < rows_; ++r) {
+      const std::optional<Moment> moment = dates ? moment_of(r) : std::nullopt;
+      const bool known = dates ? moment.has_value() : cells.present(r);
+      if (!known)
+        throw_data_error(examples_.source, examples_.lines[at(r)],
+                         fmt::format("column {}, which orders the rows, is empty; fill it in, or remove the row",
+                                     order.schema().name));
+      values.push_back(dates ? moment->seconds() : cells.numbers[at(r)]);
+    }
+    return values;
+  }
+
+  /// Returns the column by which rows must be sorted: the one specified in the options, or the dates of groups or of a
+  /// series.
+  TableColumn* sorting_column(bool grouped) {
+    if (options_.order) return find(*options_.order);
+    TableColumn* order = find(ColumnRole::order);
+    if (order == nullptr || order->schema().type != ColumnType::date) return nullptr;
+    const bool series = grouped || schema_->events || order->schema().step.order == DateStep::Order::descending;
+    return series ? order : nullptr;
+  }
+
+  /// Rows of one group, in their order, as one example; without a group all rows are one example.
+  void divide_by_group() {
+    TableColumn* group = find(ColumnRole::group);
+    if (group == nullptr && options_.group) group = find(*options_.group);
+    TableColumn* order = sorting_column(group != nullptr);
+    if (group == nullptr && order == nullptr)
+      end_example(rows_);
+    else
+      sort_by_group(group, order);
+    for (TableColumn& column : columns_) {
+      if (&column == group)
+        add_group(column);
+      else
+        add_column(column, examples_.ends, /*once=*/false);
+    }
+  }
+
+  /// `group` or `order` may be null.
+  void sort_by_group(TableColumn* group, TableColumn* order) {
+    std::vector<Index> places(at(rows_)), groups(at(rows_), 0);
+    std::iota(places.begin(), places.end(), Index{0});
+    if (group != nullptr) groups = groups_of(*group);
+    const std::vector<double> values = order != nullptr ? order_values(*order) : std::vector<double>();
+    const auto precedes = [&](Index a, Index b) {
+      if (groups[at(a)] != groups[at(b)]) return groups[at(a)] < groups[at(b)];
+      return !values.empty() && values[at(a)] < values[at(b)];
+    };
+    if (!std::is_sorted(places.begin(), places.end(), precedes)) {
+      std::stable_sort(places.begin(), places.end(), precedes);
+      examples_.remarks.push_back(
+          fmt::format("{}: rows are {}{}{}", examples_.source,
+                      group != nullptr ? "collected by " + escape_cell(group->schema().name, kMostOddBytes) : "",
+                      group != nullptr && order != nullptr ? " and " : "",
+                      order != nullptr ? "ordered by " + escape_cell(order->schema().name, kMostOddBytes) : ""));
+      permute(places);
+    }
+    for (Index r = 0; r < rows_; ++r)
+      if (r + 1 == rows_ || groups[at(places[at(r)])] != groups[at(places[at(r + 1)])]) end_example(r + 1);
+  }
+
+  /// Numbers the groups in the order of their first rows.
+  std::vector<Index> groups_of(TableColumn& group) const {
+    std::unordered_map<std::string, Index> numbers;
+    std::vector<Index> groups(at(rows_));
+    for (Index r = 0; r < rows_; ++r) {
+      if (!group.column().present(r))
+        throw_data_error(
+            examples_.source, examples_.lines[at(r)],
+            fmt::format("column {}, which identifies the sequence of the row, is empty", group.schema().name));
+      const Index next = static_cast<Index>(numbers.size());
+      groups[at(r)] = numbers.try_emplace(group_name(group.column(), r), next).first->second;
+    }
+    return groups;
+  }
+  static std::string group_name(const ExampleColumn& column, Index row) {
+    if (!column.cells.empty()) return std::string(column.cells[row]);
+    return column.is_text() ? column.texts[at(row)] : fmt::format("{}", column.numbers[at(row)]);
+  }
+
+  void permute(const std::vector<Index>& places) {
+    const auto reorder = [&](auto& list) {
+      if (list.empty()) return;
+      auto old = std::move(list);
+      list = {};
+      list.reserve(places.size());
+      for (const Index place : places) list.push_back(std::move(old[at(place)]));
+    };
+    reorder(examples_.lines);
+    for (TableColumn& table : columns_) {
+      ExampleColumn& column = table.column();
+      reorder(column.texts);
+      reorder(column.numbers);
+      reorder(column.missing);
+      if (column.cells.empty()) continue;
+      CellList cells;
+      for (const Index place : places) cells.append(column.cells, place, place + 1);
+      column.cells = std::move(cells);
+    }
+  }
+
+  /// The value that all rows of an example share, once per example.
+  void add_group(TableColumn& group) {
+    ExampleColumn once{.name = group.schema().name, .once = true};
+    for (Index e = 0; e < examples_.count(); ++e) once.texts.push_back(group_name(group.column(), examples_.begin(e)));
+    examples_.columns.insert(examples_.columns.begin(), std::move(once));
+  }
+
+  /// Adds a column and, for dates, the columns derived from it.
+  void add_column(TableColumn& column, const std::vector<Index>& ends, bool once) {
+    std::vector<ExampleColumn> derived;
+    const bool divides = reader_options_.date_parts && !vectors_;
+    if (divides && column.schema().type == ColumnType::date && column.schema().role != ColumnRole::left_out)
+      derived = calendar_columns(column.schema().name, rows_, moments_of(column), ends);
+    const auto add = [&](ExampleColumn& next) {
+      next.once = once;
+      examples_.columns.push_back(std::move(next));
+    };
+    add(column.column());
+    for (ExampleColumn& more : derived)
+      if (schema_->find(more.name) == nullptr) add(more);
+  }
+
+  /// Each row is an example of one position; its predicted entries belong to the example as a whole.
+  void separate_rows() {
+    for (Index r = 0; r < rows_; ++r) end_example(r + 1);
+    examples_.example_lines = examples_.lines;
+    for (TableColumn& column : columns_)
+      add_column(column, examples_.ends, /*once=*/column.schema().role == ColumnRole::predicted);
+  }
+
+  /// Each row is an example, whose positions are the words or characters of its text.
+  void divide_by_rows() {
+    examples_.example_lines = std::move(examples_.lines);
+    std::vector<Index> each(at(rows_));
+    std::iota(each.begin(), each.end(), Index{1});
+    for (TableColumn& column : columns_) {
+      if (&column.schema() == text_)
+        add_text(column.column());
+      else
+        add_column(column, each, /*once=*/true);
+    }
+  }
+
+  void add_text(const ExampleColumn& whole) {
+    ReaderOptions how = reader_options_;
+    how.text = text_->unit == TextUnit::words ? SymbolKind::words : SymbolKind::chars;
+    how.text_kind_set = true;
+    const TextPositions positions({}, how);
+    ExampleColumn text{.name = text_->name, .characters = positions.characters()};
+    examples_.lines.clear();
+    for (Index r = 0; r < rows_; ++r) {
+      const std::size_t before = text.texts.size();
+      if (whole.present(r)) positions.append(whole.texts[at(r)], text.texts);
+      const bool empty = text.texts.size() == before;  // an empty text becomes one position without an entry
+      if (empty) text.texts.emplace_back();
+      if (empty || !text.missing.empty()) {
+        text.missing.resize(before, 0);
+        text.missing.resize(text.texts.size(), empty ? 1 : 0);
+      }
+      examples_.ends.push_back(static_cast<Index>(text.texts.size()));
+      examples_.lines.resize(text.texts.size(), examples_.example_lines[at(r)]);
+      text.cells.add(whole.texts[at(r)]);
+    }
+    examples_.columns.push_back(std::move(text));
+  }
+
+  void end_example(Index end) {
+    examples_.example_lines.push_back(examples_.lines[at(examples_.positions())]);
+    examples_.ends.push_back(end);
+  }
+
+  const ReaderOptions& reader_options_;
+  SchemaOptions options_;
+  Examples examples_;
+  const TableSchema* schema_ = nullptr;
+  const ColumnSchema* text_ = nullptr;
+  bool vectors_ = false;  ///< rows become vectors of all columns
+  Index rows_ = 0;
+  std::vector<TableColumn> columns_;
+  std::vector<std::string_view> row_;  ///< the cells of a row with a date in parts
+  std::string date_;                   ///< composed of them
+};
+
+}  // namespace
+
+Examples examples_of_table(const ReaderText& text, const ReaderOptions& options) {
+  return TableExamples(text, options).take();
+}
+
+Examples table_of_columns(Examples columns, const ReaderOptions& options) {
+  return TableExamples(std::move(columns), options).take();
+}
+
+}  // namespace unfold
