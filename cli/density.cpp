@@ -1,4 +1,4 @@
-#include "app/fields/row_densities.h"
+#include "app/fields/evaluation/row_densities.h"
 #include "app/predict/predict.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/verb.h"

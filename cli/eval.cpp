@@ -1,6 +1,6 @@
 #include "app/evaluate/evaluate.h"
 #include "app/fields/condition.h"
-#include "app/fields/field_evaluation.h"
+#include "app/fields/evaluation/field_evaluation.h"
 #include "app/predict/predict.h"
 #include "app/schema/table_fields.h"
 

@@ -7,7 +7,7 @@
 
 #include "app/common/perplexity.h"
 #include "app/fields/condition.h"
-#include "app/fields/field_score.h"
+#include "app/fields/evaluation/field_score.h"
 #include "app/predict/predict.h"
 #include "app/schema/table_fields.h"
 #include "app/score/score_files.h"

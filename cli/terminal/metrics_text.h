@@ -6,7 +6,7 @@
 
 #include "app/common/perplexity.h"
 #include "app/evaluate/task_evaluation.h"
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 
 namespace unfold {
 

@@ -8,8 +8,8 @@
 
 #include "app/evaluate/evaluate.h"
 #include "app/evaluate/reading.h"
-#include "app/fields/field_evaluation.h"
-#include "app/fields/field_score.h"
+#include "app/fields/evaluation/field_evaluation.h"
+#include "app/fields/evaluation/field_score.h"
 #include "app/predict/density_sampling.h"
 #include "app/predict/imputation.h"
 #include "app/predict/predict.h"

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/fields/field_evaluation.h"
+#include "app/fields/evaluation/field_evaluation.h"
+#include "app/fields/evaluation/field_score.h"
 #include "app/fields/field_model.h"
-#include "app/fields/field_score.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"
 #include "loss/crf/label_sequences.h"

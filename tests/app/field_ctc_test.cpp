@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/fields/field_evaluation.h"
+#include "app/fields/evaluation/field_evaluation.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"
 #include "tests/app/small_runs.h"

@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
-#include "app/fields/field_evaluation.h"
-#include "app/fields/field_score.h"
+#include "app/fields/evaluation/field_evaluation.h"
+#include "app/fields/evaluation/field_score.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"
 #include "tests/app/small_runs.h"

@@ -10,8 +10,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/fields/field_evaluation.h"
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_evaluation.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"

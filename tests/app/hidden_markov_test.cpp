@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/evaluate/evaluate.h"
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/predict/predict.h"
 #include "loss/hmm/vector_hmm.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/explain/explain.h"
-#include "app/fields/field_evaluation.h"
+#include "app/fields/evaluation/field_evaluation.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"
 #include "tests/base/scratch.h"

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/fields/field_evaluation.h"
+#include "app/fields/evaluation/field_evaluation.h"
+#include "app/fields/evaluation/transduction_metrics.h"
 #include "app/fields/field_model.h"
-#include "app/fields/transduction_metrics.h"
 #include "model/decoding/sequence_search_training.h"
 #include "tests/app/small_runs.h"
 #include "tests/base/scratch.h"

@@ -10,8 +10,8 @@
 #include <set>
 #include <sstream>
 
-#include "app/fields/field_evaluation.h"
-#include "app/fields/field_score.h"
+#include "app/fields/evaluation/field_evaluation.h"
+#include "app/fields/evaluation/field_score.h"
 #include "app/predict/number_sequences.h"
 #include "app/predict/predict.h"
 #include "app/sample/sample.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/fields/field_evaluation.h"
+#include "app/fields/evaluation/field_evaluation.h"
 #include "app/fields/field_model.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"

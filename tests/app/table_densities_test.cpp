@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/fields/row_densities.h"
+#include "app/fields/evaluation/row_densities.h"
 #include "app/predict/density_sampling.h"
 #include "app/predict/imputation.h"
 #include "tests/app/small_runs.h"

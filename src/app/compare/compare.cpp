@@ -12,7 +12,7 @@
 #include "app/compare/evaluation_examples.h"
 #include "app/evaluate/reading.h"
 #include "app/evaluate/task_evaluation.h"
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/predict/predict.h"
 #include "model/finite.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "app/fields/field_metrics.h"
-#include "app/fields/transduction_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
+#include "app/fields/evaluation/transduction_metrics.h"
 #include "data/examples/derived.h"
 #include "data/examples/templates.h"
 #include "model/decoding/expression.h"

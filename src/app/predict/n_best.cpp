@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "loss/ctc/unaligned_labels.h"
 #include "unfold/train/evaluate.h"
 

@@ -6,9 +6,9 @@
 #include <array>
 #include <cmath>
 
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
+#include "app/fields/evaluation/transduction_metrics.h"
 #include "app/fields/field_model.h"
-#include "app/fields/transduction_metrics.h"
 #include "loss/density/sample_numbers.h"
 #include "unfold/base/error.h"
 

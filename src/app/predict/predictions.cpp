@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
+#include "app/fields/evaluation/transduction_metrics.h"
 #include "app/fields/field_model.h"
-#include "app/fields/transduction_metrics.h"
 #include "app/predict/constraint.h"
 #include "app/predict/head_columns.h"
 #include "app/predict/n_best.h"

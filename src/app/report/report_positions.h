@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/report/page.h"
 #include "unfold/data/examples/example_set.h"
 #include "unfold/model/network/network_model.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "app/common/perplexity.h"
-#include "app/fields/field_evaluation.h"
+#include "app/fields/evaluation/field_evaluation.h"
 #include "app/predict/predict.h"
 #include "app/train/train.h"
 #include "unfold/base/error.h"

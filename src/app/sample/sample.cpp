@@ -4,8 +4,8 @@
 
 #include "app/common/perplexity.h"
 #include "app/fields/condition.h"
+#include "app/fields/evaluation/transduction_metrics.h"
 #include "app/fields/field_model.h"
-#include "app/fields/transduction_metrics.h"
 #include "app/predict/number_sequences.h"
 #include "app/settings/line_lists.h"
 #include "base/utf8.h"

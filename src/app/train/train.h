@@ -19,7 +19,7 @@
 #include "app/common/perplexity.h"
 #include "app/common/reporter.h"
 #include "app/evaluate/task_evaluation.h"
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/settings/train_settings.h"
 #include "model/selection/baselines.h"
 #include "unfold/distributed/processes.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/fields/field_evaluation.h"
+#include "app/fields/evaluation/field_evaluation.h"
 #include "app/predict/predict.h"
 #include "app/report/page.h"
 #include "app/report/report_parts.h"

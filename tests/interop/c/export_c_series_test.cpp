@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/train/train.h"
 #include "interop/c/export_c.h"

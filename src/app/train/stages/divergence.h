@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "app/common/reporter.h"
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/settings/train_settings.h"
 #include "model/selection/baselines.h"
 #include "unfold/model/network/language_model.h"

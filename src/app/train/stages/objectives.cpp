@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/fields/transduction_metrics.h"
+#include "app/fields/evaluation/transduction_metrics.h"
 #include "model/decoding/objective.h"
 #include "model/decoding/sequence_search_training.h"
 #include "train/label_error.h"

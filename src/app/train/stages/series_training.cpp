@@ -6,9 +6,9 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "app/fields/evaluation/left_out_metrics.h"
 #include "app/fields/field_plan.h"
 #include "app/fields/field_reading.h"
-#include "app/fields/left_out_metrics.h"
 #include "app/train/stages/refit.h"
 #include "model/selection/series_selection.h"
 #include "model/series/kernel_thresholds.h"

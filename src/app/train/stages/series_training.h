@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/common/reporter.h"
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_plan.h"
 #include "model/network/readout.h"
 #include "unfold/data/examples/example_set.h"

@@ -1,4 +1,4 @@
-#include "app/fields/field_evaluation.h"
+#include "app/fields/evaluation/field_evaluation.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "app/fields/condition.h"
+#include "app/fields/evaluation/transduction_metrics.h"
 #include "app/fields/example_split.h"
 #include "app/fields/field_entries.h"
 #include "app/fields/field_model.h"
 #include "app/fields/field_plan.h"
-#include "app/fields/transduction_metrics.h"
 #include "app/settings/evaluation_split.h"
 #include "base/options/integer_range.h"
 #include "loss/ctc/unaligned_labels.h"

@@ -1,4 +1,4 @@
-#include "app/fields/transduction_metrics.h"
+#include "app/fields/evaluation/transduction_metrics.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "base/utf8.h"
 #include "model/decoding/edit_distance.h"

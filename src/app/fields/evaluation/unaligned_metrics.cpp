@@ -1,4 +1,4 @@
-#include "app/fields/unaligned_metrics.h"
+#include "app/fields/evaluation/unaligned_metrics.h"
 
 #include "model/decoding/edit_distance.h"
 

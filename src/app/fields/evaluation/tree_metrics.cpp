@@ -1,4 +1,4 @@
-#include "app/fields/tree_metrics.h"
+#include "app/fields/evaluation/tree_metrics.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/common/reporter.h"
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "data/schema/table_schema.h"
 #include "unfold/model/model.h"
 

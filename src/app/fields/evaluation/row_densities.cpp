@@ -1,11 +1,11 @@
-#include "app/fields/row_densities.h"
+#include "app/fields/evaluation/row_densities.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "base/decimals.h"
 #include "unfold/base/error.h"

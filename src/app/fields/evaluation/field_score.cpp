@@ -1,4 +1,4 @@
-#include "app/fields/field_score.h"
+#include "app/fields/evaluation/field_score.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 
 #include "app/common/perplexity.h"
 #include "app/fields/condition.h"
+#include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_entries.h"
-#include "app/fields/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/fields/field_reading.h"
 #include "app/fields/field_stepper.h"

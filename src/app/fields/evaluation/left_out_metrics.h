@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "app/fields/field_metrics.h"
+#include "app/fields/evaluation/field_metrics.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <numeric>
 
 #include "app/common/baseline_comparison.h"
+#include "app/fields/evaluation/left_out_metrics.h"
+#include "app/fields/evaluation/transduction_metrics.h"
+#include "app/fields/evaluation/tree_metrics.h"
+#include "app/fields/evaluation/unaligned_metrics.h"
 #include "app/fields/field_model.h"
-#include "app/fields/left_out_metrics.h"
-#include "app/fields/transduction_metrics.h"
-#include "app/fields/tree_metrics.h"
-#include "app/fields/unaligned_metrics.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/ctc/unaligned_labels.h"
 #include "loss/density/vector_density.h"
