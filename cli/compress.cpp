@@ -15,7 +15,7 @@
 #include "app/bench/peak_performance.h"
 #include "app/compress/compress_pieces.h"
 #include "app/settings/train_settings.h"
-#include "app/train/stages/train_processes.h"
+#include "app/train/setup/train_processes.h"
 #include "cli/compression_level.h"
 #include "cli/in_processes.h"
 #include "cli/own_inputs.h"

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "app/train/stages/initial_model.h"
+#include "app/train/setup/initial_model.h"
 #include "cli/shared_options.h"
 #include "cli/terminal/result_file.h"
 #include "cli/verb.h"

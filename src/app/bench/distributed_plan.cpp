@@ -7,7 +7,7 @@
 
 #include "app/bench/distributed_trace.h"
 #include "app/plots/plot.h"
-#include "app/train/stages/train_processes.h"
+#include "app/train/setup/train_processes.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

@@ -17,7 +17,7 @@
 #include "app/plots/training_curve.h"
 #include "app/reproduce/reproduction.h"
 #include "app/sweep/run_settings_record.h"
-#include "app/train/stages/train_processes.h"
+#include "app/train/setup/train_processes.h"
 #include "app/train/train.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"

@@ -9,7 +9,7 @@
 
 #include "app/common/work_distribution.h"
 #include "app/evaluate/evaluate.h"
-#include "app/train/stages/train_processes.h"
+#include "app/train/setup/train_processes.h"
 #include "base/decimals.h"
 #include "base/formats/trusted_json.h"
 #include "base/printable.h"

@@ -14,7 +14,7 @@
 #include "app/common/perplexity.h"
 #include "app/common/work_distribution.h"
 #include "app/sweep/run_settings_record.h"
-#include "app/train/stages/train_processes.h"
+#include "app/train/setup/train_processes.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "unfold/base/error.h"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "app/logs/log_data.h"
-#include "app/train/stages/training_data.h"
+#include "app/train/setup/training_data.h"
 #include "app/train/training_context.h"
 
 namespace unfold {

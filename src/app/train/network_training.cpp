@@ -6,10 +6,10 @@
 
 #include "app/evaluate/reading.h"
 #include "app/fields/sequence_choice.h"
+#include "app/train/setup/training_requirements.h"
 #include "app/train/stages/divergence.h"
 #include "app/train/stages/step_time_estimate.h"
 #include "app/train/stages/train_restarts.h"
-#include "app/train/stages/training_requirements.h"
 #include "base/threads/available_memory.h"
 #include "model/network/readout.h"
 #include "unfold/base/error.h"

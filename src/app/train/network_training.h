@@ -2,7 +2,7 @@
 /// Training of a network on running text by gradients, with the selection among restarts.
 
 #include "app/train/corpus_training.h"
-#include "app/train/stages/initial_model.h"
+#include "app/train/setup/initial_model.h"
 #include "model/network/parallel_starts.h"
 #include "unfold/model/network/language_model.h"
 

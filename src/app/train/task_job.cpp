@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "app/common/baseline_comparison.h"
+#include "app/train/setup/training_requirements.h"
 #include "app/train/stages/divergence.h"
 #include "app/train/stages/ridge_training.h"
-#include "app/train/stages/training_requirements.h"
 #include "model/network/readout.h"
 #include "model/series/kernel_thresholds.h"
 #include "unfold/base/error.h"

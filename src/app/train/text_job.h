@@ -5,8 +5,8 @@
 #include <set>
 #include <string_view>
 
-#include "app/train/stages/initial_model.h"
-#include "app/train/stages/training_data.h"
+#include "app/train/setup/initial_model.h"
+#include "app/train/setup/training_data.h"
 #include "app/train/training_job.h"
 
 namespace unfold {

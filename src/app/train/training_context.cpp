@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "app/fields/sequence_choice.h"
-#include "app/train/stages/trainer_options.h"
-#include "app/train/stages/training_data.h"
+#include "app/train/setup/trainer_options.h"
+#include "app/train/setup/training_data.h"
 #include "app/train/train_in_memory.h"
 #include "base/interruptible.h"
 #include "data/readers/memory_data.h"

@@ -18,8 +18,8 @@
 
 #include "app/common/reporter.h"
 #include "app/settings/train_settings.h"
-#include "app/train/stages/train_processes.h"
-#include "app/train/stages/training_device.h"
+#include "app/train/setup/train_processes.h"
+#include "app/train/setup/training_device.h"
 #include "app/train/train.h"
 #include "model/registry/run_folder.h"
 #include "unfold/distributed/processes.h"

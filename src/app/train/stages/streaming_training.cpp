@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "app/train/stages/training_requirements.h"
+#include "app/train/setup/training_requirements.h"
 #include "model/network/readout.h"
 #include "train/sources/byte_stream_source.h"
 #include "unfold/base/error.h"

@@ -1,4 +1,4 @@
-#include "app/train/stages/training_data.h"
+#include "app/train/setup/training_data.h"
 
 #include <algorithm>
 #include <filesystem>

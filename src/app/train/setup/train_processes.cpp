@@ -1,4 +1,4 @@
-#include "app/train/stages/train_processes.h"
+#include "app/train/setup/train_processes.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <bit>
 #include <numeric>
 
-#include "app/train/stages/training_data.h"
+#include "app/train/setup/training_data.h"
 #include "distributed/consistency.h"
 #include "unfold/base/error.h"
 #include "unfold/base/threads/processors.h"

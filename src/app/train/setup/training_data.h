@@ -6,7 +6,7 @@
 #include "app/common/reporter.h"
 #include "app/logs/log_data.h"
 #include "app/settings/train_settings.h"
-#include "app/train/stages/initial_model.h"
+#include "app/train/setup/initial_model.h"
 #include "unfold/data/text/corpus.h"
 #include "unfold/data/text/split.h"
 #include "unfold/distributed/processes.h"

@@ -1,4 +1,4 @@
-#include "app/train/stages/initial_model.h"
+#include "app/train/setup/initial_model.h"
 
 #include <fmt/format.h>
 

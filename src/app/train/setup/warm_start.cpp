@@ -1,4 +1,4 @@
-#include "app/train/stages/warm_start.h"
+#include "app/train/setup/warm_start.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

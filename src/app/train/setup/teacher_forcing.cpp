@@ -1,4 +1,4 @@
-#include "app/train/stages/teacher_forcing.h"
+#include "app/train/setup/teacher_forcing.h"
 
 #include "unfold/base/error.h"
 

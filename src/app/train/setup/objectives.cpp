@@ -1,4 +1,4 @@
-#include "app/train/stages/objectives.h"
+#include "app/train/setup/objectives.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "app/train/stages/path_units.h"
+#include "app/train/setup/path_units.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "app/train/stages/training_device.h"
+#include "app/train/setup/training_device.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
-#include "app/train/stages/trainer_options.h"
+#include "app/train/setup/trainer_options.h"
 
-#include "app/train/stages/teacher_forcing.h"
+#include "app/train/setup/teacher_forcing.h"
 
 namespace unfold {
 

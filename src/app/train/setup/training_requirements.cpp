@@ -1,4 +1,4 @@
-#include "app/train/stages/training_requirements.h"
+#include "app/train/setup/training_requirements.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "app/fields/sequence_choice.h"
-#include "app/train/stages/path_units.h"
+#include "app/train/setup/path_units.h"
 #include "base/threads/available_memory.h"
 #include "graph/engine/memory.h"
 #include "optim/rtrl/forward_gradient.h"
