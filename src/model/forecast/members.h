@@ -9,7 +9,7 @@
 namespace unfold::forecasting {
 
 /// Creates naive, seasonal-naive, drift or mean; returns null for any other name.
-std::unique_ptr<Forecaster> make_simple(std::string_view name, const ForecasterOptions& options);
+std::unique_ptr<Forecaster> make_naive(std::string_view name, const ForecasterOptions& options);
 /// Creates ses, ets or ets:FORM; returns null for any other name.
 std::unique_ptr<Forecaster> make_ets(std::string_view name, const ForecasterOptions& options);
 std::unique_ptr<Forecaster> make_theta(const ForecasterOptions& options);

@@ -20,9 +20,9 @@ constexpr double kLogTwoPi = 1.8378770664093453;
 /// period, the seasonal-naive forecast equals the naive forecast.
 enum class Benchmark { naive, seasonal_naive, drift, mean };
 
-class Simple final : public Forecaster {
+class NaiveForecaster final : public Forecaster {
  public:
-  Simple(Benchmark kind, std::string name, const ForecasterOptions& options)
+  NaiveForecaster(Benchmark kind, std::string name, const ForecasterOptions& options)
       : Forecaster(std::move(name), options), kind_(kind) {}
 
  protected:
@@ -81,13 +81,13 @@ class Simple final : public Forecaster {
 
 }  // namespace
 
-std::unique_ptr<Forecaster> make_simple(std::string_view name, const ForecasterOptions& options) {
+std::unique_ptr<Forecaster> make_naive(std::string_view name, const ForecasterOptions& options) {
   constexpr std::pair<std::string_view, Benchmark> kNames[] = {{"naive", Benchmark::naive},
                                                                {"seasonal-naive", Benchmark::seasonal_naive},
                                                                {"drift", Benchmark::drift},
                                                                {"mean", Benchmark::mean}};
   for (const auto& [text, kind] : kNames)
-    if (name == text) return std::make_unique<Simple>(kind, std::string(name), options);
+    if (name == text) return std::make_unique<NaiveForecaster>(kind, std::string(name), options);
   return nullptr;
 }
 
