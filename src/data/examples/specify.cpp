@@ -1,0 +1,182 @@
+/// The specification of the fields of a model, from its training examples.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "data/examples/derived.h"
+#include "data/examples/field_origin.h"
+#include "unfold/base/error.h"
+#include "unfold/data/examples/example_set.h"
+
+namespace unfold {
+namespace {
+
+using FieldType = FieldSpecification::Type;
+
+constexpr std::string_view kPrevious = "previous";
+
+/// In larger alphabets, symbols that occur once are dropped, because hardly anything can be learned from one
+/// occurrence.
+constexpr std::size_t kClosedAlphabet = 500;
+
+/// Returns all distinct strings, by descending frequency, with ties ordered by their bytes. Strings that occur fewer
+/// than `least` times are left out; 0: strings that occur once are left out if there are many.
+std::vector<std::string> distinct_texts(const FieldOrigin& origin, std::span<const Index> entries, Index least) {
+  std::unordered_map<std::string, Index> counts;
+  for (const Index e : entries)
+    if (origin.present(e)) {
+      std::string text = origin.text(e);
+      if (origin.spelt())
+        for (std::string& character : spell(text)) ++counts[std::move(character)];
+      else if (!text.empty())
+        ++counts[std::move(text)];
+    }
+  std::vector<std::pair<std::string, Index>> ordered(counts.begin(), counts.end());
+  std::ranges::sort(ordered, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  if (least == 0) least = ordered.size() > kClosedAlphabet ? 2 : 1;
+  std::erase_if(ordered, [=](const auto& counted) { return counted.second < least; });
+  std::vector<std::string> texts;
+  texts.reserve(ordered.size());
+  for (auto& [text, count] : ordered) texts.push_back(std::move(text));
+  return texts;
+}
+
+FieldSpecification field_of(const std::string& name, Alphabet symbols) {
+  auto alphabet = std::make_shared<const Alphabet>(std::move(symbols));
+  const Index size = alphabet->size();
+  return {.name = name, .type = FieldType::symbols, .size = size, .alphabet = std::move(alphabet)};
+}
+
+FieldSpecification specify_symbols(const FieldOrigin& origin, std::span<const Index> entries, const std::string& name,
+                                   bool predicted, const FieldChoice& choice) {
+  if (!predicted && choice.hash_bits > 0 && !origin.spelt()) return field_of(name, Alphabet::hashed(choice.hash_bits));
+  std::vector<std::string> texts = distinct_texts(origin, entries, predicted ? 1 : choice.least);
+  if (texts.empty()) throw DataError(fmt::format("field {} is empty: every entry is missing", name));
+  if (predicted) {
+    std::ranges::sort(texts);
+  } else {
+    std::erase(texts, kUnknownWord);
+    texts.insert(texts.begin(), std::string(kUnknownWord));
+  }
+  return field_of(name, Alphabet(SymbolKind::entries, std::move(texts)));
+}
+
+/// Returns the numbers of one component that are not missing.
+std::vector<double> numbers_of(const ExampleColumn& column, std::span<const Index> entries, Index component) {
+  std::vector<double> numbers;
+  numbers.reserve(entries.size());
+  for (const Index e : entries)
+    if (column.present(e)) numbers.push_back(column.numbers[at(e * column.width + component)]);
+  return numbers;
+}
+
+/// Mean and standard deviation; if all numbers are equal, that number and 1. Uses two passes to avoid cancellation.
+std::pair<double, double> mean_and_deviation(const std::vector<double>& numbers) {
+  if (std::ranges::adjacent_find(numbers, std::ranges::not_equal_to()) == numbers.end()) return {numbers.front(), 1};
+  const auto count = static_cast<double>(numbers.size());
+  double sum = 0, squares = 0;
+  for (const double x : numbers) sum += x;
+  const double mean = sum / count;
+  for (const double x : numbers) squares += (x - mean) * (x - mean);
+  return {mean, std::sqrt(squares / count)};
+}
+
+/// Leaves mean and deviation empty if all numbers are 0 or 1, or are kept unchanged.
+void standardize(const ExampleColumn& column, std::span<const Index> entries, std::span<const char> kept,
+                 FieldSpecification& field) {
+  bool bits = true;
+  for (Index i = 0; i < column.width; ++i) {
+    if (at(i) < kept.size() && kept[at(i)] != 0) {
+      field.mean.push_back(0);
+      field.deviation.push_back(1);
+      continue;
+    }
+    const std::vector<double> numbers = numbers_of(column, entries, i);
+    bits = bits && std::ranges::all_of(numbers, [](double x) { return x == 0 || x == 1; });
+    const auto [mean, deviation] = mean_and_deviation(numbers);
+    if (!std::isfinite(mean) || !std::isfinite(deviation) || deviation == 0)
+      throw DataError(
+          fmt::format("field {}: its numbers are too large or too small to be standardized; rescale them", field.name));
+    field.mean.push_back(mean);
+    field.deviation.push_back(deviation);
+  }
+  if (!bits) return;
+  field.mean.clear();
+  field.deviation.clear();
+}
+
+FieldSpecification specify_values(const ExampleColumn& column, std::span<const Index> entries, const std::string& name,
+                                  const FieldChoice& choice) {
+  FieldSpecification field{.name = name, .type = FieldType::values, .size = column.width};
+  if (std::ranges::none_of(entries, [&](Index e) { return column.present(e); }))
+    throw DataError(fmt::format("field {} is empty: every entry is missing", name));
+  const auto kept = choice.kept.find(name);
+  if (!choice.unstandardized.contains(name))
+    standardize(column, entries, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
+  return field;
+}
+
+}  // namespace
+
+std::string FieldRead::name() const {
+  if (back == 0) return field;
+  return back == 1 ? fmt::format("{} {}", kPrevious, field) : fmt::format("{}({}) {}", kPrevious, back, field);
+}
+
+FieldRead parse_read(std::string_view name) {
+  if (!name.starts_with(kPrevious)) return {.field = std::string(name)};
+  std::string_view rest = name.substr(kPrevious.size());
+  if (rest.starts_with(' ')) return {.field = std::string(rest.substr(1)), .back = 1};
+  if (!rest.starts_with('(')) return {.field = std::string(name)};
+  Index back = 0;
+  const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), back);
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  if (error != std::errc() || back < 1 || !rest.starts_with(") ")) return {.field = std::string(name)};
+  return {.field = std::string(rest.substr(2)), .back = back};
+}
+
+DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source) {
+  if (examples.positions() == 0)
+    throw DataError(
+        fmt::format("{}: no training data is left; use more data, or a larger training share", examples.source));
+  DataSpecification data{.source = std::move(source),
+                         .fields = {},
+                         .trees = examples.are_trees(),
+                         .found = examples.found,
+                         .grids = examples.are_grids()};
+  const ColumnsByName columns(examples);
+  std::unordered_set<std::string> specified;
+  const auto add = [&](const std::string& name, bool predicted) {
+    if (specified.contains(name)) return;
+    const FieldOrigin origin = need_origin(columns, name);
+    const bool once = origin.column->once || (predicted && choice.once.contains(name));
+    if (once && predicted && std::ranges::find(choice.reads, name) != choice.reads.end())
+      throw UsageError(fmt::format("field {} is predicted once per example, so it cannot also be read", name));
+    const std::vector<Index> entries = entries_of(examples, *origin.column, once);
+    data.fields.push_back(origin.column->is_text() ? specify_symbols(origin, entries, name, predicted, choice)
+                                                   : specify_values(*origin.column, entries, name, choice));
+    specified.insert(name);
+    data.fields.back().once = once;
+    data.fields.back().source = origin.column->source;
+    data.fields.back().spelt = origin.spelt();
+    if (origin.spelt() && (predicted || once || origin.column->source))
+      throw UsageError(
+          fmt::format("field {} is a character-level field; it cannot be predicted, and it cannot be derived from a "
+                      "source or from a field with one entry per example",
+                      name));
+    if (origin.column->source && predicted)
+      throw UsageError(fmt::format("field {} is read as a source, so it cannot be predicted", name));
+  };
+  for (const std::string& name : choice.predicts) add(name, true);
+  for (const std::string& name : choice.reads) add(name, false);
+  return data;
+}
+
+}  // namespace unfold
