@@ -90,8 +90,6 @@ class CalendarNumbers {
 
 std::span<const std::string_view> calendar_parts() { return kCalendarParts; }
 
-bool reads_preceding_date(std::string_view column) { return column.ends_with(".gap"); }
-
 std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows, const MomentOfRow& moment_of,
                                             std::span<const Index> ends) {
   std::vector<ExampleColumn> columns;

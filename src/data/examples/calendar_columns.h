@@ -27,7 +27,5 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows,
                                             std::span<const Index> ends);
 /// Returns the suffixes of such columns: "hour", "weekday", "month", "gap", "trend".
 std::span<const std::string_view> calendar_parts();
-/// Returns whether the column requires the gap to the preceding row, not only the date.
-bool reads_preceding_date(std::string_view column);
 
 }  // namespace unfold

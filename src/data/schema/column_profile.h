@@ -69,9 +69,8 @@ class ColumnProfile {
   /// decimal point, if the column consists of numbers.
   Index comma_evidence() const;
   Index point_evidence() const;
-  /// Returns the number of cells of the form 1,234 and 1.234, which are ambiguous.
+  /// Number of cells of the form 1,234, which are ambiguous.
   Index ambiguous_commas() const { return numbers(NumberShape::comma_three); }
-  Index ambiguous_points() const { return numbers(NumberShape::point_three); }
 
   /// Properties of the column that follow from the table and the options.
   struct Context {

@@ -433,10 +433,6 @@ ArimaFit evaluate_arima(const ArimaOrder& order, const ArimaCoefficients& c, Ind
   return fit;
 }
 
-ArimaFit fit_arima(const ArimaOrder& order, Index period, std::span<const double> differenced) {
-  return exact_fit(order, period, differenced, {});
-}
-
 std::unique_ptr<Forecaster> make_arima(const ArimaSearchOptions& search, const ForecasterOptions& options) {
   for (const Index most : {search.max_p, search.max_q, search.max_seasonal_p, search.max_seasonal_q})
     if (most < 0 || most > 15) throw UsageError("arima: the maximum orders must be between 0 and 15");

@@ -47,8 +47,6 @@ struct ArimaFit {
 /// Returns the exact log likelihood of differenced values at given coefficients and the maximizing variance.
 ArimaFit evaluate_arima(const ArimaOrder& order, const ArimaCoefficients& coefficients, Index period,
                         std::span<const double> differenced);
-/// Maximizes the exact likelihood of differenced values (NaN: missing). Values should have a magnitude of about 1.
-ArimaFit fit_arima(const ArimaOrder& order, Index period, std::span<const double> differenced);
 
 struct ArimaSearchOptions {
   Index max_p = 5, max_q = 5, max_seasonal_p = 2, max_seasonal_q = 2;

@@ -40,37 +40,4 @@ double mase(std::span<const double> actual, std::span<const double> forecast, do
   return mean_over_observed(actual, [&](std::size_t t) { return std::fabs(actual[t] - forecast[t]); }) / scale;
 }
 
-double smape(std::span<const double> actual, std::span<const double> forecast) {
-  check_lengths(actual, forecast);
-  return mean_over_observed(actual, [&](std::size_t t) {
-    const double size = std::fabs(actual[t]) + std::fabs(forecast[t]);
-    return size > 0 ? 200 * std::fabs(actual[t] - forecast[t]) / size : 0.0;
-  });
-}
-
-double owa(double mean_smape, double mean_mase, double naive2_mean_smape, double naive2_mean_mase) {
-  return 0.5 * (mean_smape / naive2_mean_smape + mean_mase / naive2_mean_mase);
-}
-
-double msis(std::span<const double> actual, std::span<const double> lower, std::span<const double> upper, double alpha,
-            double scale) {
-  check_lengths(actual, lower);
-  check_lengths(actual, upper);
-  return mean_over_observed(actual,
-                            [&](std::size_t t) {
-                              const double outside =
-                                  std::max(0.0, lower[t] - actual[t]) + std::max(0.0, actual[t] - upper[t]);
-                              return upper[t] - lower[t] + 2 / alpha * outside;
-                            }) /
-         scale;
-}
-
-double pinball_loss(std::span<const double> actual, std::span<const double> quantile, double probability) {
-  check_lengths(actual, quantile);
-  return mean_over_observed(actual, [&](std::size_t t) {
-    const double d = actual[t] - quantile[t];
-    return d >= 0 ? probability * d : (probability - 1) * d;
-  });
-}
-
 }  // namespace unfold::forecasting
