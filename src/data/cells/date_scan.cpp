@@ -60,7 +60,7 @@ class DateCursor {
   std::size_t position_ = 0;
 };
 
-/// The month of an English name or abbreviation; 0 for other words.
+/// Returns the month of an English name or abbreviation; 0 for other words.
 Index month_of(const std::string& word) {
   static const std::array<std::string, 12> kNames = {"january",   "february", "march",    "april",
                                                      "may",       "june",     "july",     "august",
@@ -107,7 +107,8 @@ bool read_half_of_day(DateCursor& in, Index& hour) {
   return true;
 }
 
-/// Returns the minutes east of UTC of an abbreviation in lower case: those of RFC 5322, and those that mean one zone.
+/// Returns the minutes east of UTC of an abbreviation in lower case: the abbreviations of RFC 5322, and those that
+/// stand for a single zone.
 std::optional<Index> zone_of(std::string_view word) {
   static constexpr auto kZones = std::to_array<std::pair<std::string_view, int>>(
       {{"z", 0},      {"utc", 0},    {"gmt", 0},    {"wet", 0},    {"west", 60},  {"cet", 60},   {"met", 60},

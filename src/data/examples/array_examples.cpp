@@ -11,7 +11,7 @@
 namespace unfold {
 namespace {
 
-/// Relates the arrays to examples: with a [N, T, n] among them there are N examples, otherwise one.
+/// Relates the arrays to examples: if one of them is [N, T, n], there are N examples, otherwise one.
 class ArrayExamples {
  public:
   ArrayExamples(const std::string& source, std::vector<NpyArray> arrays) {
@@ -62,7 +62,7 @@ class ArrayExamples {
     examples_.columns.push_back(std::move(column));
   }
 
-  /// A vector that is entirely NaN is missing.
+  /// Marks a vector that is entirely NaN as missing.
   void mark_missing(const NpyArray& array, ExampleColumn& column) const {
     const Index width = column.width, entries = column.entries();
     for (Index entry = 0; entry < entries; ++entry) {

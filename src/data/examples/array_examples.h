@@ -9,8 +9,8 @@
 
 namespace unfold {
 
-/// Returns the examples that arrays contain: a [N, T, n] makes N examples, otherwise there is one. NaN is a missing
-/// value. `source` is the name of the data in messages. Throws DataError.
+/// Returns the examples that arrays contain: an array [N, T, n] gives N examples; otherwise there is one example. NaN
+/// is a missing value. `source` is the name of the data in messages. Throws DataError.
 Examples examples_of_arrays(const std::string& source, std::vector<NpyArray> arrays);
 
 }  // namespace unfold

@@ -50,7 +50,7 @@ class FieldOrigin {
   /// If one part has no column, the template has none.
   void add(const ColumnsByName& columns, const TemplatePart& part);
 
-  /// The joined texts of all parts; empty if one is missing.
+  /// Returns the joined texts of all parts; empty if one is missing.
   std::string joined(Index entry) const;
 
   /// Returns the string after the derivation steps from `step` on; the last step is applied first.
@@ -66,8 +66,8 @@ class FieldOrigin {
 /// Throws DataError if the examples do not have the column.
 FieldOrigin need_origin(const ColumnsByName& columns, const std::string& name);
 
-/// The entries of a column that a field uses: all, or the last one of each example for a field with one entry per
-/// example.
+/// Returns the entries of a column that a field uses: all, or the last one of each example for a field with one entry
+/// per example.
 std::vector<Index> entries_of(const Examples& examples, const ExampleColumn& column, bool once);
 
 }  // namespace unfold

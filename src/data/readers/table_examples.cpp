@@ -20,7 +20,7 @@ bool is_numeric_column(const ColumnSchema& column) {
   return column.type == ColumnType::number || column.type == ColumnType::integer;
 }
 
-/// The properties of a table that the options of a reader and of the command specify.
+/// Returns the properties of a table that the options of a reader and of the command specify.
 SchemaOptions schema_options(const ReaderOptions& options) {
   SchemaOptions schema = options.schema;
   if (!options.rows.field.empty()) schema.infer_roles = schema.date_parts = false;  // each row is a vector
@@ -87,7 +87,7 @@ class TableColumn {
   }
   void keep(std::string_view cell) { column_.cells.add(cell); }
 
-  /// Adds the date of a row, of which the file has parts in several columns.
+  /// Adds the date of a row, whose parts are in several columns of the file.
   void add_date(std::string_view date, std::string_view cell) {
     add(numbers_ ? cell : date);
     if (!numbers_) column_.cells.add(cell);
@@ -105,7 +105,7 @@ class TableColumn {
   ExampleColumn& column() { return column_; }
 
  private:
-  /// Identifiers and constants that are numbers: as inputs they are numbers.
+  /// Identifiers and constants that consist of numbers are read as numbers if they are inputs.
   static bool reads_as_numbers(const ColumnSchema& schema, bool vectors) {
     if (schema.stated) return false;
     if (vectors && schema.class_labels) return true;
@@ -149,7 +149,7 @@ class MemoryCells {
   explicit MemoryCells(std::vector<ExampleColumn> columns) : columns_(std::move(columns)) {}
   const std::vector<ExampleColumn>& columns() const { return columns_; }
 
-  /// Valid until the next call.
+  /// Returns a cell, valid until the next call.
   std::string_view cell(std::size_t column, Index row) {
     const ExampleColumn& from = columns_[column];
     if (!from.present(row)) return {};
@@ -267,7 +267,7 @@ class TableExamples {
     return found == columns_.end() ? nullptr : &*found;
   }
 
-  /// The dates of a column, which must outlive the result.
+  /// Returns the dates of a column, which must outlive the result.
   static MomentOfRow moments_of(TableColumn& column) {
     const DateFormat format = column.schema().date_format.value_or(DateFormat::year_month_day);
     return [&cells = column.column(), format](Index row) {
@@ -275,7 +275,8 @@ class TableExamples {
     };
   }
 
-  /// The position of each row in the order of the table: seconds or numbers. Throws DataError for a missing entry.
+  /// Returns the position of each row in the order of the table: seconds or numbers. Throws DataError for a missing
+  /// entry.
   std::vector<double> order_values(TableColumn& order) const {
     const ExampleColumn& cells = order.column();
     std::vector<double> values;
@@ -468,7 +469,7 @@ class TableExamples {
   Index rows_ = 0;
   std::vector<TableColumn> columns_;
   std::vector<std::string_view> row_;  ///< the cells of a row with a date in parts
-  std::string date_;                   ///< composed of them
+  std::string date_;                   ///< the date that is composed of these cells
 };
 
 }  // namespace

@@ -406,7 +406,7 @@ std::string ColumnProfile::hint_of_text(const ColumnSchema& column) const {
   const std::string cell = escape_cell(other.text, kMostOddBytes);
   if (share_of(fitting, column.entries()) >= kMostlyDistinct)
     return fmt::format(
-        "{} of {} values are {}, but \"{}\" in line {} is not, so that all are read as {}; if such cells are missing "
+        "{} of {} values are {}, but \"{}\" in line {} is not, so all are read as {}; if such cells are missing "
         "values, use --missing \"{}\"",
         fitting, column.entries(), numbers >= dates ? "numbers" : "dates", cell, other.line, type_name(column.type),
         cell);
