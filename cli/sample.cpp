@@ -2,6 +2,7 @@
 #include "app/common/perplexity.h"
 #include "app/fields/condition.h"
 #include "app/predict/density_sampling.h"
+#include "app/predict/hidden_markov.h"
 #include "app/predict/number_sequences.h"
 #include "app/predict/piano_roll.h"
 #include "app/predict/predict.h"
@@ -34,7 +35,7 @@ class Sample final : public Verb {
   ExitCode sample_fields();
   ExitCode sample_rows() const;
   ExitCode sample_rolls() const;
-  ExitCode sample_numbers() const;
+  ExitCode sample_numbers(bool hidden) const;
 
   std::vector<std::string> model_;
   SampleRequest request_{.model = {}, .sampling = {.length = 500}};
@@ -271,13 +272,20 @@ ExitCode Sample::sample_rows() const {
   return ExitCode::success;
 }
 
-/// Prints whole sequences of numbers as a table with one row per position.
-ExitCode Sample::sample_numbers() const {
+std::vector<Index> numbered_from_one(std::vector<Index> states) {
+  for (Index& state : states) ++state;
+  return states;
+}
+
+/// Prints sequences of numbers as a table with one row per position: whole sequences, or those of a hidden Markov
+/// model.
+ExitCode Sample::sample_numbers(bool hidden) const {
   const SamplingOptions& sampling = request_.sampling;
   options_.refuse("does not apply to sequences of numbers", request_.prime, prime_file_, sampling.temperature,
                   sampling.top_k, sampling.top_p, sampling.min_p, sampling.stop, midi_, picture_, milliseconds_,
                   voices_);
-  const SampledNumberSequences drawn = sample_number_sequences(request_, threads_);
+  const SampledNumberSequences drawn =
+      hidden ? sample_hidden_markov(request_) : sample_number_sequences(request_, threads_);
   const std::size_t width = drawn.columns.size();
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
   std::string heading = "sequence";
@@ -294,8 +302,11 @@ ExitCode Sample::sample_numbers() const {
       else
         print_result(fmt::format("{}\t{:.6g}\n", s + 1, fmt::join(row, "\t")));
     }
-    if (json_)
-      samples.push_back({{"values", std::move(rows)}, {"ended", sequence.ended}, {"bits", bits(sequence.nats)}});
+    if (!json_) continue;
+    nlohmann::ordered_json sample = {
+        {"values", std::move(rows)}, {"ended", sequence.ended}, {"bits", bits(sequence.nats)}};
+    if (hidden) sample["states"] = numbered_from_one(sequence.states);
+    samples.push_back(std::move(sample));
   }
   if (json_) print_result(one_line({{"columns", drawn.columns}, {"samples", std::move(samples)}}));
   return ExitCode::success;
@@ -306,7 +317,8 @@ ExitCode Sample::sample_fields() {
   if (holds_density(request_.model)) return sample_rows();
   if (holds_roll_model(request_.model)) return sample_rolls();
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
-  if (holds_number_sequences(request_.model)) return sample_numbers();
+  if (const bool hidden = holds_hidden_markov(request_.model); hidden || holds_number_sequences(request_.model))
+    return sample_numbers(hidden);
   options_.require_kind(Kind::sequences, "this is a model of whole sequences");
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
   for (const SampledSequence& sequence : sample_sequences(request_, threads_)) {

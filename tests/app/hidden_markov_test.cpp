@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "app/evaluate/evaluate.h"
 #include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "app/predict/predict.h"
+#include "app/sample/sample.h"
 #include "loss/hmm/vector_hmm.h"
 #include "tests/app/small_runs.h"
 #include "tests/base/scratch.h"
@@ -110,6 +112,79 @@ TEST_F(HiddenMarkov, predict_outputs_state_names) {
   const std::string file = folder_.write("runs.csv", drawn_table(5, 40));
   const std::string table = predicted(learn(file, "gaussian-hmm:3", 1, "", "run"), file);
   EXPECT_EQ(table.substr(0, table.find('\n')), "values\tvalues.state\tvalues.probability");
+}
+
+/// The parameters of the network describe the fitted model.
+TEST_F(HiddenMarkov, SamplesHaveTheMomentsOfTheData) {
+  const std::string file = folder_.write("runs.csv", drawn_table(10, 200));
+  for (const std::string options : {"", ",covariance=diagonal", ",components=2"}) {
+    const std::string run = learn(file, "gaussian-hmm:3" + options, 1, "", "run");
+    const SampledNumberSequences drawn =
+        sample_hidden_markov({.model = run, .sampling = {.length = 4000, .seed = 5}, .count = 5});
+    EXPECT_EQ(drawn.columns, (std::vector<std::string>{"a", "b"}));
+    ASSERT_EQ(drawn.sequences.size(), 5U);
+    double mean = 0, between = 0, near = 0;  // of state 1 of the truth (a = -40, b = 3)
+    for (const SampledNumbers& sequence : drawn.sequences) {
+      ASSERT_EQ(sequence.values.size(), 8000U);
+      ASSERT_EQ(sequence.states.size(), 4000U);
+      for (std::size_t t = 0; t < 4000; ++t) {
+        const double a = sequence.values[2 * t], b = sequence.values[2 * t + 1];
+        if (a > -20) continue;
+        near += 1;
+        mean += a;
+        between += (a + 40) * (b - 3);
+      }
+    }
+    EXPECT_NEAR(near / 20000, 0.43, 0.06) << options;  // the stationary distribution
+    EXPECT_NEAR(mean / near, -40, 1) << options;
+    if (options.empty()) {
+      EXPECT_NEAR(between / near, 6, 1.5);  // correlation within a state
+    }
+  }
+}
+
+TEST_F(HiddenMarkov, SamplesCostWhatScoreReports) {
+  const std::string file = folder_.write("runs.csv", drawn_table(5, 100));
+  for (const std::string options : {"", ",covariance=diagonal,components=2"}) {
+    const std::string run = learn(file, "gaussian-hmm:3" + options, 1, "", "run");
+    const SampledNumberSequences drawn =
+        sample_hidden_markov({.model = run, .sampling = {.length = 50, .seed = 2}, .count = 2});
+    std::string table = "run,a,b\n";
+    double nats = 0;
+    for (std::size_t s = 0; s < 2; ++s) {
+      const SampledNumbers& sequence = drawn.sequences[s];
+      for (std::size_t t = 0; t < 50; ++t)
+        table += fmt::format("{},{},{}\n", s, sequence.values[2 * t], sequence.values[2 * t + 1]);
+      nats += sequence.nats;
+    }
+    EXPECT_NEAR(head(run, folder_.write("drawn.csv", table)).nats, nats, 0.02) << options;
+  }
+}
+
+/// From a known last state, the forecast of one step is the mixture of the states that can follow.
+TEST_F(HiddenMarkov, ForecastsFollowFromTheLastState) {
+  const std::string file = folder_.write("runs.csv", drawn_table(10, 200));
+  const std::string run = learn(file, "gaussian-hmm:3", 1, "", "run");
+  const std::string end = folder_.write("end.csv", "run,a,b\n0,38,3\n0,42,3\n0,40,3\n");
+  std::string table;
+  Reporter quiet;
+  predict(
+      {.model = run, .data = {end}, .ahead = 40, .samples = 2000, .threads = 1},
+      [&](std::string_view text) { table += text; }, quiet);
+  std::istringstream lines(table);
+  std::string heading, line;
+  std::getline(lines, heading);
+  EXPECT_EQ(heading, "example\tahead\ta.mean\ta.q10\ta.q90\tb.mean\tb.q10\tb.q90");
+  std::vector<std::vector<double>> rows;
+  while (std::getline(lines, line)) {
+    std::istringstream cells(line);
+    rows.emplace_back();
+    for (double x = 0; cells >> x;) rows.back().push_back(x);
+  }
+  ASSERT_EQ(rows.size(), 40U);
+  EXPECT_NEAR(rows[0][2], 0.8 * 40 - 0.1 * 40, 4);  // state 2 stays with probability 0.8
+  EXPECT_NEAR(rows[0][4], 52, 6);
+  EXPECT_NEAR(rows[39][2], -0.43 * 40 + 0.30 * 40, 5);  // the stationary mean
 }
 
 TEST_F(HiddenMarkov, table_without_sequences_is_one_sequence) {

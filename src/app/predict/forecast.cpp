@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/fields/field_entries.h"
+#include "app/predict/hidden_markov.h"
 #include "app/schema/table_fields.h"
 #include "base/printable.h"
 #include "data/examples/calendar_columns.h"
 #include "data/schema/table_schema.h"
 #include "loss/density/sample_numbers.h"
 #include "model/forecast/time_index.h"
+#include "model/network/hmm_fit.h"
 #include "numerics/functions.h"
 #include "unfold/data/examples/example_set.h"
 #include "unfold/graph/engine/stepper.h"
@@ -311,6 +314,77 @@ class PathForecaster {
   std::vector<T> values_;
 };
 
+/// Forecasts of a hidden Markov model: exact means, and quantiles of sampled paths.
+template <class T>
+class StatesForecaster {
+ public:
+  StatesForecaster(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request)
+      : model_(model), set_(set), request_(request) {}
+
+  std::vector<std::vector<Forecast>> run(Index example) const {
+    const std::vector<double> states = model_.last_states(set_, example);
+    const std::vector<double> means = forecast(model_.hmm(), states, request_.ahead).mean;
+    const std::vector<DrawnRun> paths = draw(model_.after(states), example);
+    const FieldSpecification& field = model_.field();
+    std::vector<std::vector<Forecast>> result(at(request_.ahead));
+    for (Index k = 0; k < request_.ahead; ++k)
+      for (Index i = 0; i < field.size; ++i) {
+        std::vector<double> drawn;
+        drawn.reserve(paths.size());
+        for (const DrawnRun& path : paths) drawn.push_back(path.rows[at(k * field.size + i)]);
+        std::ranges::sort(drawn);
+        const auto put = [&](const char* what, double x) {
+          result[at(k)].push_back({fmt::format("{}.{}", model_.names()[at(i)], what), "", x, deviation_of(field, i)});
+        };
+        put("mean", restored(field, i, means[at(k * field.size + i)]));
+        put("q10", quantile_of(drawn, 0.1));
+        put("q90", quantile_of(drawn, 0.9));
+      }
+    return result;
+  }
+
+ private:
+  std::vector<DrawnRun> draw(const HiddenMarkovModel<T>& next, Index example) const {
+    std::vector<DrawnRun> paths;
+    for (Index s = 0; s < request_.samples; ++s)
+      paths.push_back(next.draw(request_.ahead, request_.seed, example * request_.samples + s));
+    return paths;
+  }
+
+  HiddenMarkovModel<T> model_;
+  const ExampleSet& set_;
+  const PredictRequest& request_;
+};
+
+using Write = std::function<void(std::string_view)>;
+
+template <class Forecaster>
+void write_forecasts(Forecaster forecaster, Index examples, TableFormat format, const Write& write) {
+  bool headed = false;
+  for (Index e = 0; e < examples; ++e) {
+    const auto rows = forecaster.run(e);
+    if (format == TableFormat::jsonl) {
+      nlohmann::ordered_json object = {{"example", e + 1}};
+      for (const auto& row : rows)
+        for (const Forecast& f : row)
+          object[f.name].push_back(f.text.empty() ? nlohmann::ordered_json(f.number) : nlohmann::ordered_json(f.text));
+      write(object.dump() + "\n");
+      continue;
+    }
+    if (!std::exchange(headed, true)) {
+      std::string head = "example\tahead";
+      for (const Forecast& f : rows.front()) head += "\t" + escape_cell(f.name);
+      write(head + "\n");
+    }
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      std::string line = fmt::format("{}\t{}", e + 1, k + 1);
+      for (const Forecast& f : rows[k])
+        line += "\t" + (f.text.empty() ? predicted_number(f.number, f.deviation) : escape_cell(f.text));
+      write(line + "\n");
+    }
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -323,31 +397,10 @@ void forecast(const NetworkModel<T>& model, const Examples& examples, const Pred
                     model.spec_text()));
   const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
   Team team(1);
-  PathForecaster<T> forecaster(model, examples, set, request, team);
-  bool headed = false;
-  for (Index e = 0; e < set.count(); ++e) {
-    const auto rows = forecaster.run(e);
-    if (request.format == TableFormat::jsonl) {
-      nlohmann::ordered_json object = {{"example", e + 1}};
-      for (const auto& row : rows)
-        for (const Forecast& f : row)
-          object[f.name].push_back(f.text.empty() ? nlohmann::ordered_json(f.number) : nlohmann::ordered_json(f.text));
-      write(object.dump() + "\n");
-      continue;
-    }
-    if (!headed) {
-      std::string head = "example\tahead";
-      for (const Forecast& f : rows.front()) head += "\t" + escape_cell(f.name);
-      write(head + "\n");
-      headed = true;
-    }
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      std::string line = fmt::format("{}\t{}", e + 1, k + 1);
-      for (const Forecast& f : rows[k])
-        line += "\t" + (f.text.empty() ? predicted_number(f.number, f.deviation) : escape_cell(f.text));
-      write(line + "\n");
-    }
-  }
+  if (is_hidden_markov(model.spec()))
+    write_forecasts(StatesForecaster<T>(model, set, request), set.count(), request.format, write);
+  else
+    write_forecasts(PathForecaster<T>(model, examples, set, request, team), set.count(), request.format, write);
 }
 
 template void forecast(const NetworkModel<float>&, const Examples&, const PredictRequest&,

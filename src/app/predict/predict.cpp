@@ -22,6 +22,7 @@
 #include "data/readers/memory_data.h"
 #include "data/schema/table_schema.h"
 #include "loss/hmm/hidden_states.h"
+#include "model/network/hmm_fit.h"
 
 namespace unfold {
 namespace {
@@ -181,10 +182,12 @@ void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
   if (request.ahead == 0) return;
   const DataSpecification& data = model.data();
   for (const Head<T>& head : model.network().heads)
-    if (head.loss->template as<HiddenStates<T>>() != nullptr)
-      throw UsageError(fmt::format(
-          "{} predicts states of existing positions and cannot forecast; programs can use src/loss/hmm/vector_hmm.h",
-          model.spec_text()));
+    if (head.loss->template as<HiddenStates<T>>() != nullptr && !is_hidden_markov(model.spec()))
+      throw UsageError(
+          fmt::format("{} infers hidden states of existing positions and does not forecast; --model gaussian-hmm:K "
+                      "without a network "
+                      "does",
+                      model.spec_text()));
   if (data.grids || data.trees)
     throw UsageError(fmt::format(
         "--ahead continues sequences and does not apply to a {0}; use predict without --ahead for the existing {0}s",

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "app/common/perplexity.h"
 #include "app/fields/condition.h"
 #include "app/fields/evaluation/transduction_metrics.h"
 #include "app/fields/field_model.h"
+#include "app/predict/hidden_markov.h"
 #include "app/predict/number_sequences.h"
 #include "app/settings/line_lists.h"
 #include "base/utf8.h"
@@ -143,6 +146,23 @@ std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Inde
                              });
   });
   return result;
+}
+
+SampledNumberSequences sample_hidden_markov(const SampleRequest& request) {
+  validate(request.sampling);
+  require_no_prime(request);
+  if (!request.given.empty()) throw UsageError("--given does not apply to a hidden Markov model, which has no inputs");
+  return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& network) {
+    const HiddenMarkovModel<T> model(network);
+    SampledNumberSequences result{.columns = model.names(), .sequences = {}};
+    for (Index i = 0; i < request.count; ++i) {
+      SampledNumbers& sequence = result.sequences.emplace_back();
+      DrawnRun run = model.draw(request.sampling.length, request.sampling.seed, i, &sequence.nats);
+      sequence.values = std::move(run.rows);
+      sequence.states = std::move(run.states);
+    }
+    return result;
+  });
 }
 
 SampledNumberSequences sample_number_sequences(const SampleRequest& request, Index threads) {

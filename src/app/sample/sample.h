@@ -57,6 +57,7 @@ struct SampledNumbers {
   std::vector<double> values = {};  ///< [positions x columns]
   bool ended = false;               ///< false: stopped by `length`
   double nats = 0;                  ///< -ln of the density, including the probability of the end or length
+  std::vector<Index> states = {};   ///< of a hidden Markov model, from 0; otherwise empty
 };
 struct SampledNumberSequences {
   std::vector<std::string> columns = {};
@@ -65,6 +66,9 @@ struct SampledNumberSequences {
 /// Like the function above, for models that satisfy holds_number_sequences(model). Only the length and the seed of
 /// `sampling` are used.
 SampledNumberSequences sample_number_sequences(const SampleRequest& request, Index threads);
+/// Draws sequences of `length` positions from a model that satisfies holds_hidden_markov(model)
+/// (app/predict/hidden_markov.h).
+SampledNumberSequences sample_hidden_markov(const SampleRequest& request);
 
 struct CompleteRequest {
   std::string model;       ///< run folder or model file

@@ -90,6 +90,89 @@ std::vector<double> signal_of(const VectorHmm& hmm) {
   return signal;
 }
 
+/// Reads a signal from its beginning to its end.
+class SignalReader {
+ public:
+  explicit SignalReader(std::vector<double> signal) : signal_(std::move(signal)) {}
+  std::span<const double> next(Index count) {
+    const std::span<const double> part = std::span(signal_).subspan(at(place_), at(count));
+    place_ += count;
+    return part;
+  }
+
+ private:
+  std::vector<double> signal_;
+  Index place_ = 0;
+};
+
+template <class T>
+std::vector<double> parameters_of(const NetworkModel<T>& model, const std::string& name) {
+  const std::vector<ParameterInfo>& blocks = model.parameters().info();
+  const auto found = std::ranges::find(blocks, model.layout().output_name(0) + name, &ParameterInfo::name);
+  const Matrix<const T> block = model.parameters()[static_cast<int>(found - blocks.begin())];
+  return {block.row(0), block.row(0) + block.cols};
+}
+
+void to_probabilities(std::span<const double> logits, Index from, std::vector<double>& out) {
+  const auto count = static_cast<Index>(logits.size());
+  std::vector<double> logs(logits.size());
+  log_softmax(logits.data(), logs.data(), count);
+  vector_exp(logs.data(), out.data() + from, count);
+}
+
+/// The covariance L^-1 D (L^-1)^T of the regressions u = L e, where L is lower triangular with ones on its diagonal and
+/// D contains the variances of u.
+void to_covariance(std::span<const double> deviations, std::span<const double> l, std::span<double> covariance) {
+  const auto n = static_cast<Index>(deviations.size());
+  std::vector<double> inverse(at(n * n));  // L^-1
+  for (Index i = 0; i < n; ++i) {
+    inverse[at(i * n + i)] = 1;
+    for (Index k = 0; k < i; ++k)
+      for (Index j = k; j < i; ++j) inverse[at(i * n + k)] -= l[at(i * (i - 1) / 2 + j)] * inverse[at(j * n + k)];
+  }
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < n; ++j) {
+      double sum = 0;
+      for (Index k = 0; k <= std::min(i, j); ++k)
+        sum += inverse[at(i * n + k)] * deviations[at(k)] * deviations[at(k)] * inverse[at(j * n + k)];
+      covariance[at(i * n + j)] = sum;
+    }
+}
+
+/// Returns exp(10 tanh(s / 10)) for every signal s (loss/deviation.h).
+std::vector<double> deviations_of(std::span<const double> signals) {
+  constexpr double kMost = 10;
+  std::vector<double> d(signals.begin(), signals.end());
+  const auto n = static_cast<Index>(d.size());
+  for (double& x : d) x /= kMost;
+  vector_tanh(d.data(), d.data(), n);
+  for (double& x : d) x *= kMost;
+  vector_exp(d.data(), d.data(), n);
+  return d;
+}
+
+/// Reads the Gaussians of state j.
+void read_components(SignalReader& signal, Index j, VectorHmm& hmm) {
+  const VectorHmmShape& shape = hmm.shape;
+  const Index n = shape.numbers, first = j * shape.components;
+  const auto put_means = [&](Index k, std::span<const double> means) {
+    std::ranges::copy(means, hmm.means.begin() + k * n);
+  };
+  if (!shape.full) {  // all means, then all deviations
+    for (Index k = first; k < first + shape.components; ++k) put_means(k, signal.next(n));
+    for (Index k = first; k < first + shape.components; ++k) {
+      const std::vector<double> d = deviations_of(signal.next(n));
+      for (Index i = 0; i < n; ++i) hmm.covariances[at(k * n + i)] = d[at(i)] * d[at(i)];
+    }
+    return;
+  }
+  for (Index k = first; k < first + shape.components; ++k) {
+    put_means(k, signal.next(n));
+    const std::vector<double> d = deviations_of(signal.next(n));
+    to_covariance(d, signal.next(n * (n - 1) / 2), std::span(hmm.covariances).subspan(at(k * n * n), at(n * n)));
+  }
+}
+
 }  // namespace
 
 std::vector<double> mixture_signal(const VectorHmm& mixture) {
@@ -172,6 +255,23 @@ void set_states(const HmmFit& fit, NetworkModel<T>& model) {
 }
 
 template <class T>
+VectorHmm states_of(const NetworkModel<T>& model) {
+  const GaussianHmmOptions o = options_of(model.spec().density);
+  VectorHmm hmm({.states = o.states,
+                 .components = o.components,
+                 .numbers = model.data().field(kVector).size,
+                 .full = o.covariance == Covariance::full});
+  SignalReader signal(parameters_of(model, "/signal"));
+  for (Index i = 0; i < o.states; ++i) to_probabilities(signal.next(o.states), i * o.states, hmm.transitions);
+  for (Index j = 0; j < o.states; ++j) {
+    to_probabilities(signal.next(o.components), j * o.components, hmm.weights);
+    read_components(signal, j, hmm);
+  }
+  to_probabilities(parameters_of(model, "/start"), 0, hmm.start);
+  return hmm;
+}
+
+template <class T>
 TrainingResult train_states(const HmmFit& fit, NetworkModel<T>& model, const std::string& model_file) {
   set_states(fit, model);
   model.history().push_back(fit.history());
@@ -181,6 +281,8 @@ TrainingResult train_states(const HmmFit& fit, NetworkModel<T>& model, const std
 
 template void set_states(const HmmFit&, NetworkModel<float>&);
 template void set_states(const HmmFit&, NetworkModel<double>&);
+template VectorHmm states_of(const NetworkModel<float>&);
+template VectorHmm states_of(const NetworkModel<double>&);
 template TrainingResult train_states(const HmmFit&, NetworkModel<float>&, const std::string&);
 template TrainingResult train_states(const HmmFit&, NetworkModel<double>&, const std::string&);
 

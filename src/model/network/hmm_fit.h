@@ -38,6 +38,10 @@ HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64
 /// REQUIRES a model of fit.model.
 template <class T>
 void set_states(const HmmFit& fit, NetworkModel<T>& model);
+/// The inverse: the probabilities, means and covariances that the parameters of a model describe, in the units of the
+/// network. REQUIRES is_hidden_markov(model.spec()).
+template <class T>
+VectorHmm states_of(const NetworkModel<T>& model);
 
 /// Like the function above; also writes the model with its history.
 template <class T>
