@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace unfold {
+namespace unfold::bf16_test {
 namespace {
 
 /// Must be called before the unit is first queried.
@@ -116,4 +116,4 @@ TEST_F(Bf16, bf16_gradients_are_the_fma_chain_from_the_last_row) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::bf16_test

@@ -14,7 +14,7 @@
 #include "numerics/simd.h"
 #include "unfold/numerics/random.h"
 
-namespace unfold {
+namespace unfold::functions_test {
 namespace {
 
 template <class T>
@@ -278,4 +278,4 @@ TEST(LogSumExp, log_sum_exp_handles_empty_and_infinite_inputs) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::functions_test

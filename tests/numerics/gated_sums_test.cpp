@@ -9,7 +9,7 @@
 #include "numerics/simd.h"
 #include "unfold/numerics/random.h"
 
-namespace unfold {
+namespace unfold::gated_sums_test {
 namespace {
 
 constexpr Index kInputs = 80, kRows = 9;
@@ -79,4 +79,4 @@ TEST(GatedSteps, gated_steps_add_inputs_and_leave_inactive_rows_unchanged) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::gated_sums_test

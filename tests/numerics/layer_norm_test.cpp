@@ -10,7 +10,7 @@
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/vector.h"
 
-namespace unfold {
+namespace unfold::layer_norm_test {
 namespace {
 
 constexpr Index kRows = 3;
@@ -132,4 +132,4 @@ TEST(Normalize, gradient_is_summed_from_the_last_row) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::layer_norm_test

@@ -7,7 +7,7 @@
 #include "numerics/simd.h"
 #include "unfold/numerics/random.h"
 
-namespace unfold {
+namespace unfold::moments_test {
 namespace {
 
 constexpr Index kRows = 40, kColumns = 7, kAlphabet = 3;
@@ -190,4 +190,4 @@ TEST(Cholesky, cholesky_solves_positive_systems_and_rejects_others) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::moments_test

@@ -12,7 +12,7 @@
 
 #include "unfold/base/formats/file.h"
 
-namespace unfold {
+namespace unfold::names_test {
 namespace {
 
 TEST(Kernels, kernel_struct_names_are_unique_across_files) {
@@ -32,4 +32,4 @@ TEST(Kernels, kernel_struct_names_are_unique_across_files) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::names_test

@@ -14,7 +14,7 @@
 #include "numerics/simd.h"
 #include "unfold/numerics/random.h"
 
-namespace unfold {
+namespace unfold::pointwise_test {
 namespace {
 
 constexpr double kConstant = 0.75;
@@ -444,4 +444,4 @@ TEST(Pointwise, empty_program_does_nothing) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::pointwise_test

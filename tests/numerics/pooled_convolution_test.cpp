@@ -8,7 +8,7 @@
 #include "numerics/simd.h"
 #include "unfold/numerics/random.h"
 
-namespace unfold {
+namespace unfold::pooled_convolution_test {
 namespace {
 
 struct Problem {
@@ -104,4 +104,4 @@ TEST(PooledConvolution, WithoutCentersIsZero) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::pooled_convolution_test

@@ -14,7 +14,7 @@
 #include "unfold/base/error.h"
 #include "unfold/base/threads/team.h"
 
-namespace unfold {
+namespace unfold::product_test {
 namespace {
 
 constexpr double kCanary = 12345.678;
@@ -513,4 +513,4 @@ TEST(Buffer, impossible_buffer_sizes_are_rejected) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::product_test

@@ -13,7 +13,7 @@
 
 #include "unfold/base/error.h"
 
-namespace unfold {
+namespace unfold::random_test {
 namespace {
 
 using Words = std::array<std::uint32_t, 4>;
@@ -197,4 +197,4 @@ TEST(DropoutMask, dropout_rate_that_drops_everything_is_rejected) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::random_test

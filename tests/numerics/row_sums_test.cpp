@@ -11,7 +11,7 @@
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/vector.h"
 
-namespace unfold {
+namespace unfold::row_sums_test {
 namespace {
 
 template <class T>
@@ -99,4 +99,4 @@ TEST(RowSums, sigmoid_slopes_equal_their_definition) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::row_sums_test

@@ -9,7 +9,7 @@
 #include "numerics/simd.h"
 #include "unfold/numerics/random.h"
 
-namespace unfold {
+namespace unfold::softmax_rows_test {
 namespace {
 
 constexpr Index kRows = 70, kAlphabet = 19, kUnits = 11;
@@ -133,4 +133,4 @@ TEST(PredictionRows, prediction_rows_do_not_depend_on_the_instruction_set) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::softmax_rows_test

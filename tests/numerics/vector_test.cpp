@@ -10,7 +10,7 @@
 #include "numerics/simd.h"
 #include "unfold/numerics/random.h"
 
-namespace unfold {
+namespace unfold::vector_test {
 namespace {
 
 template <class T>
@@ -244,4 +244,4 @@ TEST(OptimizerSteps, small_weight_decay_is_kept_in_float) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::vector_test
