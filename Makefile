@@ -16,7 +16,7 @@ export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python wheel bench peers format format-check lint prose sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures example-data source
+.PHONY: help build product demo test python wheel bench peers format format-check lint prose sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures example-data source
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -24,6 +24,12 @@ help: ## Show this list
 build: ## Build the command (build/release/bin/unfold), the library, tests and examples
 	tools/setup.sh build test
 	cmake --preset release
+	cmake --build --preset release
+
+# What packages and installations contain: everything but the tests, benchmarks and examples.
+product:
+	tools/setup.sh build
+	cmake --preset release -DUNFOLD_TESTS=OFF -DUNFOLD_BENCH=OFF -DUNFOLD_EXAMPLES=OFF
 	cmake --build --preset release
 
 demo: ## Train three small models, two on data whose entropy is known (about three minutes)
@@ -107,7 +113,7 @@ soak: build ## Run the soak test for HOURS=24; it can be stopped and resumed
 arm64: build ## Cross-build for 64-bit Arm and check under qemu that NEON gives the same bits
 	tools/arm64.sh
 
-package: build ## Build Debian packages of the command and the libraries, in build/release/packages
+package: product ## Build Debian packages of the command and the libraries, in build/release/packages
 	tools/manual.sh $(UNFOLD) build/release/manual
 	cd build/release && cpack -G DEB
 
@@ -133,7 +139,7 @@ site-figures: build ## Run the tutorials and update their output and pictures in
 	python3 tools/site/first_picture.py --unfold $(UNFOLD) -o docs/first.svg
 	python3 tests/pages/run_page.py --unfold $(UNFOLD) --refresh docs/tutorials/*.md
 
-portable: build ## Build the command with all its libraries, for any Linux: build/release/packages/unfold-linux-*.tar.gz
+portable: product ## Build the command with all its libraries, for any Linux: build/release/packages/unfold-linux-*.tar.gz
 	tools/portable.sh $(UNFOLD) build/release/packages/unfold-linux-$$(uname -m).tar.gz
 
 VERSION = $(shell sed -n 's/^project.unfold VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
@@ -141,7 +147,7 @@ source: ## Create a reproducible source archive of the last commit: build/unfold
 	mkdir -p build
 	git archive --format=tar --prefix=unfold-$(VERSION)/ HEAD | gzip -n9 > build/unfold-$(VERSION).tar.gz
 
-install: build ## Install the command and the library under PREFIX=/usr/local
+install: product ## Install the command and the library under PREFIX=/usr/local
 	cmake --install build/release --prefix $(PREFIX)
 
 clean: ## Remove the builds of the presets
