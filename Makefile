@@ -114,6 +114,7 @@ arm64: build ## Cross-build for 64-bit Arm and check under qemu that NEON gives 
 	tools/arm64.sh
 
 package: product ## Build Debian packages of the command and the libraries, in build/release/packages
+	tools/setup.sh package
 	tools/manual.sh $(UNFOLD) build/release/manual
 	cd build/release && cpack -G DEB
 

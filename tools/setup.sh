@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the build dependencies of Unfold on Debian 12, Ubuntu 22.04 and later. Exits quickly if all are installed.
 #
-#   tools/setup.sh [build|test|lint|prose|fuzz|attack|site|python|processes]...      without arguments: build and test
+#   tools/setup.sh [build|test|lint|prose|fuzz|attack|site|python|package|processes]...      without arguments: build and test
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,8 +19,9 @@ packages_of() {
     attack) echo python3 faketime ;;
     site) echo python3 python3-venv libjs-katex fonts-katex ;;
     python) echo python3-dev python3-venv ;;
+    package) echo file dpkg-dev ;;  # CPack determines dependencies with them
     processes) echo libopenmpi-dev openmpi-bin ;;  # optional: `mpirun -n K unfold train`
-    *) echo "setup: unknown group '$1'; the groups are build, test, lint, prose, fuzz, attack, site, python and processes" >&2; exit 2 ;;
+    *) echo "setup: unknown group '$1'; the groups are build, test, lint, prose, fuzz, attack, site, python, package and processes" >&2; exit 2 ;;
   esac
 }
 
