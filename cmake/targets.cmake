@@ -70,7 +70,7 @@ function(unfold_module name)
     file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/unfold/${path} ${root}/unfold/${path} SYMBOLIC)
   endif()
   set_target_properties(unfold_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
-                        UNITY_BUILD_MODE GROUP)
+                        UNITY_BUILD_MODE GROUP UNFOLD_SHARED_SOURCES 0)
   target_include_directories(unfold_${name} PUBLIC $<BUILD_INTERFACE:${root}>
                                                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   unfold_compile_options(unfold_${name})
@@ -78,26 +78,42 @@ function(unfold_module name)
   target_compile_definitions(unfold_${name} PRIVATE UNFOLD_VERSION="${PROJECT_VERSION}")
 endfunction()
 
-# unfold_sources(<module> <folder> <file>...): sources of a module in one of its folders. In a unity build the files of a
-# folder are compiled together, 12 at a time, so names in unnamed namespaces are unique within a folder.
+# unfold_sources(<module> <folder> <file>...): sources of a module in one of its folders. In a unity build up to 12 files
+# (CMAKE_UNITY_BUILD_BATCH_SIZE) are compiled together: those of a folder, and what is left of several folders if each
+# would fill less than two thirds of a unit. Names in unnamed namespaces are therefore unique within a module.
 function(unfold_sources name folder)
+  set(size 12)
+  if(CMAKE_UNITY_BUILD_BATCH_SIZE)
+    set(size ${CMAKE_UNITY_BUILD_BATCH_SIZE})
+  endif()
+  math(EXPR enough "2 * ${size}")
+  list(LENGTH ARGN total)
+  get_target_property(shared unfold_${name} UNFOLD_SHARED_SOURCES)  # the number of files in the shared units so far
   set(count 0)
   foreach(file ${ARGN})
     set(path ${folder}/${file})
     cmake_path(NORMAL_PATH path)
     target_sources(unfold_${name} PRIVATE ${path})
-    math(EXPR part "${count} / 12")
-    string(MAKE_C_IDENTIFIER "${folder}_${part}" group)
+    math(EXPR part "${count} / ${size}")
+    math(EXPR left "3 * (${total} - ${part} * ${size})")
+    if(left LESS enough)
+      math(EXPR part "${shared} / ${size}")
+      math(EXPR shared "${shared} + 1")
+      set(group shared_${part})
+    else()
+      string(MAKE_C_IDENTIFIER "${folder}_${part}" group)
+    endif()
     set_source_files_properties(${path} PROPERTIES UNITY_GROUP ${group})
     math(EXPR count "${count} + 1")
   endforeach()
+  set_target_properties(unfold_${name} PROPERTIES UNFOLD_SHARED_SOURCES ${shared})
 endfunction()
 
-# unfold_test(<name> SOURCES ... USES ... [LABELS ...] [LOCK <name>]): one GoogleTest program. Tests with one LOCK never
-# run at the same time. The label `fast`, the default, is for tests that also run under the sanitizers; the label of the
-# others is `slow`.
+# unfold_test(<name> SOURCES ... USES ... [LABELS ...] [LOCK <name>] [COST <seconds>]): one GoogleTest program. Tests with
+# one LOCK never run at the same time. Tests with a COST start first, the longest before the others. The label `fast`, the
+# default, is for tests that also run under the sanitizers; the label of the others is `slow`.
 function(unfold_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;USES;LABELS;LOCK" ${ARGN})
+  cmake_parse_arguments(TEST "" "" "SOURCES;USES;LABELS;LOCK;COST" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   unfold_compile_options(${name})
@@ -110,6 +126,9 @@ function(unfold_test name)
   set(properties LABELS "${TEST_LABELS}")  # an empty one would take the name of the next property for its value
   if(TEST_LOCK)
     list(APPEND properties RESOURCE_LOCK ${TEST_LOCK})
+  endif()
+  if(TEST_COST)
+    list(APPEND properties COST ${TEST_COST})
   endif()
   if(UNFOLD_TEST_ENVIRONMENT)
     list(APPEND properties ENVIRONMENT ${UNFOLD_TEST_ENVIRONMENT})

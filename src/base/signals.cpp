@@ -13,7 +13,7 @@ namespace unfold {
 namespace {
 
 constexpr std::size_t kSlots = 128;
-std::atomic<int> waiting{0};
+std::atomic<int> waiting_sections{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
               "a signal handler may access only lock-free atomics");
 
@@ -25,14 +25,14 @@ std::atomic<bool>& stop_requested() {
 }
 
 BlockingSection::BlockingSection() {
-  ++waiting;  // precedes the check below, so that it is set for any signal that arrives after the check
+  ++waiting_sections;  // precedes the check below, so that it is set for any signal that arrives after the check
   if (!stop_requested()) return;
-  --waiting;
+  --waiting_sections;
   throw InterruptedError("interrupted");
 }
 
-BlockingSection::~BlockingSection() { --waiting; }
-bool BlockingSection::any() noexcept { return waiting > 0; }
+BlockingSection::~BlockingSection() { --waiting_sections; }
+bool BlockingSection::any() noexcept { return waiting_sections > 0; }
 
 /// Names are stored in place and never freed, because a handler may run at any time in any thread.
 struct RegisteredFile::Slot {

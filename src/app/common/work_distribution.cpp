@@ -30,25 +30,25 @@ namespace {
 constexpr int kMostDeaths = 3;
 
 /// Exclusive ownership of a piece of work during its lifetime.
-class Claim {
+class Ownership {
  public:
-  static std::optional<Claim> try_to_take(const std::string& path) {
+  static std::optional<Ownership> try_to_take(const std::string& path) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0)
       throw RuntimeFailure(fmt::format("cannot open {}: {}", path, std::generic_category().message(errno)));
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return Claim(descriptor);
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return Ownership(descriptor);
     ::close(descriptor);
     return std::nullopt;
   }
-  Claim(Claim&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Claim& operator=(Claim&&) = delete;
-  ~Claim() {
+  Ownership(Ownership&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Ownership& operator=(Ownership&&) = delete;
+  ~Ownership() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
 
  private:
-  explicit Claim(int descriptor) : descriptor_(descriptor) {}
+  explicit Ownership(int descriptor) : descriptor_(descriptor) {}
   int descriptor_;
 };
 
@@ -59,7 +59,7 @@ void do_unclaimed(std::span<const WorkPiece> pieces, Reporter& reporter, const s
     ++number;
     if (failed) return;
     if (piece.is_done()) continue;
-    const std::optional<Claim> claim = Claim::try_to_take(piece.claim);
+    const std::optional<Ownership> claim = Ownership::try_to_take(piece.claim);
     if (!claim || piece.is_done()) continue;
     reporter.remark(fmt::format("{}/{}  {}", number, pieces.size(), piece.name));
     piece.do_it(reporter);

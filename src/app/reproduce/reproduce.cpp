@@ -79,10 +79,10 @@ struct Section {
   std::vector<Cell> cells;
 };
 
-using Names = std::vector<std::pair<std::string, std::string>>;
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 constexpr std::string_view kStart = "{start}";
 
-std::string filled_in(std::string text, const Names& values) {
+std::string filled_in(std::string text, const NamedTexts& values) {
   for (const auto& [name, value] : values)
     for (std::size_t place = text.find(name); place != std::string::npos; place = text.find(name, place + value.size()))
       text.replace(place, name.size(), value);
@@ -227,8 +227,9 @@ std::vector<std::string> Reproducing::arguments_of(const Variant& row, const Var
                                                    const std::string& start) const {
   std::vector<std::string> arguments;
   if (const auto text = texts_.find(&column); text != texts_.end()) arguments = text->second.arguments;
-  const Names names = {{"{data}", data_folder()},        {"{units}", scale.units},     {"{rate}", column.rate},
-                       {"{seed}", std::to_string(seed)}, {std::string(kStart), start}, {"{made}", made_stem(column)}};
+  const NamedTexts names = {{"{data}", data_folder()},    {"{units}", scale.units},
+                            {"{rate}", column.rate},      {"{seed}", std::to_string(seed)},
+                            {std::string(kStart), start}, {"{made}", made_stem(column)}};
   const std::string none;
   const std::string& budget = scale.start.empty() || starts_from_another(row) ? scale.budget : scale.start;
   for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &budget})

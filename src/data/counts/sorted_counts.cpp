@@ -49,16 +49,16 @@ class Packing {
 };
 
 template <std::size_t W>
-struct Entry {
+struct TableEntry {
   std::array<std::uint64_t, W> key{};
   std::uint64_t count = 0;  // 0: empty slot
-  friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
+  friend bool operator<(const TableEntry& a, const TableEntry& b) { return a.key < b.key; }
 };
 
 template <std::size_t W>
 class TableStream final : public CountStream {
  public:
-  TableStream(std::vector<Entry<W>> entries, const Packing<W>& packing)
+  TableStream(std::vector<TableEntry<W>> entries, const Packing<W>& packing)
       : entries_(std::move(entries)), packing_(packing) {}
   bool next(CountedKey& key) override {
     if (at_ == entries_.size()) return false;
@@ -68,7 +68,7 @@ class TableStream final : public CountStream {
   }
 
  private:
-  std::vector<Entry<W>> entries_;
+  std::vector<TableEntry<W>> entries_;
   Packing<W> packing_;
   std::size_t at_ = 0;
 };
@@ -92,7 +92,7 @@ class PieceStream final : public CountStream {
     buffer_.resize(std::min(block_, end_ - begin_));
     at_ = 0;
     if (buffer_.empty()) return false;
-    file_->read(begin_ * sizeof(Entry<W>), std::as_writable_bytes(std::span(buffer_)));
+    file_->read(begin_ * sizeof(TableEntry<W>), std::as_writable_bytes(std::span(buffer_)));
     begin_ += buffer_.size();
     return true;
   }
@@ -100,7 +100,7 @@ class PieceStream final : public CountStream {
   std::shared_ptr<const UnnamedFile> file_;
   std::size_t begin_, end_, block_, at_ = 0;
   Packing<W> packing_;
-  std::vector<Entry<W>> buffer_;
+  std::vector<TableEntry<W>> buffer_;
 };
 
 /// A hash table with open addressing and linear probing.
@@ -112,7 +112,7 @@ class TableCounts final : public SortedCounts {
 
   void add(std::span<const Code> key) override {
     if (used_ * 3 > table_.size() * 2) make_room();
-    Entry<W>& entry = find(packing_.pack(key));
+    TableEntry<W>& entry = find(packing_.pack(key));
     used_ += entry.count == 0 ? 1 : 0;
     ++entry.count;
   }
@@ -121,7 +121,7 @@ class TableCounts final : public SortedCounts {
     if (!file_) return std::make_unique<TableStream<W>>(take_sorted(), packing_);
     spill();
     table_ = {};
-    const std::size_t block = std::max(kLeastBuffer, options_.memory / pieces_.size() / sizeof(Entry<W>));
+    const std::size_t block = std::max(kLeastBuffer, options_.memory / pieces_.size() / sizeof(TableEntry<W>));
     std::vector<std::unique_ptr<CountStream>> streams;
     streams.reserve(pieces_.size());
     const std::shared_ptr<const UnnamedFile> file = std::move(file_);
@@ -132,7 +132,7 @@ class TableCounts final : public SortedCounts {
   std::size_t pieces() const override { return pieces_.size(); }
 
  private:
-  Entry<W>& find(const std::array<std::uint64_t, W>& key) {
+  TableEntry<W>& find(const std::array<std::uint64_t, W>& key) {
     std::uint64_t hash = 0;
     for (const std::uint64_t word : key) hash = std::rotl(hash ^ word, 29) * 0x9E3779B97F4A7C15;
     const std::size_t mask = table_.size() - 1;
@@ -144,23 +144,23 @@ class TableCounts final : public SortedCounts {
 
   /// While the table grows, the old one and a new one of twice the size exist.
   void make_room() {
-    if (3 * table_.size() * sizeof(Entry<W>) > options_.memory) return spill();
-    std::vector<Entry<W>> old(2 * table_.size());
+    if (3 * table_.size() * sizeof(TableEntry<W>) > options_.memory) return spill();
+    std::vector<TableEntry<W>> old(2 * table_.size());
     old.swap(table_);
-    for (const Entry<W>& entry : old)
+    for (const TableEntry<W>& entry : old)
       if (entry.count != 0) find(entry.key).count = entry.count;
   }
 
-  std::vector<Entry<W>> take_sorted() {
-    std::erase_if(table_, [](const Entry<W>& entry) { return entry.count == 0; });
+  std::vector<TableEntry<W>> take_sorted() {
+    std::erase_if(table_, [](const TableEntry<W>& entry) { return entry.count == 0; });
     std::ranges::sort(table_, std::less<>());
     return std::move(table_);
   }
 
   void spill() {
     if (!file_) file_ = std::make_shared<UnnamedFile>("counts");
-    const std::size_t size = table_.size(), before = file_->size() / sizeof(Entry<W>);
-    std::vector<Entry<W>> entries = take_sorted();
+    const std::size_t size = table_.size(), before = file_->size() / sizeof(TableEntry<W>);
+    std::vector<TableEntry<W>> entries = take_sorted();
     file_->append(std::as_bytes(std::span(entries)));
     pieces_.emplace_back(before, before + entries.size());
     entries.clear();
@@ -171,7 +171,7 @@ class TableCounts final : public SortedCounts {
 
   SortedCountsOptions options_;
   Packing<W> packing_;
-  std::vector<Entry<W>> table_;
+  std::vector<TableEntry<W>> table_;
   std::size_t used_ = 0;
   std::shared_ptr<UnnamedFile> file_;
   std::vector<std::pair<std::size_t, std::size_t>> pieces_;  // entries of the file

@@ -103,7 +103,7 @@ constexpr DerivedName kDerivedNames[] = {{"lower", DerivedField::Kind::lower, fa
                                          {"run", DerivedField::Kind::run, true, false}};
 
 /// Parses digits without leading zeros; 0 if they are malformed.
-Index count_of(std::string_view digits, bool negative_too) {
+Index parsed_count(std::string_view digits, bool negative_too) {
   const bool negative = negative_too && digits.starts_with('-');
   if (negative) digits.remove_prefix(1);
   Index count = 0;
@@ -122,7 +122,7 @@ std::optional<DerivedField> parse_derived(std::string_view name) {
   for (const DerivedName& known : kDerivedNames) {
     if (!what.starts_with(known.name)) continue;
     const std::string_view rest = what.substr(known.name.size());
-    const Index count = known.counted ? count_of(rest, known.from_end) : 0;
+    const Index count = known.counted ? parsed_count(rest, known.from_end) : 0;
     if (known.counted ? count == 0 : !rest.empty()) return std::nullopt;
     return DerivedField{.field = std::string(name.substr(0, dot)), .kind = known.kind, .count = count};
   }

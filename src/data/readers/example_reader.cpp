@@ -63,7 +63,7 @@ void require_examples(const Examples& examples) {
 }
 
 constexpr std::size_t kMostNumberedClasses = 20;
-constexpr Index kEntriesPerClass = 2;
+constexpr Index kLeastEntriesPerClass = 2;
 
 /// Returns whether all numbers are integers; adds them to `distinct` until there are too many.
 bool are_few_integers(const ExampleColumn& column, std::set<double>& distinct) {
@@ -88,7 +88,7 @@ void make_classes(const ReaderOptions& options, Examples& examples) {
     std::set<double> distinct;
     if (!are_few_integers(column, distinct)) continue;
     const bool few = distinct.size() <= kMostNumberedClasses &&
-                     static_cast<Index>(distinct.size()) * kEntriesPerClass <= column.entries();
+                     static_cast<Index>(distinct.size()) * kLeastEntriesPerClass <= column.entries();
     if (wanted != RequestedType::texts && !few) continue;
     for (Index e = 0; e < column.entries(); ++e)
       column.texts.push_back(column.present(e) ? format_number(column.numbers[at(e)], 0) : std::string());

@@ -46,7 +46,7 @@ std::vector<Recurrent> recurrent_terms(const Circuit& circuit) {
 }
 
 /// Rows of a signal over a chain, each with a separate power of two.
-struct Rows {
+struct ScaledRows {
   Index cols = 0;
   std::vector<double> values;
   std::vector<int> exponents;
@@ -159,7 +159,7 @@ class SecondTerm {
   Signal h_signal_, z_, probe_;
   int matrix_ = -1;
   std::unique_ptr<PathChain<double>> chain_;
-  Rows h_, d_, r_;
+  ScaledRows h_, d_, r_;
   std::vector<double> products_, scaled_;
 };
 

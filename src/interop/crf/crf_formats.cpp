@@ -17,7 +17,7 @@
 namespace unfold {
 namespace {
 
-constexpr const char* kFeatures = "output/features";
+constexpr const char* kFeatureWeights = "output/features";
 constexpr Index kMostColumns = 100;  // limit for columns without names, which are numbered
 
 template <class T>
@@ -49,7 +49,7 @@ CrfWeights texts_of(const std::string& name, const NetworkModel<T>& model) {
   names.reserve(at(labels.size()));
   for (Symbol y = 0; y < labels.size(); ++y) names.emplace_back(labels.text(y));
   CrfWeights crf(std::move(names));
-  const std::vector<double> weights = own_numbers(model.parameters(), kFeatures);
+  const std::vector<double> weights = own_numbers(model.parameters(), kFeatureWeights);
   Index first = 0;
   for (const std::string& read : reads) {
     const Alphabet& alphabet = *model.data().field(parse_read(read).field).alphabet;
@@ -110,7 +110,7 @@ std::unique_ptr<NetworkModel<float>> model_of(const CrfWeights& crf, const std::
     const Matrix<float> into = model->parameters().at(name);
     for (std::size_t i = 0; i < values.size(); ++i) into.data[i] = static_cast<float>(values[i]);
   };
-  put(kFeatures, weights);
+  put(kFeatureWeights, weights);
   put("output/transitions", crf.transitions);
   put("output/start", crf.start);
   put("output/stop", crf.stop);

@@ -16,7 +16,7 @@ namespace unfold {
 namespace {
 
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
-constexpr Index kMostSymbols = 10'000;
+constexpr Index kMostLength = 10'000;
 /// Maximum number of open prefixes; each takes about 100 bytes.
 constexpr std::size_t kMostOpen = 4'000'000;
 
@@ -295,8 +295,8 @@ class BestFirst {
 };
 
 void validate(const Predictor& predictor, const Automaton& allowed, const DecodeOptions& o) {
-  if (o.length < 1 || o.length > kMostSymbols)
-    throw UsageError(fmt::format("length {}: must be from 1 to {} with a constraint", o.length, kMostSymbols));
+  if (o.length < 1 || o.length > kMostLength)
+    throw UsageError(fmt::format("length {}: must be from 1 to {} with a constraint", o.length, kMostLength));
   if (o.count < 1) throw UsageError(fmt::format("count {}: must be at least 1", o.count));
   if (o.groups < 1) throw UsageError(fmt::format("diverse {}: must be at least 1 group", o.groups));
   if (o.beam < o.groups)

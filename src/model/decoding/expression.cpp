@@ -11,10 +11,10 @@
 namespace unfold {
 namespace {
 
-constexpr Index kMostCount = 10'000;   // maximum repetition count
-constexpr Index kMostSteps = 300'000;  // maximum number of states of an expanded expression
-constexpr int kMostDepth = 100;        // maximum nesting depth of groups and repetitions
-constexpr char32_t kEnd = 0xFFFFFFFE;  // end of the expression
+constexpr Index kMostRepetitions = 10'000;  // maximum repetition count
+constexpr Index kMostSteps = 300'000;       // maximum number of states of an expanded expression
+constexpr int kMostDepth = 100;             // maximum nesting depth of groups and repetitions
+constexpr char32_t kEnd = 0xFFFFFFFE;       // end of the expression
 
 /// The syntax tree of an expression.
 struct Phrase {
@@ -120,9 +120,10 @@ class ExpressionParser {
   Index number(std::size_t open) {
     Index value = 0;
     const std::size_t begin = place_;
-    while (is_digit_character(peek()) && value <= kMostCount) value = 10 * value + static_cast<Index>(take() - U'0');
+    while (is_digit_character(peek()) && value <= kMostRepetitions)
+      value = 10 * value + static_cast<Index>(take() - U'0');
     if (place_ == begin) fail_at(open, "invalid count; a count is {3}, {2,} or {2,5}; write a literal { as \\{");
-    if (value > kMostCount) fail_at(open, fmt::format("a count is at most {}", kMostCount));
+    if (value > kMostRepetitions) fail_at(open, fmt::format("a count is at most {}", kMostRepetitions));
     return value;
   }
 

@@ -5,14 +5,14 @@
 namespace unfold {
 namespace {
 
-constexpr float kImpossible = -1e30F;
+constexpr float kExcluded = -1e30F;
 
 /// Returns the predictions without the end of the line, if another symbol is possible.
 std::vector<float> without_end(std::span<const float> log_probabilities, Symbol end) {
   std::vector<float> others(log_probabilities.begin(), log_probabilities.end());
   const float before = others[static_cast<std::size_t>(end)];
-  others[static_cast<std::size_t>(end)] = kImpossible;
-  if (std::ranges::none_of(others, [](float x) { return x > kImpossible; }))
+  others[static_cast<std::size_t>(end)] = kExcluded;
+  if (std::ranges::none_of(others, [](float x) { return x > kExcluded; }))
     others[static_cast<std::size_t>(end)] = before;
   return others;
 }

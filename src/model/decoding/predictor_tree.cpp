@@ -9,13 +9,13 @@ namespace {
 
 /// Maximum numbers of predictors kept: for large predictors, enough for two lengths of the usual beam; other predictors
 /// take up to a few hundred kilobytes each.
-constexpr std::size_t kMostLarge = 16, kMost = 4096;
+constexpr std::size_t kMostLarge = 16, kMostSmall = 4096;
 
 }  // namespace
 
 PredictorTree::PredictorTree(std::unique_ptr<Predictor> at_root)
     : root_(std::make_shared<const Node>(Node{.predictor = std::move(at_root)})),
-      most_(root_->predictor->clones_are_large() ? kMostLarge : kMost) {}
+      most_(root_->predictor->clones_are_large() ? kMostLarge : kMostSmall) {}
 
 PredictorTree::Pointer PredictorTree::child(const Pointer& before, Symbol symbol) {
   return std::make_shared<const Node>(Node{.before = before, .symbol = symbol});

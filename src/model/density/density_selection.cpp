@@ -57,7 +57,7 @@ struct RowCopy {
   std::vector<double> values;
 };
 
-double mean_of(const std::vector<double>& values) {
+double average_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double x : values) sum += x;
   return sum / static_cast<double>(values.size());
@@ -139,7 +139,7 @@ class DensityComparison {
                                                              .seed = o_.seed,
                                                              .stop = o_.stop},
                                                             team_);
-      return -mean_of(log_probabilities(fit, held_out.rows(), team_));
+      return -average_of(log_probabilities(fit, held_out.rows(), team_));
     }
     const AnyOptions any = choose_loss(model).options;
     const auto& options = any.as<GaussianMixtureOptions>();
@@ -201,7 +201,7 @@ class DensityComparison {
         candidates_, [&](const DensityCandidate& c) { return static_cast<Index>(c.nats.size()) == fold_count(); });
     for (auto network = candidates_.begin(); network < whole; ++network) {
       const auto tried = static_cast<Index>(network->nats.size());
-      const double other = mean_of({whole->nats.begin(), whole->nats.begin() + tried});
+      const double other = average_of({whole->nats.begin(), whole->nats.begin() + tried});
       if (network->mean() < other) return;
     }
     std::rotate(candidates_.begin(), whole, whole + 1);
@@ -223,7 +223,7 @@ class DensityComparison {
 
 }  // namespace
 
-double DensityCandidate::mean() const { return mean_of(nats); }
+double DensityCandidate::mean() const { return average_of(nats); }
 
 std::string DensitySelection::remark() const {
   const DensityCandidate& best = candidates.front();

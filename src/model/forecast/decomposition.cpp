@@ -9,12 +9,12 @@
 namespace unfold::forecasting {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUnknownTrend = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSeasonalStrength = 0.64, kKpssCritical = 0.463;
 
 std::vector<double> moving_mean(std::span<const double> y, Index m) {
   const Index n = static_cast<Index>(y.size()), half = m / 2;
-  std::vector<double> trend(y.size(), kNone);
+  std::vector<double> trend(y.size(), kUnknownTrend);
   for (Index t = half; t + half < n; ++t) {
     double sum = 0;
     for (Index k = -half; k <= half; ++k) sum += (m % 2 == 0 && (k == -half || k == half) ? 0.5 : 1) * y[at(t + k)];

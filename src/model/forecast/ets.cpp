@@ -19,7 +19,7 @@ constexpr double kImpossible = std::numeric_limits<double>::infinity();
 constexpr double kLogOfTwoPi = 1.8378770664093453;
 constexpr double kLeastSquare = 1e-28;  // lower limit of the mean square of a scaled series; keeps the likelihood of a
                                         // perfect fit finite
-constexpr double kLeast = 1e-4, kMost = 1 - 1e-4, kLeastPhi = 0.8, kMostPhi = 0.98;
+constexpr double kLeastShare = 1e-4, kMostShare = 1 - 1e-4, kLeastPhi = 0.8, kMostPhi = 0.98;
 constexpr double kLeastState =
     1e-12;  // lower limit of a level or season used as a divisor, and of a mean that must be positive
 
@@ -196,9 +196,9 @@ class EtsObjective {
   std::size_t dimension() const { return smoothing() + 1 + (form_.trend != EtsTrend::none) + at(m_ - 1); }
 
   std::vector<double> start(double alpha, double beta_share, double gamma_share) const {
-    std::vector<double> u{unsquash(alpha, kLeast, kMost)};
-    if (form_.trend != EtsTrend::none) u.push_back(unsquash(beta_share, kLeast, kMost));
-    if (form_.season != EtsSeason::none) u.push_back(unsquash(gamma_share, kLeast, kMost));
+    std::vector<double> u{unsquash(alpha, kLeastShare, kMostShare)};
+    if (form_.trend != EtsTrend::none) u.push_back(unsquash(beta_share, kLeastShare, kMostShare));
+    if (form_.season != EtsSeason::none) u.push_back(unsquash(gamma_share, kLeastShare, kMostShare));
     if (form_.trend == EtsTrend::damped) u.push_back(unsquash(0.95, kLeastPhi, kMostPhi));
     u.resize(dimension());
     return u;
@@ -207,9 +207,9 @@ class EtsObjective {
   EtsParameters parameters(const double* u) const {
     EtsParameters p;
     std::size_t i = 0;
-    p.alpha = squash(u[i++], kLeast, kMost);
-    if (form_.trend != EtsTrend::none) p.beta = p.alpha * squash(u[i++], kLeast, kMost);
-    if (form_.season != EtsSeason::none) p.gamma = (1 - p.alpha) * squash(u[i++], kLeast, kMost);
+    p.alpha = squash(u[i++], kLeastShare, kMostShare);
+    if (form_.trend != EtsTrend::none) p.beta = p.alpha * squash(u[i++], kLeastShare, kMostShare);
+    if (form_.season != EtsSeason::none) p.gamma = (1 - p.alpha) * squash(u[i++], kLeastShare, kMostShare);
     if (form_.trend == EtsTrend::damped) p.phi = squash(u[i++], kLeastPhi, kMostPhi);
     p.level = initial_.level + unit_ * u[i++];
     if (form_.trend != EtsTrend::none) p.slope = initial_.slope + 0.1 * unit_ * u[i++];

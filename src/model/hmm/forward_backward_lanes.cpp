@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLeastProbability = 1e-290;  // below this the division by c_t would not be exact
 constexpr double kSameStates = 1e-12;         // L1 distance of two distributions that count as equal
-constexpr Index kGroupSymbols = 90'000, kMostGroups = 16;
+constexpr Index kGroupSymbols = 90'000, kMostSymbolGroups = 16;
 constexpr Index kLaneSymbols = 2048, kLeastStretch = 512;  // minimum length of a lane, and of a segment after a cut
 constexpr Index kLongestWarmUp = 4096;
 constexpr Index kHistoryBytes = Index{64} << 20;  // size of the history per group
@@ -336,7 +336,7 @@ HmmTables::HmmTables(const HmmParameters& hmm)
 
 LaneAssignment::LaneAssignment(const std::vector<Index>& lengths, bool may_cut) {
   const Index total = std::accumulate(lengths.begin(), lengths.end(), Index{0});
-  const Index groups = std::clamp<Index>(total / kGroupSymbols, 1, kMostGroups);
+  const Index groups = std::clamp<Index>(total / kGroupSymbols, 1, kMostSymbolGroups);
   const Index count = std::clamp<Index>(total / kLaneSymbols, 1, kLanes * groups);
   lanes.resize(at(count));
   Index lane = 0, before = 0;  // number of symbols in the preceding sequences

@@ -14,10 +14,10 @@ using Points = std::vector<std::vector<double>>;
 
 constexpr Index kStretch = 2048;
 constexpr Index kMostWindows = 2000;
-constexpr Index kBuckets = 256;           // clusters distinguish at most this number of symbols
-constexpr Index kMostContexts = 1 << 22;  // limit of the number of values stored for all contexts
-constexpr double kOfAll = 0.05;           // share of the overall frequencies in the emissions of a cluster
-constexpr double kOfOthers = 0.1;         // weight of the symbols of other clusters in the emissions of a state
+constexpr Index kBuckets = 256;                // clusters distinguish at most this number of symbols
+constexpr Index kMostContextValues = 1 << 22;  // limit of the number of values stored for all contexts
+constexpr double kOfAll = 0.05;                // share of the overall frequencies in the emissions of a cluster
+constexpr double kOfOthers = 0.1;              // weight of the symbols of other clusters in the emissions of a state
 constexpr int kRounds = 5;
 
 void normalize_rows(std::vector<double>& values, Index columns) {
@@ -194,7 +194,7 @@ void HmmStarts::emit_windows(Index length, Random& random, HmmParameters& hmm) c
 }
 
 void HmmStarts::emit_contexts(Random& random, HmmParameters& hmm) const {
-  const auto buckets = at(std::min(alphabet_, std::clamp<Index>(kMostContexts / alphabet_, 8, kBuckets)));
+  const auto buckets = at(std::min(alphabet_, std::clamp<Index>(kMostContextValues / alphabet_, 8, kBuckets)));
   Points points(at(alphabet_), std::vector<double>(2 * buckets));
   std::vector<double> counts(at(alphabet_));
   for (const std::vector<Symbol>& text : texts_)

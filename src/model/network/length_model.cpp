@@ -21,7 +21,7 @@ constexpr const char *kGeometric = "geometric", *kPoisson = "poisson", *kNegativ
 constexpr Index kLongestDrawn = 10'000'000;
 constexpr Index kLongestTable = 1 << 20;
 
-double log_of(double x) {
+double natural_log(double x) {
   double result = x;
   vector_log(&result, &result, 1);
   return result;
@@ -57,7 +57,7 @@ std::vector<double> log_factorials(Index most) {
 }
 
 double log_negative_binomial(double rising, double r, double mean, double k) {
-  return rising + r * log_of(r / (r + mean)) + k * log_of(mean / (r + mean));
+  return rising + r * natural_log(r / (r + mean)) + k * natural_log(mean / (r + mean));
 }
 
 /// Returns the maximum likelihood estimate of r, found by golden-section search over ln r.
@@ -120,8 +120,8 @@ LengthModel LengthModel::fit(std::string_view kind, std::span<const Index> lengt
 
 double LengthModel::log_of_table(Index length, double all) const {
   const auto longest = static_cast<Index>(parameters_.size());
-  if (length <= longest) return log_of((parameters_[at(length - 1)] + 1) / all);
-  return log_of(0.5) * static_cast<double>(length - longest) - log_of(all);
+  if (length <= longest) return natural_log((parameters_[at(length - 1)] + 1) / all);
+  return natural_log(0.5) * static_cast<double>(length - longest) - natural_log(all);
 }
 
 std::vector<double> LengthModel::log_probabilities(Index last) const {
@@ -136,8 +136,8 @@ std::vector<double> LengthModel::log_probabilities(Index last) const {
   // distributions.
   const double p = parameters_.front(), mean = parameters_.back();
   const bool geometric = kind_ == kGeometric, poisson = kind_ == kPoisson;
-  const double start = geometric ? log_of(p) : poisson ? -mean : p * log_of(p / (p + mean));
-  const double slope = geometric ? log_of(1 - p) : poisson ? log_of(mean) : log_of(mean / (p + mean));
+  const double start = geometric ? natural_log(p) : poisson ? -mean : p * natural_log(p / (p + mean));
+  const double slope = geometric ? natural_log(1 - p) : poisson ? natural_log(mean) : natural_log(mean / (p + mean));
   std::vector<double> sums(at(last), 0.0);
   if (poisson) sums = log_factorials(last - 1);
   if (!poisson && !geometric) sums = log_rising(p, last - 1);

@@ -14,7 +14,7 @@ namespace unfold {
 namespace {
 
 /// The number of times that each symbol is read and predicted in training.
-struct Counts {
+struct SymbolCounts {
   std::vector<double> read, predicted;
 };
 
@@ -50,9 +50,9 @@ void add_over(std::vector<double>& counts, Processes& processes) {
   }
 }
 
-Counts count_symbols(const TrainingData& data, Symbol predict_after) {
+SymbolCounts count_symbols(const TrainingData& data, Symbol predict_after) {
   const auto alphabet = static_cast<std::size_t>(data.corpus.alphabet().size());
-  Counts counts{std::vector<double>(alphabet), std::vector<double>(alphabet)};
+  SymbolCounts counts{std::vector<double>(alphabet), std::vector<double>(alphabet)};
   Processes& processes = data.processes != nullptr ? *data.processes : single_process();
   StreamReader reader(data.corpus, 4096, predict_after);
   reader.start({share_of_part(data.training, processes)});
@@ -99,7 +99,7 @@ template <class T>
 void initialize(LanguageModel<T>& model, const TrainingData& data, Symbol predict_after, std::uint64_t seed) {
   model.initialize(seed);
   if (!has_random_graph(model.spec())) return;
-  const Counts counts = count_symbols(data, predict_after);
+  const SymbolCounts counts = count_symbols(data, predict_after);
   initialize_from_frequencies<T>(model.circuit(), model.logits(), counts.read, counts.predicted, seed,
                                  model.parameters());
 }

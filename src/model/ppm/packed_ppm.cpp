@@ -17,7 +17,7 @@ namespace unfold {
 namespace {
 
 constexpr std::uint32_t kOne = 4;                       // the increment for one occurrence
-constexpr std::uint32_t kMost = 250;                    // counts above this are halved
+constexpr std::uint32_t kMostCountOfSymbol = 250;       // counts above this are halved
 constexpr std::uint32_t kMaxDeterministicCount = 4000;  // ... if the context contains almost no other symbols
 constexpr std::uint32_t kNowhere = ~0U;
 constexpr std::uint32_t kIsContext = 1U << 31;
@@ -394,7 +394,7 @@ struct PackedPpm::Body {
     for (; i > 0 && entries[i - 1].count < mine.count; --i) entries[i] = entries[i - 1];
     entries[i] = mine;
     const bool nearly_alone = (c.total - mine.count) * 16U < mine.count;
-    if (mine.count > (nearly_alone ? kMaxDeterministicCount : kMost) || c.total > 60000) halve(c);
+    if (mine.count > (nearly_alone ? kMaxDeterministicCount : kMostCountOfSymbol) || c.total > 60000) halve(c);
   }
 
   void add(std::uint32_t at, std::uint8_t symbol, std::uint32_t start, Following following) {

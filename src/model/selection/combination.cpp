@@ -8,7 +8,7 @@
 namespace unfold::forecasting {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kInfiniteError = std::numeric_limits<double>::infinity();
 constexpr double kFactorOfBest = 1.5, kReferenceShare = 0.5;
 constexpr std::size_t kMostCombined = 6;
 constexpr double kLargestScore = 1e3;
@@ -20,7 +20,7 @@ std::vector<double> mean_errors(std::span<const MemberBacktest> members, std::si
     double sum = 0, count = 0;
     for (std::size_t k = 0; k < member.errors.size(); ++k)
       if (k != left_out && !std::isnan(member.errors[k])) sum += member.errors[k], ++count;
-    errors.push_back(std::isfinite(member.error) ? (count > 0 ? sum / count : member.error) : kInfinite);
+    errors.push_back(std::isfinite(member.error) ? (count > 0 ? sum / count : member.error) : kInfiniteError);
   }
   return errors;
 }
@@ -87,7 +87,7 @@ CombinationBacktest backtest_combination(std::span<const MemberBacktest> members
       if (!std::isnan(actual[h])) result.scores[h].push_back(score_of(actual[h], combined, h, scale));
   }
   result.origins = static_cast<Index>(count);
-  result.error = count > 0 ? sum / count : kInfinite;
+  result.error = count > 0 ? sum / count : kInfiniteError;
   result.weights = combination_weights(mean_errors(members, origins.size()));
   if (reference >= 0 && members[at(reference)].error < result.error) {
     for (double& w : result.weights) w *= 1 - kReferenceShare;

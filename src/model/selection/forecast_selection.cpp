@@ -20,7 +20,7 @@ constexpr Index kLongLags = 32, kAverages = 5, kLongSeries = 1000;
 constexpr Index kReservoirUnits = 500, kReservoirBlocks = 10;
 constexpr double kNoisyEpochs = 60, kFewestEpochs = 20;
 /// Minimum number of values for each lag: in all series together, and on average in one series.
-constexpr Index kValuesPerLag = 4, kLeastPerLag = 2;
+constexpr Index kPositionsPerLag = 4, kLeastPerLag = 2;
 
 bool is_of_numbers(const ExampleSet& examples, const std::string& read) {
   return examples.data().field(parse_read(read).field).type == FieldSpecification::Type::values;
@@ -67,7 +67,7 @@ class CandidateList {
 
   void add_linear() {
     if (!own_.empty() && is_complete(own_)) {
-      const Index most = std::min(training_.positions() / kValuesPerLag, length_ / kLeastPerLag);
+      const Index most = std::min(training_.positions() / kPositionsPerLag, length_ / kLeastPerLag);
       Index before = 0;
       for (const Index lags : kLags) {
         const Index own = std::max<Index>(1, std::min(lags, most));
@@ -78,7 +78,7 @@ class CandidateList {
     }
     if (numbers_.size() <= own_.size() || !is_complete(numbers_)) return;
     for (const Index lags : kJointLags)
-      if (kValuesPerLag * lags * size_of(training_, numbers_) <= training_.positions())
+      if (kPositionsPerLag * lags * size_of(training_, numbers_) <= training_.positions())
         add_autoregression(numbers_, lags, 0);
   }
 

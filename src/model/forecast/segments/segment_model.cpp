@@ -40,7 +40,7 @@ std::vector<std::string> read_names(const ModelFile& file) {
   }
 }
 
-std::shared_ptr<const SegmentNetwork<float>> read_network(const ModelFile& file) {
+std::shared_ptr<const SegmentNetwork<float>> read_segment_network(const ModelFile& file) {
   try {
     return std::make_shared<const SegmentNetwork<float>>(read_shape(file), file.tensors());
   } catch (const UsageError& error) {
@@ -63,7 +63,7 @@ SegmentModel::SegmentModel(std::shared_ptr<const SegmentNetwork<float>> network,
 }
 
 SegmentModel::SegmentModel(const ModelFile& file)
-    : Model(file.expect(kKind)), network_(read_network(file)), names_(read_names(file)) {
+    : Model(file.expect(kKind)), network_(read_segment_network(file)), names_(read_names(file)) {
   if (static_cast<Index>(names_.size()) != network_->shape().series)
     file.fail("\"series\" in the card does not name every series with an embedding");
 }

@@ -15,9 +15,9 @@ namespace unfold {
 namespace {
 
 constexpr Index kMostIterations = 100;
-constexpr double kLeastGain = 1e-6;         // nats per vector
-constexpr double kStay = 0.8;               // initial value for expectation maximization
-constexpr double kLeastProbability = 1e-6;  // events without observations have a small, positive probability
+constexpr double kLeastImprovement = 1e-6;   // nats per vector
+constexpr double kStay = 0.8;                // initial value for expectation maximization
+constexpr double kUnseenProbability = 1e-6;  // events without observations have a small, positive probability
 
 /// The sequences of one label.
 struct LabelRuns {
@@ -84,7 +84,7 @@ VectorHmm fitted(const LabelRuns& of, Index states, Team& team) {
   double before = 0;
   for (Index iteration = 0; iteration < kMostIterations; ++iteration) {
     const double now = reestimate(hmm, runs, team);
-    if (iteration > 0 && now - before < kLeastGain * static_cast<double>(runs.rows.rows)) break;
+    if (iteration > 0 && now - before < kLeastImprovement * static_cast<double>(runs.rows.rows)) break;
     before = now;
   }
   return hmm;
@@ -138,7 +138,7 @@ class GaussianOutput {
   }
   void put_steps(Index first_state, const VectorHmm& hmm) {
     std::vector<double> logs = hmm.transitions;
-    for (double& x : logs) x = std::max(x, kLeastProbability);
+    for (double& x : logs) x = std::max(x, kUnseenProbability);
     vector_log(logs.data(), logs.data(), static_cast<Index>(logs.size()));
     const Index states = hmm.shape.states;
     for (Index i = 0; i < states; ++i)

@@ -13,9 +13,9 @@ namespace unfold {
 namespace {
 
 /// Scales the sum of the log ratios: naive Bayes counts correlated words several times and is overconfident.
-constexpr double kTrust = 0.25;
+constexpr double kStrength = 0.25;
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_start(const std::string& why) {
   throw UsageError("initialization from counts requires " + why + "; leave out start=counts");
 }
 
@@ -78,17 +78,17 @@ void initialize_from_counts(NetworkModel<T>& model, const ExampleSet& training, 
   const Head<T>& head = network.heads.front();
   const FieldSpecification& label = training.data().field(head.field);
   if (network.heads.size() > 1 || !label.once || label.type != FieldSpecification::Type::symbols)
-    refuse("one predicted label per sequence");
+    refuse_start("one predicted label per sequence");
   const Matrix<T> output = model.parameters()[circuit.nodes()[at(head.signal.id)].terms.front().parameter];
   const Index width = output.rows, labels = label.size;
   const std::vector<T> signs = random_signs<T>(labels, width, seed);
   const double positions = static_cast<double>(training.positions()) / static_cast<double>(training.count());
-  const double scale = std::sqrt(kTrust * positions);
+  const double scale = std::sqrt(kStrength * positions);
   for (const NetworkInput& input : network.inputs) {
     const int table = table_of(circuit, input.signal);
     if (table < 0) continue;  // a numeric field
     const Matrix<T> rows = model.parameters()[table];
-    if (rows.cols != width) refuse("embeddings with the width of the bag");
+    if (rows.cols != width) refuse_start("embeddings with the width of the bag");
     const std::string field = parse_read(input.field).field;
     const std::vector<double> ratios =
         log_ratios(training.column(field), training, rows.rows, training.column(head.field).symbols, labels);
