@@ -16,6 +16,8 @@
 namespace unfold {
 namespace {
 
+using Type = FieldSpecification::Type;
+
 Structure small_structure() {
   const std::vector<Index> lengths = {4, 1, 3};
   return Structure::chains(lengths);
@@ -37,7 +39,6 @@ Structure small_grids(const std::vector<Index>& sides) {
 
 /// Checks a density model on vectors with `request.symbols` numbers.
 CheckOutcome check_density(const CheckRequest& request, Reporter& reporter) {
-  using Type = FieldSpecification::Type;
   const ModelSpec spec = parse_model_spec(request.model);
   const DataSpecification data{
       .source = "table",
