@@ -33,7 +33,7 @@ class InTurns {
   explicit InTurns(double seconds, double (*clock)() = processor_seconds_now) : seconds_(seconds), clock_(clock) {}
   /// REQUIRES the same order of work in every round.
   void add(const std::function<void()>& work) {
-    if (next_ == least_.size()) least_.push_back(std::numeric_limits<double>::infinity());
+    if (next_ == least_.size()) least_.resize(next_ + 1, std::numeric_limits<double>::infinity());
     const double start = clock_();
     work();
     least_[next_] = std::min(least_[next_], clock_() - start);
