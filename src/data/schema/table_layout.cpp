@@ -302,9 +302,9 @@ void name_layout(TableLayout& layout, const SampleRow& head, bool one_column_of_
 
 /// Returns whether the names, starting at `first`, are the names of the months in order.
 bool are_months(const std::vector<std::string>& names, std::size_t first) {
-  constexpr std::size_t kMonths = 12;
-  if (names.size() != first + kMonths) return false;
-  for (std::size_t m = 0; m < kMonths; ++m) {
+  constexpr std::size_t kMonthsOfAYear = 12;
+  if (names.size() != first + kMonthsOfAYear) return false;
+  for (std::size_t m = 0; m < kMonthsOfAYear; ++m) {
     const std::optional<Moment> month = parse_date(names[first + m] + " 2000", DateFormat::month_name);
     if (!month || civil_from_days(month->days).month != static_cast<Index>(m) + 1) return false;
   }
