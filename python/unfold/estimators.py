@@ -92,8 +92,21 @@ class Sequences:
             self.numeric = False
         return self
 
+    label, rows = "label", "sequence"
+    roles = {"read": "entry", "predict": "label@end"}
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of an estimator that is fitted to these sequences."""
+        known: dict[str, Any] = {"numeric_": self.numeric}
+        return {**known, "n_features_in_": self.width} if self.numeric else known
+
     def column(self) -> _data.Column:
         return "entry", False, self.entries
+
+    def describe(self, once: Sequence[tuple[str, _data.Values]] = ()) -> _data.Description:
+        """Describe the sequences with columns of one value per sequence."""
+        return _data.fields([self.column(), *((name, True, values) for name, values in once)], self.lengths)
 
     def keep(self, kept: NDArray[numpy.bool_]) -> None:
         """Leave out the other sequences."""
@@ -117,6 +130,78 @@ class Sequences:
         """Return values of all positions by sequence."""
         ends = numpy.cumsum(self.lengths)
         return [values[end - length:end] for end, length in zip(ends, self.lengths)]
+
+
+class Rows:
+    """The rows of a table, each of which is an example: columns of numbers or of categories."""
+
+    rows = "independent"
+
+    def __init__(self, columns: list[tuple[str, _data.Values]], names: Optional[NDArray[Any]]) -> None:
+        self.columns, self.names = columns, names
+        self.weighted = False
+        self.label = "label"
+        while any(name == self.label for name, _ in columns):
+            self.label += "_"
+
+    @classmethod
+    def of_table(cls, X: Any, who: str) -> Optional[Rows]:
+        """Return the rows of a table with columns of numbers and columns of texts, which is not a list of sequences."""
+        if not _data._is_table(X) or not hasattr(X, "columns") or _feature_names(X) is None:
+            return None
+        columns = [(str(name), _data._cells(_data._series(X[name]), f"{who}: column {name}")) for name in X.columns]
+        kinds = {isinstance(values, numpy.ndarray) for _, values in columns}
+        return cls(columns, _feature_names(X)) if len(kinds) > 1 else None
+
+    @classmethod
+    def of_sequences(cls, sequences: Sequences, X: Any) -> Optional[Rows]:
+        """Return series of equal length as rows with one column per position."""
+        entries, lengths = sequences.entries, sequences.lengths
+        if not isinstance(entries, numpy.ndarray) or sequences.width != 1 or (lengths != lengths[0]).any():
+            return None
+        numbers = entries.reshape(len(lengths), -1)
+        names = _feature_names(X)
+        columns: list[tuple[str, _data.Values]] = [(f"x{i + 1}" if names is None else names[i], numbers[:, i])
+                                                   for i in range(numbers.shape[1])]
+        return cls(columns, names)
+
+    def __len__(self) -> int:
+        return len(self.columns[0][1])
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        return {"predict": self.label} if self.weighted else {"predict": f"{self.label}=softmax", "rows": "independent"}
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of an estimator that is fitted to these rows."""
+        numeric = all(isinstance(values, numpy.ndarray) for _, values in self.columns)
+        known = {"numeric_": numeric, "n_features_in_": len(self.columns), "_label": self.label,
+                 "_weighted_rows": self.weighted}
+        return known if self.names is None else {**known, "feature_names_in_": self.names}
+
+    def like(self, count: int, who: str) -> Rows:
+        """Require as many columns as in fit."""
+        if len(self.columns) != count:
+            raise UsageError(f"{who}: X has {len(self.columns)} features, but the estimator is expecting {count} features "
+                             "as input")
+        return self
+
+    def keep(self, kept: NDArray[numpy.bool_]) -> None:
+        """Leave out the other rows."""
+        if not kept.all():
+            self.columns = [(name, values[kept] if isinstance(values, numpy.ndarray) else
+                             [value for value, stays in zip(values, kept.tolist()) if stays])
+                            for name, values in self.columns]
+
+    def describe(self, once: Sequence[tuple[str, _data.Values]] = ()) -> _data.Description:
+        """Describe the table with further columns. Only examples that are not read as a table can have weights."""
+        self.weighted = self.weighted or any(name == _data.WEIGHTS for name, _ in once)
+        if not self.weighted:
+            return _data.fields([(name, False, values) for name, values in [*self.columns, *once]], [len(self)], "table")
+        columns = [*((name, False, values) for name, values in self.columns),
+                   *((name, True, values) for name, values in once)]
+        return _data.fields(columns, numpy.ones(len(self), dtype=int))
 
 
 def _object_array(X: NDArray[Any], who: str) -> Any:
@@ -144,6 +229,23 @@ def _feature_names(X: Any) -> Optional[NDArray[Any]]:
     return numpy.asarray(names, dtype=object) if names and all(isinstance(name, str) for name in names) else None
 
 
+def _require_feature_names(X: Any, fitted: Optional[NDArray[Any]]) -> None:
+    """Require the column names seen in fit, if both tables have names."""
+    names = _feature_names(X)
+    if names is None or fitted is None or list(names) == list(fitted):
+        return
+    unseen = [name for name in names if name not in fitted]
+    missing = [name for name in fitted if name not in names]
+    lines = ["The feature names should match those that were passed during fit."]
+    if unseen:
+        lines += ["Feature names unseen at fit time:", *(f"- {name}" for name in sorted(unseen)[:5])]
+    if missing:
+        lines += ["Feature names seen at fit time, yet now missing:", *(f"- {name}" for name in sorted(missing)[:5])]
+    if not unseen and not missing:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    raise UsageError("\n".join(lines) + "\n")
+
+
 class _SequenceEstimator(BaseEstimator):
     """Base class of the classifier and the tagger for sequences of symbols or numbers."""
 
@@ -162,12 +264,6 @@ class _SequenceEstimator(BaseEstimator):
     def _read(self, X: Any, who: str) -> Sequences:
         self._require_fitted()
         return Sequences(X, who).like(self.numeric_, getattr(self, "n_features_in_", 0), who)
-
-    def _fitted_to(self, sequences: Sequences, classes: NDArray[Any]) -> dict[str, Any]:
-        attributes: dict[str, Any] = {"classes_": classes, "numeric_": sequences.numeric}
-        if sequences.numeric:
-            attributes["n_features_in_"] = sequences.width
-        return attributes
 
     def _number_classes(self, labels: list[Any], y: Any, who: str) -> tuple[NDArray[Any], dict[Any, int]]:
         """Return the classes and their numbers: those of the labels, or of the fitted model that training continues."""
@@ -188,8 +284,17 @@ class _SequenceEstimator(BaseEstimator):
         return sequences
 
 
+#: Settings with which nothing is selected (docs/defaults.md).
+_CHOICES = ("model", "optimizer", "steps", "epochs", "minutes", "window", "start_from")
+
+
 class SequenceClassifier(_SequenceEstimator):
-    """Predict one label per sequence.
+    """Predict one label per sequence, or per row of a table.
+
+    An array ``[N, T]`` can contain series, or rows of a table whose columns have different meanings and scales. If no
+    model is given, both are compared by cross-validation: in a row, each column is standardized separately. Tables with
+    columns of numbers and of strings contain rows. ``options={"rows": "independent"}`` always reads rows, and
+    ``options={"rows": "sequence"}`` always reads sequences.
 
     A tenth of the sequences is used for validation, to select the best model; ``options={"split": "100/0/0"}`` trains
     on all of them. If there are fewer than 2,000 series of numbers and no model is given, the selected model is fitted to
@@ -208,8 +313,12 @@ class SequenceClassifier(_SequenceEstimator):
     ----------
     classes_
         The sorted labels, with the same type as in ``y``.
+    rows_
+        "independent" if each row is an example, "sequence" if the entries of each example follow each other.
     n_features_in_
-        If the entries are numbers: the number of values per position.
+        The number of columns of a table; if the entries of sequences are numbers, the number of values per position.
+    feature_names_in_
+        The names of the columns of a table, if they are strings.
 
     Examples
     --------
@@ -246,13 +355,61 @@ class SequenceClassifier(_SequenceEstimator):
             once.
         """
         labels = labels_of(y, "fit")
-        sequences = self._read_more(X, "fit")
-        require_equal_lengths(sequences, labels, "fit")
+        readings = [self._read(X, "fit")] if self._continues else self._readings(X, "fit")
+        require_equal_lengths(readings[0], labels, "fit")
         classes, number = self._number_classes(labels, y, "fit")
         weights = weights_of(sample_weight, len(labels), "fit") * class_weights_of(self.class_weight, labels, classes,
                                                                                    "fit")
-        data = self._weighted(sequences, labels, number, weights, "fit")
-        return self._set({**self._trained(data, **self._ROLES), **self._fitted_to(sequences, classes)})
+        found = [{**self._trained(self._weighted(examples, labels, number, weights, "fit"), **examples.roles),
+                  **examples.attributes, "rows_": examples.rows, "classes_": classes} for examples in readings]
+        return self._set(min(found, key=self._validated_nats))
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._settings().items() if name != "rows"}
+
+    def _readings(self, X: Any, who: str) -> list[Sequences | Rows]:
+        """Return the examples as they may be read; several are compared."""
+        stated = (self.options or {}).get("rows")
+        if stated not in (None, "independent", "sequence"):
+            raise UsageError(f'{who}: options: rows must be "independent" or "sequence", not {stated!r}')
+        chosen = any(self._settings().get(name) is not None for name in _CHOICES)
+        table = Rows.of_table(X, who) if stated == "independent" or (stated is None and not chosen) else None
+        if table is not None:
+            return [table]
+        sequences = Sequences(X, who)
+        rows = Rows.of_sequences(sequences, X) if stated != "sequence" else None
+        if stated == "independent":
+            if rows is None:
+                raise UsageError(f'{who}: options: rows="independent" needs a table, or numbers [N, n]')
+            return [rows]
+        most_columns, fewest_rows = 1000, 6
+        if rows is None or chosen or len(rows.columns) > most_columns or len(rows) < fewest_rows:
+            return [sequences]
+        return [rows, sequences]
+
+    def _validated_nats(self, attributes: dict[str, Any]) -> float:
+        """Return the negative log-likelihood of the labels that the model has not read."""
+        heads = (attributes["figures_"].get("valid") or {}).get("heads", {})
+        return min((head.get("nats_per_example", math.inf) for head in heads.values()), default=math.inf)
+
+    def _read(self, X: Any, who: str) -> Any:
+        self._require_fitted()
+        if self.rows_ == "sequence":
+            return super()._read(X, who)
+        _require_feature_names(X, getattr(self, "feature_names_in_", None))
+        rows = Rows.of_table(X, who) or Rows.of_sequences(Sequences(X, who), X)
+        if rows is None:
+            raise UsageError(f"{who}: X must be a table with {self.n_features_in_} columns, as in fit")
+        rows.like(self.n_features_in_, who).weighted = self._weighted_rows
+        if not hasattr(self, "feature_names_in_"):
+            rows.columns = [(f"x{i + 1}", values) for i, (_, values) in enumerate(rows.columns)]
+        elif rows.names is None:
+            rows.columns = [(name, values) for name, (_, values) in zip(self.feature_names_in_, rows.columns)]
+        return rows
+
+    rows_: str
+    _label = "label"
+    _weighted_rows: bool
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> SequenceClassifier:
         """Train for one pass over sequences, from the fitted model if there is one.
@@ -282,7 +439,7 @@ class SequenceClassifier(_SequenceEstimator):
             raise UsageError('partial_fit: class_weight="balanced" is not supported for partial_fit, because a part of the '
                              "data does not have the frequencies of all; pass a dictionary")
         labels = labels_of(y, who)
-        sequences = self._read_more(X, who)
+        sequences = self._read(X, who) if self.__sklearn_is_fitted__() else Sequences(X, who)
         require_equal_lengths(sequences, labels, who)
         missing: list[Any] = []
         if classes is not None:
@@ -294,14 +451,13 @@ class SequenceClassifier(_SequenceEstimator):
         known, number = self._number_classes(labels + missing, classes if missing else y, who)
         weights = weights_of(sample_weight, len(labels), who) * class_weights_of(self.class_weight, labels, known, who)
         data = self._weighted(sequences, labels, number, weights, who, missing)
-        return self._set({**self._trained_further(data, **self._ROLES), **self._fitted_to(sequences, known)})
-
-    _ROLES = {"read": "entry", "predict": "label@end"}
+        return self._set({**self._trained_further(data, **sequences.roles), **sequences.attributes,
+                          "rows_": sequences.rows, "classes_": known})
 
     @staticmethod
-    def _weighted(sequences: Sequences, labels: list[Any], number: dict[Any, int], weights: Floats, who: str,
+    def _weighted(sequences: Any, labels: list[Any], number: dict[Any, int], weights: Floats, who: str,
                   missing: Sequence[Any] = ()) -> _data.Description:
-        """Return the description of labeled sequences with their weights.
+        """Return the description of labeled sequences or rows with their weights.
 
         ``missing``: classes without sequences, each of which gets a missing entry of weight 0.
         """
@@ -314,17 +470,18 @@ class SequenceClassifier(_SequenceEstimator):
             sequences.add_missing(len(missing))
         weights = numpy.concatenate([weights[kept], numpy.zeros(len(missing))])
         targets: list[Optional[str]] = [str(number[label]) for label in labels]
-        columns: list[_data.Column] = [sequences.column(), ("label", True, targets)]
+        columns: list[tuple[str, _data.Values]] = [(sequences.label, targets)]
         if len(set(weights.tolist())) > 1:
-            columns.append((_data.WEIGHTS, True, weights))
-        return _data.fields(columns, sequences.lengths)
+            columns.append((_data.WEIGHTS, weights))
+        description: _data.Description = sequences.describe(columns)
+        return description
 
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities [sequences, classes], in the order of ``classes_``."""
-        sequences = self._read(X, "predict")
-        found = self._columns(_data.fields([sequences.column()], sequences.lengths))
-        none = numpy.zeros(len(sequences))
-        return numpy.stack([found.get(f"label.{i}", (True, none))[1] for i in range(len(self.classes_))], axis=1)
+        examples = self._read(X, "predict")
+        found = self._columns(examples.describe())
+        none = numpy.zeros(len(examples))
+        return numpy.stack([found.get(f"{self._label}.{i}", (True, none))[1] for i in range(len(self.classes_))], axis=1)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable labels."""
@@ -410,7 +567,7 @@ class SequenceTagger(_SequenceEstimator):
         if len(set(weights[kept].tolist())) > 1:
             columns.append((_data.WEIGHTS, True, weights[kept]))
         names = [label if texts else str(i) for i, label in enumerate(classes.tolist())]
-        attributes = {**self._fitted_to(sequences, classes), "_tags": names}
+        attributes = {**sequences.attributes, "classes_": classes, "_tags": names}
         return _data.fields(columns, sequences.lengths), attributes
 
     _tags: list[str]
@@ -651,19 +808,7 @@ class DensityEstimator(BaseEstimator):
     def _known_rows(self, X: Any, who: str, holes: bool = False) -> Floats:
         self._require_fitted()
         rows = self._rows(X, who, holes)
-        names, fitted = _feature_names(X), getattr(self, "feature_names_in_", None)
-        if names is not None and fitted is not None and list(names) != list(fitted):
-            unseen = [name for name in names if name not in fitted]
-            missing = [name for name in fitted if name not in names]
-            lines = ["The feature names should match those that were passed during fit."]
-            if unseen:
-                lines += ["Feature names unseen at fit time:", *(f"- {name}" for name in sorted(unseen)[:5])]
-            if missing:
-                lines += ["Feature names seen at fit time, yet now missing:",
-                          *(f"- {name}" for name in sorted(missing)[:5])]
-            if not unseen and not missing:
-                lines.append("Feature names must be in the same order as they were in fit.")
-            raise UsageError("\n".join(lines) + "\n")
+        _require_feature_names(X, getattr(self, "feature_names_in_", None))
         if rows.shape[1] != self.n_features_in_:
             raise UsageError(f"{who}: {rows.shape[1]} columns, but the model has {self.n_features_in_}: X has "
                              f"{rows.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "

@@ -70,6 +70,51 @@ class ClassifierTest(unittest.TestCase):
         fitted = SequenceClassifier(threads=1).fit(series, labels)
         self.assertEqual(fitted.predict(series[3:4])[0], "fast", "a missing value is left out")
 
+    def test_rows_of_a_table_are_distinguished_from_series(self):
+        draw = numpy.random.default_rng(1)
+        X = draw.normal(size=(80, 3)) * [1000, 1e-3, 20] + [5000, 0, -3]
+        X = X[:, [0, 1, 2, 0, 2]] * [1, 1, 1, 3, 0.1]
+        y = numpy.where(X[:, 1] > 0, "high", "low")
+        fitted = SequenceClassifier(threads=1).fit(X[:60], y[:60])
+        self.assertEqual((fitted.rows_, fitted.n_features_in_), ("independent", 5))
+        self.assertGreater(fitted.score(X[60:], y[60:]), 0.85, "each column is standardized")
+        again = pickle.loads(pickle.dumps(fitted))
+        self.assertTrue((again.predict_proba(X) == fitted.predict_proba(X)).all())
+        with self.assertRaisesRegex(unfold.UsageError, "4 features, but .* expecting 5"):
+            fitted.predict(X[:, :4])
+        self.assertEqual(SequenceClassifier("gru:2", steps=2, threads=1).fit(X, y).rows_, "sequence")
+        stated = SequenceClassifier("rnn:4", steps=2, threads=1, options={"rows": "independent"}).fit(X, y, [1, 2] * 40)
+        self.assertEqual(stated.rows_, "independent")
+        self.assertEqual(stated.partial_fit(X, y).rows_, "independent")
+        with self.assertRaisesRegex(unfold.UsageError, "rows"):
+            SequenceClassifier(options={"rows": "independent"}).fit([["a"], ["b"]], [0, 1])
+        with self.assertRaisesRegex(unfold.UsageError, "rows"):
+            SequenceClassifier(options={"rows": "table"}).fit(X, y)
+        steps, phases = numpy.arange(24), draw.uniform(0, 6, size=(40, 1))
+        series = numpy.sin((0.4 + 0.5 * (numpy.arange(40) % 2))[:, None] * steps + phases)
+        fitted = SequenceClassifier(threads=1).fit(series, ["slow", "fast"] * 20)
+        self.assertEqual((fitted.rows_, fitted.n_features_in_), ("sequence", 1))
+
+    def test_a_table_gives_the_same_model_as_the_command(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        draw = numpy.random.default_rng(2)
+        X = pandas.DataFrame({"size": draw.normal(1000, 300, 60).round(1), "kind": draw.choice(["a", "b"], 60),
+                              "share": (draw.random(60) * 1e-3).round(6)})
+        y = ((X["share"] > 5e-4) ^ (X["kind"] == "a")).astype(int).to_numpy()
+        fitted = SequenceClassifier(threads=1).fit(X, y)
+        self.assertEqual(list(fitted.feature_names_in_), ["size", "kind", "share"])
+        self.assertGreater(fitted.score(X, y), 0.9)
+        with self.assertRaisesRegex(unfold.UsageError, "Feature names unseen at fit time:\n- width"):
+            fitted.predict(X.rename(columns={"size": "width"}))
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(pathlib.Path(folder) / "table.csv")
+            X.assign(label=y).to_csv(path, index=False)
+            run = unfold.train(path, out=None, predict="label=softmax", rows="independent", threads=1, seed=1)
+        self.assertEqual(fitted.model_bytes_, run.model_bytes)
+
     def test_errors_describe_the_problem(self):
         fresh = SequenceClassifier(steps=1)
         with self.assertRaises(NotFittedError):
