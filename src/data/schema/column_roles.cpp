@@ -19,10 +19,42 @@ constexpr Index kRowsToCompare = 20;  ///< with fewer rows, their neighbors do n
 constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< minimum fraction of all pairs of a group and a
                                                                     ///< time that occur
 
+/// Decides by the columns that depend on the preceding rows whether the rows are a sequence. One of 30 columns seems to
+/// depend on them by chance, so a single column decides only if it certainly does. Sorted columns always depend on
+/// them.
+class SerialColumns {
+ public:
+  void add_input(const ColumnSchema& column, bool certainly) {
+    if (column.sorted && column.type != ColumnType::category) return;
+    const bool counts = !column.sorted;
+    ++inputs_;
+    serial_ += counts && column.serial ? 1 : 0;
+    certain_ += counts && certainly ? 1 : 0;
+  }
+  void add_target(const ColumnSchema& column, bool certainly) {
+    only_sorted_ = only_sorted_ && column.sorted;
+    if (column.sorted || is_class_name(column.name)) return;
+    target_ = target_ || column.serial;
+    certain_target_ = certain_target_ || certainly;
+  }
+  bool has_certain_target() const { return certain_target_; }
+  bool are_a_sequence() const {
+    constexpr Index kFewInputs = 2;
+    if (inputs_ == 0) return target_ || only_sorted_;
+    const bool most = 2 * serial_ >= inputs_;
+    return certain_target_ || (target_ && most) || (inputs_ <= kFewInputs ? 2 * certain_ >= inputs_ : most);
+  }
+
+ private:
+  Index inputs_ = 0, serial_ = 0, certain_ = 0;
+  bool target_ = false, certain_target_ = false, only_sorted_ = true;
+};
+
 class RoleAssignment {
  public:
-  RoleAssignment(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions)
-      : schema_(schema), options_(options), positions_(positions) {}
+  RoleAssignment(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions,
+                 const std::vector<bool>& serial)
+      : schema_(schema), options_(options), positions_(positions), serial_(serial) {}
 
   void assign() {
     require_no_separate_rows();
@@ -139,7 +171,7 @@ class RoleAssignment {
     if (text_ != nullptr || options_.rows == RowMeaning::sequence) return;
     if (options_.rows == RowMeaning::independent) {
       schema_.independent_rows = true;
-      schema_.rows_reason = "set by --rows";
+      schema_.rows_reason = kRowsAreStated;
       return;
     }
     if (group != nullptr || order != nullptr || schema_.events || !options_.infer_roles) return;
@@ -158,33 +190,38 @@ class RoleAssignment {
     const bool follows = order != nullptr && (order->type != ColumnType::date || order->step.regular ||
                                               order->step.order != DateStep::Order::unsorted);
     if (follows) return false;
-    Index numbers = 0, inputs = 0, serial = 0;
+    Index numbers = 0;
+    SerialColumns found;
     bool target = false, target_is_class = false, target_is_category = false;
     std::string identifier;
     const ColumnSchema* inferred = options_.predict.empty() ? find_target(nullptr, order) : nullptr;
     for (const ColumnSchema& column : schema_.columns) {
       if (&column == inferred || named(options_.predict, column)) {
         const bool is_class = is_class_name(column.name);
-        if (named(options_.read, column) || (column.serial && !column.sorted && !is_class)) return false;
+        if (named(options_.read, column)) return false;
+        found.add_target(column, certainly_serial(column));
         target = target || predictable(column);
         target_is_class = target_is_class || is_class;
         target_is_category = target_is_category || column.type == ColumnType::category;
       } else if (column.type == ColumnType::identifier) {
         if (is_identifier_name(column.name) && column.distinct == column.entries()) identifier = column.name;
       } else if (predictable(column) && (options_.read.empty() || named(options_.read, column))) {
-        ++inputs;
         numbers += column.type == ColumnType::category ? 0 : 1;
-        serial += column.serial && !(column.sorted && column.type == ColumnType::category) ? 1 : 0;
+        found.add_input(column, certainly_serial(column));
       }
     }
     if (!target || numbers == 0) return false;
-    if (!identifier.empty() && target_is_category) {
+    if (!identifier.empty() && target_is_category && !found.has_certain_target()) {
       rows_reason_ = fmt::format("each row has its own {}", escape_cell(identifier, 40));
       return true;
     }
-    if (2 * serial >= inputs) return false;
+    if (found.are_a_sequence()) return false;
     rows_reason_ = "no column orders or groups the rows, and neighbors are not more similar than other rows";
     return target_is_class || schema_.rows >= kRowsToCompare;
+  }
+
+  bool certainly_serial(const ColumnSchema& column) const {
+    return serial_[static_cast<std::size_t>(&column - schema_.columns.data())];
   }
 
   void require_no_separate_rows() const {
@@ -430,6 +467,7 @@ class RoleAssignment {
   TableSchema& schema_;
   const SchemaOptions& options_;
   const std::vector<PanelPositions::Pair>& positions_;
+  const std::vector<bool>& serial_;
   const ColumnSchema* event_ = nullptr;
   const ColumnSchema* text_ = nullptr;  ///< rows are examples with separate texts
   std::string group_reason_, order_reason_, target_reason_, rows_reason_;
@@ -437,9 +475,9 @@ class RoleAssignment {
 
 }  // namespace
 
-void assign_roles(TableSchema& schema, const SchemaOptions& options,
-                  const std::vector<PanelPositions::Pair>& positions) {
-  RoleAssignment(schema, options, positions).assign();
+void assign_roles(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions,
+                  const std::vector<bool>& serial) {
+  RoleAssignment(schema, options, positions, serial).assign();
 }
 
 }  // namespace unfold

@@ -25,9 +25,12 @@
 
 namespace unfold {
 
-/// Sets the roles of all columns and `events`. `positions`: columns that count the rows of each series. REQUIRES: the
+inline constexpr const char* kRowsAreStated = "set by --rows";  ///< TableSchema::rows_reason
+
+/// Sets the roles of all columns and `events`. `positions`: columns that count the rows of each series. `serial`: for
+/// each column, whether it certainly depends on the preceding rows (serial_dependence.h, `strictly`). REQUIRES: the
 /// options name existing columns.
-void assign_roles(TableSchema& schema, const SchemaOptions& options,
-                  const std::vector<PanelPositions::Pair>& positions);
+void assign_roles(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions,
+                  const std::vector<bool>& serial);
 
 }  // namespace unfold

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "data/cells/civil_date.h"
+#include "data/schema/column_roles.h"
 
 namespace unfold {
 namespace {
@@ -257,6 +257,17 @@ std::string describe(const TableSchema& schema) {
   return text;
 }
 
+namespace {
+
+/// Returns the option that changes the decision whether rows are examples; empty if an option has decided it.
+const char* rows_option(const TableSchema& schema) {
+  if (schema.rows_reason.empty() || schema.rows_reason == kRowsAreStated) return "";
+  return schema.independent_rows ? " (--rows sequence reads them as one sequence)"
+                                 : ", one sequence (--rows independent makes each row an example)";
+}
+
+}  // namespace
+
 std::string describe_briefly(const TableSchema& schema) {
   constexpr std::size_t kMostListed = 12;
   const auto list = [&](ColumnRole role) {
@@ -273,7 +284,8 @@ std::string describe_briefly(const TableSchema& schema) {
     return fmt::format("{}", fmt::join(shown, ", "));
   };
   std::string text = fmt::format("{}: table of {} {}rows", escape_cell(schema.source, 200), schema.rows,
-                                 schema.independent_rows ? "independent " : "");
+                                 schema.independent_rows ? "independent " : "") +
+                     rows_option(schema);
   constexpr std::array<std::pair<ColumnRole, const char*>, 5> kParts = {{{ColumnRole::read, "read: "},
                                                                          {ColumnRole::predicted, "predicted: "},
                                                                          {ColumnRole::group, "grouped by "},

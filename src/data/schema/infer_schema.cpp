@@ -143,7 +143,7 @@ class SchemaInference::State {
       ambiguous += profile.ambiguous_commas();
     }
     const bool comma = commas != points ? commas > points : schema_.separator == ';' && ambiguous > 0;
-    for (std::size_t c = 0; c < profiles.size(); ++c) {
+    const auto finish = [&](std::size_t c, bool predicted) {
       const ColumnProfile& profile = profiles[c];
       const auto stated = options_.types.find(profile.name());
       ColumnProfile::Context context{.table_decimal = comma ? DecimalMark::comma : DecimalMark::point,
@@ -151,21 +151,35 @@ class SchemaInference::State {
                                      .thousands = options_.thousands,
                                      .stated = stated == options_.types.end() ? nullptr : &stated->second,
                                      .only_column = profiles.size() == 1,
-                                     .predicted = names_column(options_.predict, profile.name())};
+                                     .predicted = predicted};
       if (cells != nullptr && (*cells)[c].numbers)
         context.decimal = DecimalMark::point, context.thousands = ThousandsMark::none;
       ColumnSchema column = profile.finish(context);
       if (cells != nullptr && !(*cells)[c].numbers && !column.stated) keep_texts(profile, context, column);
       if (c == 0 && unnamed_first_) find_row_names(column);
-      note_hint(profile, column);
-      schema_.columns.push_back(std::move(column));
+      return column;
+    };
+    for (std::size_t c = 0; c < profiles.size(); ++c) {
+      schema_.columns.push_back(finish(c, names_column(options_.predict, profiles[c].name())));
+      note_hint(profiles[c], schema_.columns.back());
     }
+    if (needs_constant_target())
+      for (std::size_t c = 0; c < profiles.size(); ++c)
+        if (ColumnSchema column = finish(c, true); is_number(column)) schema_.columns[c] = std::move(column);
     find_panels();
-    find_serial_columns();
-    assign_roles(schema_, options_, positions_.pairs());
+    assign_roles(schema_, options_, positions_.pairs(), find_serial_columns());
     for (const ColumnSchema& column : schema_.columns)
       if (column.exchangeable && column.role != ColumnRole::left_out) note_exchangeable(column);
     return std::move(schema_);
+  }
+
+  /// Returns whether a series with one value is all that could be predicted.
+  bool needs_constant_target() const {
+    return options_.infer_roles && options_.predict.empty() &&
+           std::ranges::all_of(schema_.columns, [](const ColumnSchema& column) {
+             return column.type == ColumnType::date || column.type == ColumnType::empty ||
+                    (column.type == ColumnType::constant && !column.stated);
+           });
   }
 
   /// Marks the columns that distinguish rows with equal times.
@@ -174,18 +188,32 @@ class SchemaInference::State {
     for (std::size_t c = 0; c < schema_.columns.size(); ++c) schema_.columns[c].panel = pairs_.are_unique(c);
   }
 
-  /// Marks the columns that depend on the preceding rows. If the rows are sorted by a category, the borders between its
-  /// values do not count.
-  void find_serial_columns() {
-    Index borders = 0;
-    for (std::size_t c = 0; c < profiles_.size(); ++c)
-      if (schema_.columns[c].type == ColumnType::category && schema_.columns[c].sorted)
-        borders = std::max(borders, profiles_[c].serial().changes());
+  /// Marks the columns that depend on the preceding rows, and returns which do according to a stricter test. If the
+  /// rows are sorted by a category, the borders between its values do not count. If they are sorted by a number,
+  /// columns that are related to it have a trend, which does not count either.
+  std::vector<bool> find_serial_columns() {
+    constexpr Index kFewestDistinct = 3;
+    SerialDependence::Options comparison;
     for (std::size_t c = 0; c < profiles_.size(); ++c) {
-      ColumnSchema& column = schema_.columns[c];
-      const bool numbers = column.type == ColumnType::number || column.type == ColumnType::integer;
-      column.serial = profiles_[c].serial().depends(numbers, borders);
+      const ColumnSchema& column = schema_.columns[c];
+      if (!column.sorted) continue;
+      if (column.type == ColumnType::category)
+        comparison.borders = std::max(comparison.borders, profiles_[c].serial().changes());
+      const bool measures = is_number(column) && column.distinct >= kFewestDistinct;
+      comparison.trend = comparison.trend || (measures && !is_position_name(column.name) && !is_date_name(column.name));
     }
+    std::vector<bool> strictly;
+    for (std::size_t c = 0; c < profiles_.size(); ++c) {
+      comparison.numbers = is_number(schema_.columns[c]);
+      comparison.strictly = false;
+      schema_.columns[c].serial = profiles_[c].serial().depends(comparison);
+      comparison.strictly = true;
+      strictly.push_back(profiles_[c].serial().depends(comparison));
+    }
+    return strictly;
+  }
+  static bool is_number(const ColumnSchema& column) {
+    return column.type == ColumnType::number || column.type == ColumnType::integer;
   }
 
   /// Adds a note if the cells suggest a different type.

@@ -9,8 +9,8 @@ namespace unfold {
 namespace {
 
 constexpr Index kFewestComparisons = 8;
-constexpr double kDeviations = 2.4;  ///< threshold for the distance of the share of comparisons from one half, in
-                                     ///< standard deviations
+/// Thresholds for the distance of the share of comparisons from one half, in standard deviations.
+constexpr double kDeviations = 2.4, kStrictDeviations = 2.8;
 constexpr double kLeastEffect = 0.06, kLeastPeriodicEffect = 0.25;
 constexpr std::size_t kMostRuns = 256;
 
@@ -60,17 +60,18 @@ void SerialDependence::add_run(std::uint64_t hash) {
     runs_.clear();
 }
 
-bool SerialDependence::depends(bool numbers, Index borders) const {
-  for (std::size_t i = 0; i < kLags.size(); ++i) {
-    const Comparisons& all = numbers ? values_[i] : equalities_[i];
+bool SerialDependence::depends(const Options& options) const {
+  const double deviations = options.strictly ? kStrictDeviations : kDeviations;
+  for (std::size_t i = 0; i < (options.trend ? 1 : kLags.size()); ++i) {
+    const Comparisons& all = options.numbers ? values_[i] : equalities_[i];
     if (all.count < kFewestComparisons) continue;
     const auto count = static_cast<double>(all.count);
     const double effect = all.nearer / count - 0.5;
-    const double crossing = std::min(1.0, static_cast<double>(borders) * static_cast<double>(kLags[i]) / count);
+    const double crossing = std::min(1.0, static_cast<double>(options.borders) * static_cast<double>(kLags[i]) / count);
     const double nearer = effect - crossing / 2;
     const double deviation = 1 / (2 * std::sqrt(count));
-    if (nearer > std::max(kLeastEffect, kDeviations * deviation)) return true;
-    if (-effect > std::max(kLeastPeriodicEffect, kDeviations * deviation)) return true;
+    if (nearer > std::max(kLeastEffect, deviations * deviation)) return true;
+    if (-effect > std::max(kLeastPeriodicEffect, deviations * deviation)) return true;
   }
   return false;
 }

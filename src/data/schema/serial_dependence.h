@@ -23,10 +23,15 @@ class SerialDependence {
   /// `hash`: the hash of the entry; 0 if the entry is missing. `number`: its value, or NaN.
   void add(std::uint64_t hash, double number);
 
-  /// Returns whether entries depend on earlier ones; false if there are too few to decide. `numbers`: entries are
-  /// compared by their values, otherwise by their equality. `borders`: number of borders between the classes by which
-  /// the rows are sorted.
-  bool depends(bool numbers, Index borders) const;
+  /// How entries are compared.
+  struct Options {
+    bool numbers = true;    ///< by their values, otherwise by their equality
+    Index borders = 0;      ///< of the classes by which the rows are sorted
+    bool trend = false;     ///< the rows are sorted by a number: only neighbors and their neighbors are compared
+    bool strictly = false;  ///< whether one of 100 columns without an order may seem dependent, not one of 30
+  };
+  /// Returns whether entries depend on earlier ones; false if there are too few to decide.
+  bool depends(const Options& options) const;
   /// Returns whether numbers ascend or descend, or whether equal entries are neighbors.
   bool sorted(bool numbers) const { return numbers ? ascends_ || descends_ : one_run_each_; }
   /// Returns the number of rows whose entry differs from the entry before it.

@@ -2,7 +2,10 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -12,6 +15,7 @@
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
 #include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {
@@ -198,6 +202,38 @@ RC_GTEST_PROP(TableSchema, AnyBytesHaveASchemaOrAnError, (const std::vector<std:
     RC_ASSERT(!to_json(schema).dump().empty());
   } catch (const DataError&) {
   }
+}
+
+/// A table whose columns "a", "b" and "result" are related, written to two digits. `coefficient`: of an autoregression,
+/// 0 for independent rows. `sorts`: the rows are sorted by "a".
+std::string related_columns(Index rows, double coefficient, bool sorts, std::uint64_t seed) {
+  Random random(seed, "table");
+  std::vector<std::array<double, 3>> table(at(rows));
+  std::array<double, 3> last = {};
+  for (std::array<double, 3>& row : table) {
+    const double shared = random.normal();
+    for (std::size_t c = 0; c < 3; ++c) row[c] = last[c] = coefficient * last[c] + shared + random.normal();
+  }
+  if (sorts) std::ranges::sort(table);
+  std::string text = "a,b,result\n";
+  for (const std::array<double, 3>& row : table) text += fmt::format("{:.2f},{:.2f},{:.2f}\n", row[0], row[1], row[2]);
+  return text;
+}
+
+/// Returns how many of 200 tables are read as independent rows.
+Index independent_tables(Index fewest_rows, double coefficient, bool sorts) {
+  Index count = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Index rows = fewest_rows + static_cast<Index>(seed % 100);
+    count += infer_table_schema("table", related_columns(rows, coefficient, sorts, seed)).independent_rows ? 1 : 0;
+  }
+  return count;
+}
+
+TEST(IndependentRows, FewTablesAreMistaken) {
+  EXPECT_GE(independent_tables(20, 0, false), 196);
+  EXPECT_GE(independent_tables(20, 0, true), 190);
+  EXPECT_LE(independent_tables(60, 0.8, false), 4);
 }
 
 }  // namespace
