@@ -151,7 +151,7 @@ LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, 
   const std::vector<double> g = products_of_rows(x, scale, team);
   double unit = 0;
   for (Index i = 0; i < x.rows; ++i) unit += g[at(i * x.rows + i)] / static_cast<double>(x.rows);
-  if (!(unit > 0)) throw DataError("ridge: all examples have the same features, so no readout can be fitted");
+  if (unit <= 0) unit = 1;  // all examples have the same features: the weights are 0, and the bias is the mean
   LeaveOneOutFit fit;
   std::optional<DualFit> best;
   constexpr double kSmallest = 1e-7, kLargest = 20, kStep = 3.1622776601683795;

@@ -143,6 +143,7 @@ RidgeSums::Centered RidgeSums::centered(const Sums& sums, std::span<const double
   for (Index i = 0; i < n; ++i) {
     c.unit += c.xx[at(i * n + i)] / static_cast<double>(n);
   }
+  if (c.unit <= 0) c.unit = 1;  // constant states: the weights are 0, and the bias is the mean of the targets
   for (Index k = 0; k < m; ++k) c.yy[at(k)] = about_mean(n + k, n + k);
   return c;
 }
@@ -205,8 +206,7 @@ RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
     throw DataError("ridge: fewer than two positions for fitting the readout; use more data or a shorter washout");
   const Vector scales = options.standardized ? deviations() : Vector();
   const Centered all = centered(total_, scales);
-  if (!(all.unit > 0) || !std::isfinite(all.unit))
-    throw DataError("ridge: the states are constant or not finite, so no readout can be fitted");
+  if (!std::isfinite(all.unit)) throw DataError("ridge: the states are not finite, so no readout can be fitted");
   RidgeFit fit{.weights = {}, .bias = {}, .squares = {}, .lambda = options.lambda, .mean_square = 0};
   const std::vector<Sums> folds = this->folds();
   const auto held_out = [&](double lambda) {

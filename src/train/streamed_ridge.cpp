@@ -90,16 +90,13 @@ StreamedRidge::Scaled StreamedRidge::scaled() const {
            .factor = std::vector<double>(at(features_)),
            .mean_y = std::vector<double>(at(outputs_))};
   constexpr double kConstant = 1e-12;
-  bool varies = false;
   for (Index i = 0; i < features_; ++i) {
     const double square = about_mean(i, i);
     if (!std::isfinite(square)) throw DataError("ridge: a feature is not finite, so no readout can be fitted");
     const double size = std::max(second_[i * width_ + i], shift_[at(i)] * shift_[at(i)] * rows);
     s.mean_x[at(i)] = shift_[at(i)] + first_[i] / rows;
     s.factor[at(i)] = square > kConstant * size ? 1 / std::sqrt(square) : 0;
-    varies = varies || s.factor[at(i)] > 0;
   }
-  if (!varies) throw DataError("ridge: all examples have the same features, so no readout can be fitted");
   for (Index k = 0; k < outputs_; ++k) s.mean_y[at(k)] = shift_[at(features_ + k)] + first_[features_ + k] / rows;
   team_.run([&](Member& me) {
     for (Index i = me.id(); i < features_; i += me.size()) {

@@ -185,10 +185,21 @@ TEST(Ridge, unsupported_ridge_inputs_are_rejected) {
   EXPECT_THROW(RidgeSums(3, 1, 1), UsageError);
   RidgeSums none(2, 1, 0);
   EXPECT_THROW(none.solve({}), DataError);
-  const double x[] = {1, 2, 1, 2, 1, 2}, y[] = {1, 2, 3};
+  const double x[] = {1, 2, 1, std::nan(""), 1, 2}, y[] = {1, 2, 3};
   none.add({x, 3, 2, 2}, {y, 3, 1, 1});
   EXPECT_THROW(none.solve({}), DataError);
   EXPECT_THROW(none.add({x, 1, 2, 2}, {y, 1, 2, 2}), UsageError);
+}
+
+TEST(Ridge, constant_inputs_give_the_mean) {
+  const double x[] = {1, 2, 1, 2, 1, 2}, y[] = {1, 2, 6};
+  for (const Index blocks : {0, 3}) {
+    RidgeSums sums(2, 1, blocks);
+    for (Index r = 0; r < 3; ++r) sums.add({x + 2 * r, 1, 2, 2}, {y + r, 1, 1, 1});
+    const RidgeFit fit = sums.solve({});
+    EXPECT_EQ(fit.weights, std::vector<double>(2, 0.0));
+    EXPECT_NEAR(fit.bias[0], 3, 1e-12);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/selection/exact_baseline.h"
+
 namespace unfold {
 
 nlohmann::ordered_json to_json(const std::vector<ComparedBaseline>& baselines) {
@@ -27,7 +29,7 @@ std::string comparison_of(const ComparedBaseline& each) {
 
 void report_baselines(const std::vector<ComparedBaseline>& baselines, const std::string& data, Reporter& reporter) {
   for (const ComparedBaseline& each : baselines)
-    reporter.remark(is_better(each.result, each.baseline)
+    reporter.remark(is_better(each.result, each.baseline) || are_both_exact(each.result, each.baseline)
                         ? fmt::format("{}: {}", data, comparison_of(each))
                         : fmt::format("warning: {} is not better than a baseline: {}", data, comparison_of(each)));
 }

@@ -32,6 +32,7 @@
 #include "model/network/order_agnostic.h"
 #include "model/network/readout.h"
 #include "model/network/train_with_objective.h"
+#include "model/selection/exact_baseline.h"
 #include "model/series/kernel_thresholds.h"
 #include "model/series/pooled_readout.h"
 #include "unfold/base/error.h"
@@ -261,6 +262,10 @@ void FieldsTraining<T>::report_start(const NetworkModel<T>& model) const {
                   "examples with {}",
                   s.model, *s.read, *s.predict, model.parameters().size(), parts_[0].count(), parts_[0].positions(),
                   parts_[1].count(), parts_[1].positions()));
+  for (const std::string& field : predicted_fields(model.layout()))
+    if (is_constant(field_statistics(parts_[0], field)))
+      context_.reporter().remark(
+          fmt::format("note: {} has only one value in the training data, which every prediction should equal", field));
 }
 
 template <class T>
@@ -358,7 +363,8 @@ void FieldsTraining<T>::add_baselines(TrainOutcome& outcome) const {
       parts_[1].count() > 0 ? parts_[1] : parts_[0], settings().ahead.value_or(0));
   report_baselines(outcome.baselines, "validation", context_.reporter());
   const auto is_unbeaten = [](const ComparedBaseline& each) {
-    return each.baseline.name == "persistence" && !is_better(each.result, each.baseline);
+    return each.baseline.name == "persistence" && !is_better(each.result, each.baseline) &&
+           !are_both_exact(each.result, each.baseline);
   };
   if (std::ranges::any_of(outcome.baselines, is_unbeaten))
     context_.reporter().remark(

@@ -26,11 +26,6 @@ bool is_of_numbers(const ExampleSet& examples, const std::string& read) {
   return examples.data().field(parse_read(read).field).type == FieldSpecification::Type::values;
 }
 
-bool misses_values(const ExampleSet& examples, const std::string& read) {
-  return std::ranges::find(examples.column(parse_read(read).field).present, 0) !=
-         examples.column(parse_read(read).field).present.end();
-}
-
 Index size_of(const ExampleSet& examples, const std::vector<std::string>& reads) {
   Index size = 0;
   for (const std::string& read : reads) size += examples.data().field(parse_read(read).field).size;
@@ -60,13 +55,8 @@ class CandidateList {
   }
 
  private:
-  /// Missing values are read as the mean, which would be a large change in an autoregression.
-  bool is_complete(const std::vector<std::string>& reads) const {
-    return std::ranges::none_of(reads, [&](const std::string& read) { return misses_values(training_, read); });
-  }
-
   void add_linear() {
-    if (!own_.empty() && is_complete(own_)) {
+    if (!own_.empty()) {
       const Index most = std::min(training_.positions() / kPositionsPerLag, length_ / kLeastPerLag);
       Index before = 0;
       for (const Index lags : kLags) {
@@ -76,7 +66,7 @@ class CandidateList {
       }
       if (length_ >= kLongSeries) add_autoregression(own_, kLongLags, kAverages);
     }
-    if (numbers_.size() <= own_.size() || !is_complete(numbers_)) return;
+    if (numbers_.size() <= own_.size()) return;
     for (const Index lags : kJointLags)
       if (kPositionsPerLag * lags * size_of(training_, numbers_) <= training_.positions())
         add_autoregression(numbers_, lags, 0);

@@ -129,6 +129,23 @@ TEST(ForecastSelection, ChoosesAnAutoregressionForALinearSeries) {
   EXPECT_EQ(found.candidates.back().kind, ForecastKind::network);
 }
 
+TEST(ForecastSelection, TriesAutoregressionsOnSeriesWithMissingValues) {
+  std::vector<double> values = made_autoregression(400);
+  for (std::size_t t = 7; t < values.size(); t += 23) values[t] = std::nan("");
+  const ForecastSelection found = OneSeries(values, 100).selected();
+  const auto is_linear = [](const ForecastCandidate& candidate) { return candidate.kind == ForecastKind::linear; };
+  EXPECT_GE(std::ranges::count_if(found.candidates, is_linear), 4);
+  for (const ForecastCandidate& candidate : found.candidates)
+    EXPECT_TRUE(std::isfinite(candidate.error)) << candidate.model;
+  EXPECT_LT(found.chosen().error, found.persistence);
+}
+
+TEST(ForecastSelection, PredictsAConstantSeriesExactly) {
+  const ForecastSelection found = OneSeries(std::vector<double>(100, 5.25), 30).selected();
+  EXPECT_EQ(found.chosen().kind, ForecastKind::linear);
+  EXPECT_EQ(found.chosen().error, 0);
+}
+
 /// The logistic map is chaotic and has no linear correlation.
 TEST(ForecastSelection, ChoosesAReservoirForChaos) {
   std::vector<double> x = {0.3};

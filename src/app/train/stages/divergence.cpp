@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "loss/ctc/unaligned_labels.h"
+#include "model/selection/exact_baseline.h"
 
 namespace unfold {
 namespace {
@@ -42,6 +43,8 @@ bool is_worse(const BaselineFigure& figure) {
 
 bool has_diverged(const BaselineFigure& figure, double initial) {
   const double reference = std::isnan(figure.constant) ? initial : std::max(figure.constant, initial);
+  if (figure.squared && figure.constant_target)
+    return !std::isfinite(figure.result);  // there is no scale to compare with
   if (figure.squared) return !(figure.result <= kDivergedRatio * reference);
   return !(figure.result <= reference + kDivergedNats * static_cast<double>(figure.size));
 }
@@ -98,6 +101,7 @@ std::vector<BaselineFigure> field_figures(const NetworkModel<T>& model, const Fi
     if (const double error = measure_of(head.measures, "mean_squared_error"); !std::isnan(error)) {
       figure = {.name = fmt::format("mean squared error of {}", head.field), .squared = true, .result = error};
       figure.constant = value_of(baselines, "mean");
+      figure.constant_target = is_constant(known);
     } else if (field.type == FieldSpecification::Type::values) {
       figure.size = field.size;
       figure.constant = constant_nats(known, seen, field) + log_scale(field);

@@ -6,9 +6,9 @@
 /// A result is worse than a constant if its metric is higher: nats per prediction, or for numbers the squared error.
 /// This is reported as a warning. A result has diverged if it is worse than both the constant and the initial network
 /// by a wide margin: kDivergedNats nats for each predicted number or symbol, or kDivergedRatio times the squared error.
-/// Training then ends with DivergedError after the model has been written; if training was limited to fewer than
-/// kFewestSteps steps, the divergence is only reported. All results are measured on the validation data or, without
-/// any, on the beginning of the training part.
+/// Training then ends with DivergedError after the model has been written; if it was limited to fewer than kFewestSteps
+/// steps, or if all training entries of a number are equal, it is only reported. Both are measured on the validation
+/// data or, without any, on the beginning of the training part.
 
 #include <algorithm>
 #include <functional>
@@ -38,6 +38,7 @@ struct BaselineFigure {
   double constant = std::numeric_limits<double>::quiet_NaN();  ///< metric of the best constant prediction; NaN: not
                                                                ///< known
   Index size = 1;                                              ///< number of values in one prediction
+  bool constant_target = false;                                ///< all training entries are equal
   bool better_choices = false;  ///< whether the most probable classes are correct more often than the most frequent one
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/common/operation_count.h"
 #include "app/fields/example_split.h"
 #include "app/fields/field_reading.h"
 #include "app/settings/evaluation_split.h"
@@ -46,8 +47,8 @@ void report(const ForecastSelection& found, const NetworkLayout& layout, double 
   for (const ForecastCandidate& candidate : found.candidates) {
     const std::string name = description_of(candidate, layout);
     if (!candidate.tried)
-      reporter.remark(fmt::format("{}: not tried; {:.1e} operations exceed the budget of {:.0e}", name,
-                                  candidate.operations, budget));
+      reporter.remark(fmt::format("{}: not tried; {} exceed the budget of {}", name,
+                                  operation_count_text(candidate.operations), operation_count_text(budget)));
     else if (!candidate.failure.empty())
       reporter.remark(fmt::format("{}: failed: {}", name, candidate.failure));
     else
@@ -100,8 +101,8 @@ ForecastSelection select_forecast(const Examples& examples, const FieldPlan& pla
   ForecastSelection found = select_forecast_model<T>(
       parts[0], parts[1], plan.layout, forecast_candidates(parts[0], plan.layout, options), options, team,
       [&](const ForecastCandidate& candidate) {
-        reporter.remark(fmt::format("trying {}: about {:.1e} operations", description_of(candidate, plan.layout),
-                                    candidate.operations));
+        reporter.remark(fmt::format("trying {}: about {}", description_of(candidate, plan.layout),
+                                    operation_count_text(candidate.operations)));
       });
   if (!found.candidates.empty()) report(found, plan.layout, options.budget, reporter);
   return found;

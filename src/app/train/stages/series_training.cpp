@@ -6,7 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "app/fields/evaluation/left_out_metrics.h"
+#include "app/common/operation_count.h"
 #include "app/fields/field_plan.h"
 #include "app/fields/field_reading.h"
 #include "app/train/stages/refit.h"
@@ -65,15 +65,16 @@ SelectedSeriesModel<T> select_series_model(const ExampleSet& training, const Net
                                                     .stop = reporter.stop()}};
   SeriesSelection<T> found =
       select_series_model<T>(training, layout, options, team, [&](const SeriesCandidate& candidate) {
-        reporter.remark(fmt::format("trying {}: about {:.1e} operations", candidate.model, candidate.operations));
+        reporter.remark(
+            fmt::format("trying {}: about {}", candidate.model, operation_count_text(candidate.operations)));
       });
   for (const SeriesCandidate& candidate : found.candidates)
     reporter.remark(
         candidate.tried
             ? fmt::format("{}: {:.4f} nats per example, leaving out {}", candidate.model, candidate.nats,
                           candidate.fitted ? "one example at a time" : "one fifth of the examples at a time")
-            : fmt::format("{}: not tried; {:.1e} operations exceed the budget of {:.0e}", candidate.model,
-                          candidate.operations, options.budget));
+            : fmt::format("{}: not tried; {} exceed the budget of {}", candidate.model,
+                          operation_count_text(candidate.operations), operation_count_text(options.budget)));
   const std::string& best = found.candidates[found.best].model;
   reporter.remark(fmt::format("using {}; override it with --model", best));
   return {.model = best, .outputs = std::move(found.outputs)};
