@@ -96,7 +96,7 @@ Numbers linear_written(const DensityRows<double>& f, const WrittenRow& row, cons
   return o;
 }
 
-WrittenNet neural_written(Index units) {
+WrittenNet neural_written(Index units, Index layers = 1) {
   return [=](const DensityRows<double>& f, const WrittenRow& row, const double* signal, Index d) {
     Numbers o = biases_of(row, signal, d), groups;
     const double* w = f.own(1);
@@ -108,6 +108,15 @@ WrittenNet neural_written(Index units) {
         groups.push_back(std::tanh(a));
       }
       w += reads * units;
+    }
+    for (Index layer = 1; layer < layers; ++layer) {
+      const Numbers below = groups;
+      w = f.own(at(2 * layer + 1));
+      for (Index i = 0; i < d * units; ++i) {
+        double a = f.own(at(2 * layer + 2))[i];
+        for (Index j = 0; j < (i / units + 1) * units; ++j) a += *w++ * below[at(j)];
+        groups[at(i)] = std::tanh(a);
+      }
     }
     const double* v = f.own(0);
     for (Index i = 0; i < d; ++i) v += row.outputs_of(at(i)) * i * units;
@@ -165,6 +174,7 @@ std::vector<ColumnsCase> all_columns() {
           {"made:7,layers=2", "b+c3+c2+b", 0, made_written(7, 2)},
           {"made:5", "c3+c4", 0, made_written(5, 1)},
           {"neural-ar:2", "c3+b+c4+b", 0, neural_written(2)},
+          {"neural-ar:2,layers=3", "c3+b+c4+b", 0, neural_written(2, 3)},
           {"logistic-ar", "c3+b+c4+b*2+c2", 0, linear_written},
           {"linear-ar", "n+c3+n*2+c2", 2, linear_written},
           {"rnade:4,components=2", "n+c3+b+n*2+c4", 6, nade_written(4, true)},

@@ -85,17 +85,30 @@ double linear_nats(const DensityRows<double>& f, const double* signal, const dou
   return sum;
 }
 
-WrittenOut neural_nats(Index units) {
+/// Block 2k + 1 has the weights of layer k + 1 for k > 0; unit h of group g reads all units of the groups up to g.
+WrittenOut neural_nats(Index units, Index layers = 1) {
   return [=](const DensityRows<double>& f, const double* signal, const double* x) {
+    Numbers below, here;
+    for (Index g = 0; g + 1 < f.n; ++g)
+      for (Index h = 0; h < units; ++h) {
+        double a = f.own(2)[g * units + h];
+        for (Index j = 0; j <= g; ++j) a += f.own(1)[(g * (g + 1) / 2 + j) * units + h] * x[j];
+        below.push_back(std::tanh(a));
+      }
+    for (Index layer = 1; layer < layers; ++layer) {
+      const double* row = f.own(at(2 * layer + 1));
+      here.clear();
+      for (Index i = 0; i < static_cast<Index>(below.size()); ++i) {
+        double a = f.own(at(2 * layer + 2))[i];
+        for (Index j = 0; j < (i / units + 1) * units; ++j) a += *row++ * below[at(j)];
+        here.push_back(std::tanh(a));
+      }
+      below = here;
+    }
     double sum = 0;
     for (Index d = 0; d < f.n; ++d) {
       double o = signal[d];
-      for (Index g = 0; g < d; ++g)
-        for (Index h = 0; h < units; ++h) {
-          double a = f.own(2)[g * units + h];
-          for (Index j = 0; j <= g; ++j) a += f.own(1)[(g * (g + 1) / 2 + j) * units + h] * x[j];
-          o += f.own(0)[(d * (d - 1) / 2 + g) * units + h] * std::tanh(a);
-        }
+      for (Index i = 0; i < d * units; ++i) o += f.own(0)[d * (d - 1) / 2 * units + i] * below[at(i)];
       sum += bit_nats(o, x[d]);
     }
     return sum;
@@ -213,6 +226,8 @@ std::vector<DensityCase> all_densities() {
           {"nade:2,rounds=5", true, rounds_nats(2, 5)},
           {"logistic-ar", true, logistic_nats},
           {"neural-ar:3", true, neural_nats(3)},
+          {"neural-ar:3,layers=2", true, neural_nats(3, 2)},
+          {"neural-ar:2,layers=4", true, neural_nats(2, 4)},
           {"bernoulli-mixture:3", true, mixture_nats(3)},
           {"made:6", true, made_nats(6, 1)},
           {"made:5,layers=3", true, made_nats(5, 3)},

@@ -68,13 +68,14 @@ void describe(Visitor& v, MadeOptions& o) {
 }
 
 struct NeuralArOptions {
-  Index units = 5;
+  Index units = 5, layers = 1;
   std::string columns = {};
 };
 
 template <class Visitor>
 void describe(Visitor& v, NeuralArOptions& o) {
   v("units", o.units, "hidden units in the group of each bit", range(1, kMostGroupUnits));
+  v("layers", o.layers, "number of layers of groups", range(1, static_cast<double>(kMostGroupLayers)));
   describe_columns(v, o.columns);
 }
 
@@ -116,7 +117,7 @@ std::unique_ptr<Loss<T>> make(const MadeOptions& o) {
 
 template <class T>
 std::unique_ptr<Loss<T>> make(const NeuralArOptions& o) {
-  return ordered_density<T>("neural-ar", group_net<T>(o.units),
+  return ordered_density<T>("neural-ar", group_net<T>(o.units, o.layers),
                             laws_of<T>(o.columns, numbers_of_columns<T>(o.columns), "neural-ar"));
 }
 

@@ -120,9 +120,11 @@ std::unique_ptr<AutoregressiveNet<T>> nade_k_net(Index units, Index rounds);
 inline constexpr Index kMostMadeLayers = 8;
 template <class T>
 std::unique_ptr<AutoregressiveNet<T>> made_net(Index units, Index layers);
-/// A group of hidden units after every number, read by the outputs of all later numbers (group_net.cpp).
+/// A group of hidden units after every number, read by the outputs of all later numbers, or by the groups of later
+/// numbers in the next layer (group_net.cpp); up to kMostGroupLayers.
+inline constexpr Index kMostGroupLayers = 8;
 template <class T>
-std::unique_ptr<AutoregressiveNet<T>> group_net(Index units);
+std::unique_ptr<AutoregressiveNet<T>> group_net(Index units, Index layers);
 /// Linear autoregression (linear_net.cpp).
 template <class T>
 std::unique_ptr<AutoregressiveNet<T>> linear_net();
