@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
+#include "numerics/adam-inl.h"
 #include "numerics/fma-inl.h"
 #include "numerics/loops-inl.h"
 
@@ -19,11 +20,6 @@
 namespace unfold {
 
 /// The settings of an optimizer step, reduced to the factors of its formula in the element type.
-template <class T>
-struct AdamFactors {
-  T gradient_scale, beta1, rest1, beta2, rest2, root, epsilon, boost, decay, rate;
-};
-
 template <class T>
 struct MomentumFactors {
   T gradient_scale, decay, momentum, rate;
@@ -164,16 +160,11 @@ struct AdamBody {
   const AdamFactors<T>& f;
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
-    const auto gradient = hn::Mul(hn::Set(d, f.gradient_scale), place.load(d, g + i));
-    const auto square = hn::Mul(gradient, gradient);
-    const auto mean = Fma(d, hn::Set(d, f.beta1), place.load(d, m + i), hn::Mul(hn::Set(d, f.rest1), gradient));
-    const auto power = Fma(d, hn::Set(d, f.beta2), place.load(d, v + i), hn::Mul(hn::Set(d, f.rest2), square));
+    auto parameters = place.load(d, p + i), mean = place.load(d, m + i), square = place.load(d, v + i);
+    adam_update(d, place.load(d, g + i), parameters, mean, square, f);
     place.store(mean, d, m + i);
-    place.store(power, d, v + i);
-    const auto bottom = Fma(d, hn::Sqrt(power), hn::Set(d, f.root), hn::Set(d, f.epsilon));
-    const auto old = place.load(d, p + i);
-    const auto step = Fma(d, hn::Div(mean, bottom), hn::Set(d, f.boost), hn::Mul(hn::Set(d, f.decay), old));
-    place.store(NegFma(d, hn::Set(d, f.rate), step, old), d, p + i);
+    place.store(square, d, v + i);
+    place.store(parameters, d, p + i);
   }
 };
 
@@ -346,19 +337,8 @@ void interpolate(T a, std::span<const T> x, std::span<T> y) {
 
 template <class T>
 void adam_step(std::span<T> p, std::span<const T> g, std::span<T> m, std::span<T> v, const AdamStep& step) {
-  const auto as = [](double value) { return static_cast<T>(value); };
-  const AdamFactors<T> factors = {.gradient_scale = as(step.gradient_scale),
-                                  .beta1 = as(step.beta1),
-                                  .rest1 = as(1 - step.beta1),
-                                  .beta2 = as(step.beta2),
-                                  .rest2 = as(1 - step.beta2),
-                                  .root = as(1 / std::sqrt(step.correction2)),
-                                  .epsilon = as(step.epsilon),
-                                  .boost = as(1 / step.correction1),
-                                  .decay = as(step.decay),
-                                  .rate = as(step.rate)};
   const auto update = step.lazy ? operations<T>().lazy_adam : operations<T>().adam;
-  update(p.data(), g.data(), m.data(), v.data(), size_of(p), factors);
+  update(p.data(), g.data(), m.data(), v.data(), size_of(p), AdamFactors<T>::of(step));
 }
 
 template <class T>

@@ -388,7 +388,14 @@ void Trainer<T>::on_best(std::function<void(const Parameters<T>&)> observer) {
 
 template <class T>
 TrainingResult Trainer<T>::run() {
-  return body_->run();
+  try {
+    TrainingResult result = body_->run();
+    body_->now.values.flat();  // ends a loan to the optimizer, which may be destroyed after the parameters
+    return result;
+  } catch (...) {
+    body_->now.values.flat();
+    throw;
+  }
 }
 
 template <class T>

@@ -1,4 +1,7 @@
+#include <utility>
+
 #include "graph/engine/backend.h"
+#include "optim/direction/postponed_rows.h"
 #include "unfold/base/checks.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/vector.h"
@@ -75,7 +78,7 @@ class RmsProp final : public Direction<T> {
 };
 
 template <class T>
-class Adam final : public Direction<T> {
+class Adam final : public Direction<T>, public RowDirection<T> {
  public:
   Adam(Index parameters, const AdamOptions& options, double decay, bool decoupled)
       : options_(options), decay_(decay), decoupled_(decoupled), mean_(parameters), square_(parameters) {
@@ -84,6 +87,9 @@ class Adam final : public Direction<T> {
       throw UsageError("adam: lazy= has no effect with weight decay, because no gradient is zero; use adamw for both");
     gradient_.resize(parameters);
     with_decay_ = true;
+  }
+  ~Adam() override {
+    if (is_lent()) lent_->flat();
   }
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
@@ -101,8 +107,59 @@ class Adam final : public Direction<T> {
     there.adam(parameters, mean_.span(), square_.span(), next_step(scale, rate));
     there_ = &there;
   }
+  bool can_move_rows() const override { return !with_decay_; }
+  void start_rows(Team& team, Parameters<T>& parameters, const RowTables& tables) override {
+    bring_home();
+    if (!parameters.is_attached_to(*this) || !postponed_.has_tables(tables)) make_current();
+    postponed_.set_tables(tables);
+    team_ = &team;
+    lent_ = &parameters;
+    reading_ = &tables;
+    parameters.lend(*this);
+  }
+  void move_rows(Team& team, Parameters<T>& parameters, const RowTables& tables, std::span<const T> g, double scale,
+                 double rate) override {
+    require_same_sizes(at(parameters.size()), g.size(), mean_.size());
+    const RowTables none(tables.size());
+    if (parameters.is_attached_to(*this)) reading_ = &none;
+    const std::span<T> p = parameters.flat();
+    reading_ = nullptr;
+    const AdamStep step = next_step(scale, rate);
+    const auto update = [&](Range r) {
+      const std::size_t n = at(r.size());
+      adam_step<T>(p.subspan(at(r.begin), n), g.subspan(at(r.begin), n), mean_.span().subspan(at(r.begin), n),
+                   square_.span().subspan(at(r.begin), n), step);
+    };
+    team.run([&](Member& me) {
+      for_each_range_outside(tables, mean_.size(), [&](Range r) {
+        const Range mine = me.share(r.size(), kGrain);
+        if (!mine.empty()) update({r.begin + mine.begin, r.begin + mine.end});
+      });
+      for (const RowTable& table : tables) {
+        const Range mine = me.share(static_cast<Index>(table.read.size()));
+        for (Index i = mine.begin; i < mine.end; ++i)
+          update({table.row(table.read[at(i)]), table.row(table.read[at(i)] + 1)});
+      }
+    });
+    if (!options_.lazy) postponed_.add(AdamFactors<T>::of(step), tables);
+    if (postponed_.full()) postponed_.take_all(team, {p, mean_.span(), square_.span()});
+    lent_ = &parameters;
+    parameters.lend(*this);
+  }
+  /// Called at the first access to the parameters after they were lent: within a step, makes the rows current that the
+  /// batch reads; otherwise all rows.
+  void bring(std::span<T> home) override {
+    const Vectors vectors{home, mean_.span(), square_.span()};
+    if (const RowTables* tables = std::exchange(reading_, nullptr)) {
+      postponed_.take_read(*team_, *tables, vectors);
+      return;
+    }
+    lent_ = nullptr;
+    postponed_.take_all(*team_, vectors);
+  }
   void visit_state(StateVisitor<T>& visitor) override {
     bring_home();
+    make_current();
     visitor("mean", mean_.span());
     visitor("square", square_.span());
     visitor("power1", power1_);
@@ -115,6 +172,19 @@ class Adam final : public Direction<T> {
   }
 
  private:
+  using Vectors = typename PostponedRows<T>::Vectors;
+
+  bool is_lent() const { return lent_ != nullptr && lent_->is_attached_to(*this); }
+  /// Takes all postponed steps. If the parameters were replaced while they were lent, only the moments change.
+  void make_current() {
+    if (is_lent()) {
+      reading_ = nullptr;
+      lent_->flat();
+    } else if (postponed_.any()) {
+      Buffer<T> replaced(mean_.size());
+      postponed_.take_all(*team_, {replaced.span(), mean_.span(), square_.span()});
+    }
+  }
   /// Returns the gradient of the penalized loss: scale * g + decay * p.
   std::span<const T> decayed(std::span<const T> p, std::span<const T> g, double scale, std::span<T> result) const {
     const T s = static_cast<T>(scale), d = static_cast<T>(decay_);
@@ -148,6 +218,10 @@ class Adam final : public Direction<T> {
   bool decoupled_, with_decay_ = false;  // decoupled_: weight decay acts on the parameters
   Buffer<T> mean_, square_, gradient_;
   double power1_ = 1, power2_ = 1;  // beta^t
+  PostponedRows<T> postponed_;
+  const RowTables* reading_ = nullptr;  // within a step, until the batch reads its rows
+  Parameters<T>* lent_ = nullptr;       // the parameters that are lent to this object
+  Team* team_ = nullptr;
 };
 
 template <class T>

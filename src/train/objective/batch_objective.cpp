@@ -84,6 +84,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
       pass_(with_options(network, options), team,
             chooser == nullptr && options.gradient.looks_back() ? options.memory_limit : 0,
             share_of(options.penalties, options.batches), options.sharding),
+      tables_(network),
       carried_(*network.plan, source.streams()),
       earlier_(at(options.batches - 1)),
       before_(at(options.batches)) {
@@ -288,12 +289,23 @@ std::string BatchObjective<T>::find_non_finite() {
   return {};
 }
 
-/// Used only if the gradient consists only of the pass and its losses.
+/// Returns whether the gradient consists only of the pass and its losses.
+template <class T>
+bool BatchObjective<T>::is_plain() const {
+  return options_.batches == 1 && !sampled_ && !forward_ && !chosen_ && !own_ && !free_ && weights_ == nullptr;
+}
+
 template <class T>
 Resident<T>* BatchObjective<T>::resident() {
-  const bool plain =
-      options_.batches == 1 && !sampled_ && !forward_ && !chosen_ && !own_ && !free_ && weights_ == nullptr;
-  return plain ? pass_.resident() : nullptr;
+  return is_plain() ? pass_.resident() : nullptr;
+}
+
+template <class T>
+const RowTables* BatchObjective<T>::rows_read() {
+  if (!tables_.any() || !is_plain() || options_.penalties.any() || options_.sharding.divided() ||
+      options_.offload != nullptr)
+    return nullptr;
+  return tables_.read(batch(0));
 }
 
 /// The flag that interrupts a pass. With several processes, all stop together between passes.
@@ -303,8 +315,9 @@ const std::atomic<bool>* BatchObjective<T>::flag_within(bool first) const {
   return first && options_.stop == nullptr ? options_.stop_first : options_.stop;
 }
 
+/// Computes the loss and its gradient at the current parameters.
 template <class T>
-double BatchObjective<T>::gradient(std::span<T> result) {
+double BatchObjective<T>::pass(std::span<T> result, bool accumulate) {
   std::optional<Interruptible> within;
   if (sampled_)
     sampled_->set_parameters(seen());
@@ -328,18 +341,43 @@ double BatchObjective<T>::gradient(std::span<T> result) {
     } else if (sampled_) {
       nats += sampled_->gradient(batch(k), carried_, step_ * options_.batches + k, 1 / predicted_, result, k > 0);
     } else {
-      nats += pass_.gradient(batch(k), carried_, 1 / predicted_, result, k > 0);
+      nats += pass_.gradient(batch(k), carried_, 1 / predicted_, result, accumulate || k > 0);
       penalty += pass_.penalty(batch(k));
     }
     if (k + 1 < options_.batches) leave_batch(batch(k), carried_);
   }
   if (weights_) weights_->turn(result);
-  const double loss = nats / predicted_ + penalty;
+  return nats / predicted_ + penalty;
+}
+
+/// Reports the loss; returns it, or infinity if it indicates divergence.
+template <class T>
+double BatchObjective<T>::finish_gradient(double loss, std::span<T> result) {
   const bool again = !computed_.empty();  // evaluation at a trial point, which is never used for a rollback
   computed_ = result;
   in_slices_ = false;
   const auto norm = [&] { return result.empty() ? pass_.resident()->gradient_norm() : global_norm<T>(team_, result); };
   return again || entered_(loss, norm) ? loss : std::numeric_limits<double>::infinity();
+}
+
+template <class T>
+double BatchObjective<T>::gradient(std::span<T> result) {
+  return finish_gradient(pass(result, false), result);
+}
+
+/// The parameters are lent again even if the pass is interrupted, because a checkpoint then reads them.
+template <class T>
+double BatchObjective<T>::gradient_of_rows(Keeper<T>& keeper, std::span<T> result) {
+  parameters_.flat();
+  double loss = 0;
+  try {
+    loss = pass(result, true);
+  } catch (...) {
+    parameters_.lend(keeper);
+    throw;
+  }
+  parameters_.lend(keeper);
+  return finish_gradient(loss, result);
 }
 
 /// Returns null for optimizers that need the whole gradient or sums of several gradients, and for slices whose sums are

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "base/interruptible.h"
+#include "optim/direction/row_steps.h"
 #include "optim/rtrl/forward_gradient.h"
 #include "train/objective/sampled_softmax.h"
+#include "train/objective/table_rows.h"
 #include "train/objective/weight_rules.h"
 #include "train/passes/sharded_pass.h"
 #include "unfold/optim/direction/objective.h"
@@ -48,7 +50,7 @@ struct BatchObjectiveOptions {
 };
 
 template <class T>
-class BatchObjective final : public Objective<T> {
+class BatchObjective final : public Objective<T>, public RowObjective<T> {
  public:
   /// Computes the norm of a gradient on demand.
   using Norm = std::function<double()>;
@@ -101,6 +103,8 @@ class BatchObjective final : public Objective<T> {
   const Network<T>& network() const override { return network_; }
   double gradient(std::span<T> gradient) override;
   Resident<T>* resident() override;
+  const RowTables* rows_read() override;
+  double gradient_of_rows(Keeper<T>& keeper, std::span<T> gradient) override;
   const Slices* slices() override;
   SliceGradient gradient_of_slices(std::span<T> own) override;
   void spread_parameters() override { pass_.spread(parameters_.flat()); }
@@ -120,6 +124,9 @@ class BatchObjective final : public Objective<T> {
     if (k + 1 < options_.batches) return earlier_[static_cast<std::size_t>(k)];
     return mixed_ != nullptr ? *mixed_ : source_.batch();
   }
+  bool is_plain() const;
+  double pass(std::span<T> result, bool accumulate);
+  double finish_gradient(double loss, std::span<T> result);
   std::optional<std::uint64_t> dropout_seed(Index k) const;
   void set_dropout(Index k);
   void require_full_softmax() const;
@@ -146,6 +153,7 @@ class BatchObjective final : public Objective<T> {
   Team& team_;
   Entered entered_;
   ShardedPass<T> pass_;
+  TableRows tables_;
   std::unique_ptr<SampledSoftmax<T>> sampled_;        // replaces pass_ in `gradient` for a sampled softmax
   std::unique_ptr<ForwardGradient<T>> forward_;       // replaces pass_ in `gradient` for forward methods
   std::unique_ptr<SequenceObjectivePass<T>> chosen_;  // replaces pass_ in `gradient` for a chooser
