@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "unfold/base/views.h"
+
 namespace unfold {
 
 /// The logistic domain in integers: probabilities in units of 2^-16, logits in units of 1/256 up to kMost.
@@ -55,16 +57,18 @@ class IntegerDecision {
   static constexpr int kCellBits = 15;  // binary logarithm of the number of cells per hint
   // Grid of logits for the refinement: the number of points and their distance.
   static constexpr std::int32_t kPlaces = 24, kApart = 256;
+  static constexpr std::size_t kRowPlaces = 32;
   struct Cell {
     std::uint16_t p, count;
   };
 
+  const IntegerLogistic* logistic_;
   std::vector<Cell> cells_;
-  std::vector<std::int32_t> weights_;   // [3 kGates x kInputs], in units of 2^-16
-  std::array<Cell*, kHints> found_{};   // cells of the current case
-  std::vector<std::uint16_t> refined_;  // [kRefined x kPlaces]
+  Buffer<std::int32_t> weights_;       // [3 kGates x kInputs], in units of 2^-16; a row is in one cache line
+  std::array<Cell*, kHints> found_{};  // cells of the current case
+  Buffer<std::uint16_t> refined_;      // [kRefined x kRowPlaces], of which kPlaces are used; a row is one cache line
   std::uint16_t* nearest_ = nullptr;
-  std::array<std::int32_t, kInputs> inputs_{};
+  alignas(16) std::array<std::int32_t, kInputs> inputs_{};
   std::array<std::int32_t*, 3> rows_{};
   std::uint32_t p_ = 0, prior_ = 0, mixed_ = 0;
 };

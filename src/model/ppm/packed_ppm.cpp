@@ -195,48 +195,58 @@ struct PackedPpm::Body {
     return 0;
   }
 
-  /// The two decisions in a context and the features that they depend on.
-  struct Questions {
-    IntegerDecision::Case favorite, escape;
-    std::uint32_t favorite_prior = 0, escape_prior = 0;
+  /// The features of a context that its two decisions depend on.
+  struct Features {
+    std::uint32_t below = 0, sure = 0, size = 0, more = 0, partial = 0, order = 0, favorite = 0, place = 0;
   };
 
-  Questions questions(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth) const {
-    std::uint32_t below = 0, below_size = 0;
+  Features features(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth) const {
+    Features x;
+    std::uint32_t below_size = 0;
     if (c.suffix != kNowhere) {
       const PackedContext& shorter = contexts[c.suffix];
       below_size = shorter.size();
       if (const std::uint32_t n = count_of(shorter, left.favorite); n > 0)
-        below = shorter.single() ? 17 : 1 + n * 15 / shorter.total;
+        x.below = shorter.single() ? 17 : 1 + n * 15 / shorter.total;
     }
     const std::uint32_t f = left.favorite_count, n = left.size;
-    const std::uint32_t partial = n != c.size() ? 1 : 0;
-    const std::uint32_t sure = n == 1 ? 16 + std::min(level(f / 2), 15U) : f * 15 / left.total;      // below 32
-    const std::uint32_t size = std::min(level(n), 11U) * 16 + std::min(level(left.total / 2), 15U);  // below 192
-    const std::uint32_t more = std::min(level(below_size > n ? below_size - n : 0), 15U);
-    const std::uint32_t o = std::min(order, 15U), y = left.favorite;
-    const std::uint32_t place = (o * 8 + std::min(depth, 7U)) * 2 + partial;
-    Questions q;
-    q.favorite.hints = {(sure << 16 | size << 8 | partial << 4 | std::min(level(f), 15U)) * 4 + (history & 3),
-                        (one << 20 | sure << 12 | o << 4 | partial),
-                        (below << 20 | sure << 12 | more << 4 | partial),
-                        (past << 13 | sure << 8 | o << 4 | partial),
-                        (two << 16 | one << 8 | y) * 16 + o,
-                        (y << 16 | one << 8 | sure << 1 | partial)};
-    q.favorite.gates = {place * 2 + (n == 1 ? 1 : 0), sure * 32 + below, y * 4 + (history & 3)};
-    q.favorite.refine = one * 32 + sure;
-    q.favorite_prior = std::clamp(f * 65536 / (left.total + 2 * n), 64U, 65472U);
-    if (n == 1) return q;
-    q.escape.hints = {(more << 20 | size << 8 | sure << 4 | partial) * 4 + (history & 3),
-                      (one << 20 | size << 8 | o << 4 | partial),
-                      (below << 20 | size << 8 | partial),
-                      (past << 16 | size << 8 | o << 4 | partial),
-                      (two << 16 | one << 8 | o << 4) + size / 16,
-                      (y << 20 | one << 12 | size << 1 | partial)};
-    q.escape.gates = {place, size * 4 + (history & 3), y * 4 + (history & 3)};
-    q.escape.refine = one * 32 + size / 8;
-    q.escape_prior = std::clamp(2 * n * 65536 / (left.total - f + 2 * n), 64U, 65472U);
-    return q;
+    x.partial = n != c.size() ? 1 : 0;
+    x.sure = n == 1 ? 16 + std::min(level(f / 2), 15U) : f * 15 / left.total;      // below 32
+    x.size = std::min(level(n), 11U) * 16 + std::min(level(left.total / 2), 15U);  // below 192
+    x.more = std::min(level(below_size > n ? below_size - n : 0), 15U);
+    x.order = std::min(order, 15U);
+    x.favorite = left.favorite;
+    x.place = (x.order * 8 + std::min(depth, 7U)) * 2 + x.partial;
+    return x;
+  }
+
+  /// Returns the probability that the next symbol is the favorite, in units of 2^-16.
+  std::uint32_t estimate_favorite(const Features& x, const Left& left) {
+    const std::uint32_t f = left.favorite_count, n = left.size;
+    const IntegerDecision::Case q = {
+        .hints = {(x.sure << 16 | x.size << 8 | x.partial << 4 | std::min(level(f), 15U)) * 4 + (history & 3),
+                  (one << 20 | x.sure << 12 | x.order << 4 | x.partial),
+                  (x.below << 20 | x.sure << 12 | x.more << 4 | x.partial),
+                  (past << 13 | x.sure << 8 | x.order << 4 | x.partial),
+                  (two << 16 | one << 8 | x.favorite) * 16 + x.order,
+                  (x.favorite << 16 | one << 8 | x.sure << 1 | x.partial)},
+        .refine = one * 32 + x.sure,
+        .gates = {x.place * 2 + (n == 1 ? 1 : 0), x.sure * 32 + x.below, x.favorite * 4 + (history & 3)}};
+    return favorites.estimate(q, std::clamp(f * 65536 / (left.total + 2 * n), 64U, 65472U));
+  }
+
+  /// Returns the probability that the context does not contain the next symbol, if it is not the favorite.
+  std::uint32_t estimate_escape(const Features& x, const Left& left) {
+    const std::uint32_t f = left.favorite_count, n = left.size;
+    const IntegerDecision::Case q = {
+        .hints = {(x.more << 20 | x.size << 8 | x.sure << 4 | x.partial) * 4 + (history & 3),
+                  (one << 20 | x.size << 8 | x.order << 4 | x.partial), (x.below << 20 | x.size << 8 | x.partial),
+                  (past << 16 | x.size << 8 | x.order << 4 | x.partial),
+                  (two << 16 | one << 8 | x.order << 4) + x.size / 16,
+                  (x.favorite << 20 | one << 12 | x.size << 1 | x.partial)},
+        .refine = one * 32 + x.size / 8,
+        .gates = {x.place, x.size * 4 + (history & 3), x.favorite * 4 + (history & 3)}};
+    return escapes.estimate(q, std::clamp(2 * n * 65536 / (left.total - f + 2 * n), 64U, 65472U));
   }
 
   /// The path of a symbol: the contexts from which it escaped and the context that contains it.
@@ -287,10 +297,10 @@ struct PackedPpm::Body {
   Symbol code_in(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth,
                  std::uint32_t& free, std::uint8_t wanted, DecisionCoder& coder, std::uint32_t& answer) {
     foresee(after_favorite(c));
-    const Questions q = questions(c, left, order, depth);
     const bool certain = left.size == free;  // the symbol must be one of the remaining symbols
     if (certain && left.size == 1) return left.favorite;
-    const std::uint32_t p = favorites.estimate(q.favorite, q.favorite_prior);
+    const Features x = features(c, left, order, depth);
+    const std::uint32_t p = estimate_favorite(x, left);
     const bool yes = coder.decide(wanted == left.favorite, p);
     if (yes) approach(after_favorite(c));
     if (learning) favorites.learn(yes);
@@ -302,7 +312,7 @@ struct PackedPpm::Body {
     --free;
     if (left.size == 1) return kNoSymbol;
     if (!certain) {
-      const std::uint32_t p_escape = escapes.estimate(q.escape, q.escape_prior);
+      const std::uint32_t p_escape = estimate_escape(x, left);
       const bool escaped = coder.decide(wanted_elsewhere(c, wanted), p_escape);
       if (learning) escapes.learn(escaped);
       if (escaped) {
@@ -520,14 +530,14 @@ struct PackedPpm::Body {
   /// Distributes probability over the symbols of a context; returns the remaining probability for the shorter contexts.
   double spread(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth, std::uint32_t& free,
                 double share) {
-    const Questions q = questions(c, left, order, depth);
+    const Features x = features(c, left, order, depth);
     const bool certain = left.size == free;
-    const double p = certain && left.size == 1 ? 1 : favorites.estimate(q.favorite, q.favorite_prior) / 65536.0;
+    const double p = certain && left.size == 1 ? 1 : estimate_favorite(x, left) / 65536.0;
     probabilities[left.favorite] = share * p;
     mask(left.favorite);
     free -= left.size;
     if (left.size == 1) return 1 - p;
-    const double escape = certain ? 0 : escapes.estimate(q.escape, q.escape_prior) / 65536.0;
+    const double escape = certain ? 0 : estimate_escape(x, left) / 65536.0;
     const double each = share * (1 - p) * (1 - escape) / (left.total - left.favorite_count);
     const PackedEntry* const entries = blocks.at(c.block);
     for (std::uint32_t i = 0; i < c.head; ++i) {
