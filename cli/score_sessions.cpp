@@ -25,7 +25,8 @@ class SessionRows final : public LogStream {
         alarms_({.share = with_share(model, options).false_alarms.value_or(LogAlarmOptions().share)}) {
     if (rows_.has_label_file() && !scorer_.one_per_line())
       throw UsageError(
-          "--labels applies to lines; sessions of several lines only support labels contained in the lines");
+          "--labels FILE labels single lines and cannot be used with sessions of several lines; use a log that "
+          "contains its labels, or leave out --labels");
   }
 
  private:

@@ -2,7 +2,7 @@
 /// Circuits, signals and initializations as Python objects.
 ///
 /// A circuit belongs to a Python object or, for the duration of a call, to the network that a registered cell is added
-/// to. Signals share ownership and raise UsageError once the circuit is gone.
+/// to. Signals share ownership of a handle to the circuit and raise UsageError once the circuit has been destroyed.
 
 #include <nanobind/nanobind.h>
 

@@ -734,8 +734,8 @@ class DensityEstimator(BaseEstimator):
     Parameters
     ----------
     model
-        Any model in ``docs/density.md``. By default, it is chosen by cross-validation: Gaussian mixtures and
-        ``rnade:50``, or mixtures of bits and ``nade:100`` for binary data.
+        Any model in ``docs/density.md``. By default, it is chosen by cross-validation from Gaussian mixtures and
+        ``rnade:50`` or, for binary data, from Bernoulli mixtures and ``nade:100``.
 
     Attributes
     ----------

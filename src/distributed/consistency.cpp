@@ -64,7 +64,7 @@ std::string to_text(const std::vector<Claim>& claims) {
 
 std::vector<Claim> from_text(const std::string& text) {
   std::vector<Claim> claims;
-  for (const auto& pair : parse_trusted_json(text, "what the processes agree on"))
+  for (const auto& pair : parse_trusted_json(text, "the settings that the processes compare"))
     claims.push_back({pair.at(0), pair.at(1)});
   return claims;
 }

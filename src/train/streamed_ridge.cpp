@@ -170,13 +170,19 @@ StreamedRidgeFit StreamedRidge::solve(double lambda) {
       if (lambda > 0) break;
     }
   }
-  if (!found) throw DataError("ridge: no lambda allows a fit of these features; use a larger value, or 0 to select it");
+  if (!found)
+    throw DataError(lambda > 0 ? "ridge: lambda is too small for these features; use a larger value, or 0 to select it "
+                                 "automatically"
+                               : "ridge: no lambda allows a fit of these features; use a larger value");
   for (std::size_t h = 0; h < held_.size(); ++h)
     add_pending(held_x.row(static_cast<Index>(h)), held_y_.data() + h * at(outputs_), held_weights_[h]);
   flush();
   const Scaled s = scaled();
   const std::vector<double> v = fit(s, result.lambda);
-  if (v.empty()) throw DataError("ridge: lambda is too small for these features; use a larger value, or 0");
+  if (v.empty())
+    throw DataError(lambda > 0 ? "ridge: lambda is too small for these features; use a larger value, or 0 to select it "
+                                 "automatically"
+                               : "ridge: the selected lambda is too small for these features; use a larger value");
   result.weights.resize(at(features_ * outputs_));
   result.bias = s.mean_y;
   for (Index f = 0; f < features_; ++f)

@@ -406,7 +406,7 @@ TEST_F(SequencesTest, invalid_conditions_are_rejected_with_valid_alternatives) {
   };
   EXPECT_TRUE(contains(refused({}), "--given label=VALUE"));
   EXPECT_TRUE(contains(refused({"label=cat"}), "known values are girl, boy"));
-  EXPECT_TRUE(contains(refused({"text=abc"}), "the condition fields of the model are label"));
+  EXPECT_TRUE(contains(refused({"text=abc"}), "its condition fields are label"));
   EXPECT_TRUE(contains(refused({"label"}), "FIELD=VALUE"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { names_model("weibull"); }), "poisson"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { predicted({.model = model, .data = {names(3)}, .ahead = 2}); }),

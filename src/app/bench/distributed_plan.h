@@ -18,8 +18,8 @@ struct DistributedBench {
   bool trace = false;
 };
 
-/// Results of bench_distributed, which all processes call. It throws UsageError for a single process if no network is
-/// specified.
+/// Results of bench_distributed, which all processes call. bench_distributed throws UsageError for a single process
+/// if no latency and bandwidth of a network are specified.
 struct DistributedResults {
   LinkSpeed link;
   bool measured_link = false;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "app/fields/field_model.h"
+#include "base/printable.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -34,7 +35,8 @@ GivenField parse_given(const Model& model, const std::string& text, bool once) {
     throw UsageError(
         fmt::format("--given {}: {}", text,
                     names.empty() ? "the model has no condition fields"
-                                  : fmt::format("the condition fields of the model are {}", fmt::join(names, ", "))));
+                                  : fmt::format("{} is not a condition field of the model; its condition fields are {}",
+                                                in_quotes(name), fmt::join(names, ", "))));
   return {&model.data().field(name), text.substr(equals + 1)};
 }
 

@@ -211,7 +211,9 @@ Examples FieldStream::read_row(const std::string& row, Index line) const {
   if (!alone)
     keep_last(examples, 1);
   else if (piece_ == StreamPiece::row && examples.positions() != 1)
-    throw_data_error(source_.name(), line, "expected exactly one row");
+    throw_data_error(
+        source_.name(), line,
+        fmt::format("expected exactly one row, but found {}; send each row separately", examples.positions()));
   if (empty) restore_empty_cells(examples);
   return examples;
 }

@@ -21,8 +21,8 @@ class KnownNames {
     for (const std::string& name : names) lengths_.insert(name.size());
   }
 
-  /// Returns the length of the longest known name at the beginning of a text that is followed by the end or by a
-  /// separator; 0 if there is none.
+  /// Returns the length of the longest known name with which a text begins and after which the text ends or continues
+  /// with a separator; 0 if there is none.
   std::size_t length_at(std::string_view text, std::string_view followers) const {
     for (const std::size_t length : lengths_)
       if (length <= text.size() && (length == text.size() || followers.find(text[length]) != std::string_view::npos) &&

@@ -81,7 +81,9 @@ void note_outliers(const TableForecast& result, Reporter& reporter) {
                                   series.index.has_times() ? "time" : "step", series.index.label(outlier.place),
                                   outlier.value, outlier.expected));
     }
-  if (count > kMostNamed) reporter.remark(fmt::format("{} more outliers are replaced", count - kMostNamed));
+  if (count > kMostNamed)
+    reporter.remark(
+        fmt::format("{} more outlier{} replaced", count - kMostNamed, count == kMostNamed + 1 ? " is" : "s are"));
 }
 
 std::string name_of(const TableSeries& series) {

@@ -39,7 +39,7 @@ std::string without_source(const std::string& message, const std::string& source
   return message.starts_with(before) ? message.substr(before.size()) : message;
 }
 
-/// Reports a table: its schema, and the first problem that training would reject.
+/// Reports a table: its schema, and the first problem that training would report as an error.
 Inspection inspect_table(const std::string& file, const TrainSettings& s) {
   const TableSchema schema = infer_table_schema_of_file(file, stated_schema(s));
   Inspection result{.text = describe(schema), .json = to_json(schema)};

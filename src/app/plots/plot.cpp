@@ -23,7 +23,8 @@ constexpr double kLabelStep = 16;     // distance between labels
 constexpr std::array kColors = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#e07b00", "#0f9fb4", "#b0705f", "#808080"};
 static_assert(kColors.size() == kMostCurves);
 
-/// Attributes are used by viewers without support for styles.
+/// Style sheet of a plot, with colors for light and dark backgrounds. Viewers that ignore style sheets use the
+/// attributes of the elements.
 constexpr const char* kStyle =
     "<style>.paper{fill:#fff}.ink{fill:#1b1f24}.axis{stroke:#57606a}.grid{stroke:#d8dee4}"
     "@media (prefers-color-scheme:dark){.paper{fill:#0d1117}.ink{fill:#e6edf3}.axis{stroke:#9aa4ae}"

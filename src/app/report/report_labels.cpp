@@ -36,8 +36,8 @@ PageSection Calibration::section() const {
   for (const double end : {0.0, 1.0}) ideal.points.push_back({end, {end, end, end}});
   section.blocks.push_back(chart_block("Accuracy by confidence", {"probability of the top prediction"}, {"accuracy"},
                                        {{.curve = found, .style = "marked"}, {.curve = ideal, .style = "dash"}}));
-  section.blocks.push_back(
-      note_block(fmt::format("Over {} predictions; mean distance from the diagonal {:.2f} %.", all, 100 * error)));
+  section.blocks.push_back(note_block(fmt::format(
+      "{} predictions; the mean distance from the diagonal is {:.2f} percentage points.", all, 100 * error)));
   return section;
 }
 

@@ -55,7 +55,7 @@ void refuse_leaks(const Examples& examples, std::span<const std::string> reads, 
       const ExampleColumn* column = examples.find(read.column);
       const bool once = column != nullptr && column->once;
       if (read.back > 0 && !both_directions && !once) continue;
-      throw UsageError(fmt::format("{} is read, which reveals {} where it is predicted{}; leave it out of --read{}",
+      throw UsageError(fmt::format("reading {0} reveals {1} where it is predicted{2}; leave {0} out of --read{3}",
                                    in_quotes(name), in_quotes(read.column),
                                    read.back > 0 && !once ? ", because the model reads sequences from both ends" : "",
                                    read.back > 0 && !once ? ", or use a unidirectional model, such as lstm" : ""));

@@ -16,7 +16,8 @@
 namespace unfold {
 namespace {
 
-/// Surprisals of many symbols at once are floats; a predictor keeps the precision of the model.
+/// Returns whether the model computes in double. Surprisals that are computed for many symbols at once are rounded to
+/// float; a predictor keeps the precision of the model.
 bool is_double(const SymbolModel& model) { return model.as<LanguageModel<double>>() != nullptr; }
 
 /// Recurrent models are faster with many lines at once; fitted ones may learn from line to line.

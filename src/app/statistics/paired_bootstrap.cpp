@@ -30,11 +30,12 @@ double share_of(const std::vector<double>& sorted, double q) {
 
 PairedDifference paired_bootstrap(std::span<const DifferenceBlock> blocks, Index samples, double level,
                                   std::uint64_t seed) {
-  if (blocks.size() < 2) throw UsageError("a bootstrap needs at least two blocks; use more data or shorter blocks");
+  if (blocks.size() < 2)
+    throw UsageError("there are fewer than two blocks to compare; use more data or shorter blocks");
   if (!(level > 0 && level < 1)) throw UsageError("the confidence level must be between 0 and 1, for example 0.95");
   if (samples < 1) throw UsageError("a bootstrap needs at least one sample");
   const DifferenceBlock total = total_of(blocks);
-  if (total.count == 0) throw UsageError("a bootstrap needs predicted symbols");
+  if (total.count == 0) throw UsageError("none of the compared symbols is predicted, so there is nothing to compare");
   const auto n = static_cast<double>(blocks.size());
   PairedDifference result{.mean = total.sum / static_cast<double>(total.count)};
   const double widen = std::sqrt(n / (n - 1));

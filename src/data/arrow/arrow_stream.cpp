@@ -82,9 +82,13 @@ class ArrowColumn {
       }
     }
     if (entry_->is_list() || entry_->kind == ArrowKind::structure)
-      fail("lists of lists may contain only numbers, and lists may not contain structures; convert the column");
+      fail(fmt::format("the column contains {}, which are not supported; convert it to lists of numbers or strings",
+                       entry_->is_list() ? "lists of lists of lists"
+                       : vectors_        ? "lists of lists of structures"
+                                         : "lists of structures"));
     numbers_ = !is_text_kind(entry_->kind) && !entry_->is_moment() && entry_->kind != ArrowKind::null;
-    if (vectors_ && !numbers_) fail("lists of lists must contain numbers");
+    if (vectors_ && !numbers_)
+      fail("the column contains lists of lists of texts, which are not supported; convert it to lists of strings");
   }
 
   bool is_list() const { return list_; }
@@ -130,11 +134,13 @@ class ArrowColumn {
     if (!present) return add_missing();
     const Range numbers = arrow_list(type, array, i);
     if (width_ == 0) width_ = numbers.size();
-    if (numbers.size() != width_ || width_ == 0)
-      fail(fmt::format("row {}: a vector has {} numbers, but others have {}", rows_, numbers.size(), width_));
+    if (width_ == 0) fail(fmt::format("row {}: the vector is empty; leave that row out", rows_));
+    if (numbers.size() != width_)
+      fail(fmt::format("row {}: the vector has {} numbers, but the vectors before it have {}", rows_, numbers.size(),
+                       width_));
     for (Index n = numbers.begin; n < numbers.end; ++n) {
       if (!arrow_present(type.inner.front(), *array.children[0], n))
-        fail(fmt::format("row {}: a vector has a missing number; a vector must be missing as a whole", rows_));
+        fail(fmt::format("row {}: the vector has a missing number; use null for the whole vector", rows_));
       column_.numbers.push_back(finite(arrow_cell(type.inner.front(), *array.children[0], n).number));
     }
     finish_entry(false);

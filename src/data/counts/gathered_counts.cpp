@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kKeysOfBlock = std::size_t{1} << 16;
 
 /// A block of keys sent between processes: the number of keys, then the codes and the count of each. All blocks have
-/// the same size; the last one is not full.
+/// the same capacity; a block that is not full is the last one.
 class KeyBlock {
  public:
   explicit KeyBlock(Index codes) : width_(static_cast<std::size_t>(codes) + 1), numbers_(1 + kKeysOfBlock * width_) {}

@@ -56,7 +56,7 @@ class NpyHeaderReader {
     throw_data_error(source_, 0, fmt::format("{}; {}", what, kHowToSave));
   }
 
-  /// Returns the text of the value of a key.
+  /// Returns the rest of the header from the value of a key on.
   std::string_view value_of(std::string_view key) const {
     const std::size_t found = text_.find(fmt::format("'{}':", key));
     if (found == std::string_view::npos) refuse(fmt::format("the header has no {}", key));

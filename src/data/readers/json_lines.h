@@ -11,8 +11,8 @@
 
 namespace unfold {
 
-/// Iterates over the objects of a text, which are its nonempty lines, or the entries of one list that begins with the
-/// text: for (JsonObjects objects(text); objects.next();) objects.text();
+/// Iterates over the objects of a text: its nonempty lines or, if the text begins with a list, the entries of
+/// that list: for (JsonObjects objects(text); objects.next();) objects.text();
 class JsonObjects {
  public:
   explicit JsonObjects(std::string_view text);

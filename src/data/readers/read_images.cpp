@@ -58,7 +58,7 @@ std::optional<std::string> labels_beside(const std::string& images) {
 ExampleColumn idx_labels(const std::string& path, Index images, const std::string& source) {
   const Idx idx = Idx::open(path);
   if (idx.shape().size() != 1 || idx.shape()[0] != images)
-    throw DataError(fmt::format("{}: there are [{}] labels for the {} images of {}; the two files do not match", path,
+    throw DataError(fmt::format("{}: an array of labels with shape [{}] does not match the {} images of {}", path,
                                 fmt::join(idx.shape(), ", "), images, source));
   ExampleColumn labels{.name = kLabel, .once = true};
   labels.texts.reserve(at(images));

@@ -182,8 +182,8 @@ class RoleAssignment {
       schema_.rows_reason = "no column orders or groups the rows; they are read in the order of the file";
   }
 
-  /// Returns whether rows are separate examples according to their contents. `order`: a column of dates that may be
-  /// only a property of each row, because rows do not follow it.
+  /// Returns whether the contents of the rows suggest that each row is a separate example. `order`: a column of dates
+  /// that may be only a property of each row, because rows do not follow it.
   bool are_independent(const ColumnSchema* order) {
     if (!options_.infer_roles || options_.rows || options_.order || options_.group || !schema_.periods.empty())
       return false;

@@ -2,8 +2,8 @@
 /// Texts that recently occurred in a column, with the properties that its profile counts. A column of categories
 /// consists of a few texts, which therefore need not be examined for each cell.
 ///
-/// The texts are kept in a table with one place per hash. If fewer than half of the lookups succeed, as in a column of
-/// different texts, the table is discarded.
+/// The texts are kept in a table with one place per hash. If fewer than half of the lookups succeed, as in a column
+/// whose texts are mostly distinct, the table is discarded.
 
 #include <algorithm>
 #include <array>

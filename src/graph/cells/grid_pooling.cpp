@@ -62,7 +62,7 @@ class Places {
     const Signal n = so_far(along) + -1;
     return known = n - relu(n + -1);
   }
-  /// Returns 1 / (number of positions that are neither to the right nor below).
+  /// Returns 1 / (number of positions that are neither to the right of nor below this one).
   Signal inverse_area() {
     if (!area_.valid()) area_ = exp(-1 * (log(so_far(Delay::left())) + log(so_far(Delay::up()))));
     return area_;

@@ -99,7 +99,8 @@ Signal Circuit::add(Node node) {
 
 const Node& Circuit::own(Signal s, std::string_view who) const {
   if (s.circuit != this) throw UsageError("circuit: " + path(who) + " reads a signal of another circuit (or none)");
-  if (s.id < 0) throw UsageError("circuit: " + path(who) + " reads joined signals; only terms of affine maps can");
+  if (s.id < 0)
+    throw UsageError("circuit: " + path(who) + " reads joined signals; only a term of an affine map can read them");
   require_index("circuit: signal", s.id, static_cast<Index>(nodes_.size()));
   return nodes_[static_cast<std::size_t>(s.id)];
 }
@@ -163,12 +164,13 @@ Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
     throw UsageError("circuit: a link along " + describe(delay) +
                      " never reads beyond the boundary; it cannot have a trained initial state or a number of steps");
   if (is_block && size % delay.width() != 0)
-    throw UsageError("circuit: a link along " + describe(delay) + " of size " + std::to_string(size) +
-                     " is not a multiple of the number of positions of the block");
+    throw UsageError("circuit: a link along " + describe(delay) + " has size " + std::to_string(size) +
+                     ", which must be a multiple of the number of positions of the block");
   if (delay.along == Delay::Along::each_child && (trained_initial || size % delay.steps != 0))
-    throw UsageError(
-        "circuit: a link along " + describe(delay) + " of size " + std::to_string(size) +
-        (trained_initial ? " cannot have a trained initial state" : " is not a multiple of the number of children"));
+    throw UsageError("circuit: a link along " + describe(delay) +
+                     (trained_initial ? " cannot have a trained initial state"
+                                      : " has size " + std::to_string(size) +
+                                            ", which must be a multiple of the number of children"));
   if ((delay.along == Delay::Along::children || delay.along == Delay::Along::parent) && delay.steps != 1)
     throw UsageError("circuit: a link along " + describe(delay) + " cannot have a number of steps");
   Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};

@@ -74,7 +74,8 @@ void LinkPass<T>::add_children(What what, int link, const Work& work, const T* i
   }
 }
 
-/// Each child has a separate block of columns. A thread of the team owns rows, or the same columns of every block.
+/// Each child has a separate block of columns. Each thread of the team processes a range of rows, or the
+/// same range of columns in every block.
 template <class T>
 void LinkPass<T>::join_children(What what, int link, const Work& work) {
   const Node& n = node(link);

@@ -36,7 +36,7 @@ bool scaled(const std::vector<double>& scores, std::vector<double>& out) {
   out.resize(scores.size());
   for (std::size_t i = 0; i < scores.size(); ++i) out[i] = scores[i] - extent.most;
   vector_exp(out.data(), out.data(), static_cast<Index>(out.size()));
-  return extent.most - extent.least <= ScaledTransitions::kSpread;  // false for NaN and if there are none
+  return extent.most - extent.least <= ScaledTransitions::kSpread;  // false if a score is NaN or if no score is finite
 }
 
 /// Uses four partial sums, which the processor adds in parallel.

@@ -68,8 +68,8 @@ class MarginalDistributions : public virtual Loss<T> {
   virtual T draw(const T* outputs, Index d, Random& random) const = 0;
 };
 
-/// Creates a loss for numbers of any column kinds, each with a separate distribution; a signal holds the outputs of one
-/// number after another. `name` is the name of the model.
+/// Creates a loss for numbers from columns of any kind, each with a separate distribution; a signal holds the outputs
+/// of one number after another. `name` is the name of the model.
 template <class T>
 std::unique_ptr<Loss<T>> orderless_numbers(std::string name, ColumnDistributions<T> laws);
 

@@ -93,7 +93,8 @@ struct VectorHmmFitOptions {
   Index starts = 20;   ///< initializations that run for a few iterations
   Index restarts = 5;  ///< number of the best initializations that run until convergence
   Index iterations = 500;
-  double tolerance = 1e-6;  ///< stops when an iteration gains fewer nats per vector, and less than the previous one
+  /// Stops when an iteration gains less than this many nats per vector and less than the previous iteration.
+  double tolerance = 1e-6;
   std::uint64_t seed = 1;
   const std::atomic<bool>* stop = nullptr;  ///< polled once per iteration; throws InterruptedError when set
 };

@@ -102,7 +102,7 @@ double dna_memory(const AnyOptions& options) {
 
 double small_memory(const AnyOptions&) { return kSmall; }
 
-/// Creates a predictor from the size of the alphabet and its options.
+/// Creates a predictor that needs only the size of the alphabet and the options.
 template <class Model, class Options>
 std::unique_ptr<Predictor> make_plain(const AnyOptions& options, const Alphabet& alphabet) {
   return std::make_unique<Model>(alphabet.size(), options.as<Options>());

@@ -35,8 +35,8 @@ std::string canonical_learner(std::string_view spec);
 /// Returns whether such a model is or contains a recurrent network, whose running time grows with the alphabet.
 /// REQUIRES a valid SPEC.
 bool has_network(std::string_view spec);
-/// Returns whether a fitted model of this name is created by reading the data once and can continue to learn: `ppm`,
-/// `ctw`, `cm`, `dna`, `mix`.
+/// Returns whether this is the name of a learner, a model that is fitted by reading the data once and can continue to
+/// learn: `ppm`, `ctw`, `cm`, `dna` or `mix`.
 bool is_learner(std::string_view name);
 /// Returns the options of a model with this name, for help texts; empty for `mix`.
 std::vector<OptionHelp> learner_options(std::string_view name);

@@ -43,7 +43,7 @@ class BitHistories {
 };
 
 /// The 15 counters of a nibble, which is half a symbol (four bits), in one context. `mark`: 12 bits of the hash above a
-/// 4-bit use count, 0: free.
+/// 4-bit use count; a use count of 0 marks a free row.
 struct HistoryRow {
   std::uint16_t mark = 0;
   std::array<std::uint16_t, 15> counter{};

@@ -384,7 +384,7 @@ struct ContextMixing::Body {
   GatedMixer mixers;
   Refinement refinement;
   Followers followers;
-  std::vector<std::uint8_t> above;  // ring buffer of the bytes above; empty without rows
+  std::vector<std::uint8_t> above;  // ring buffer of the last kAbove + 1 bytes; empty if options.row is 0
   std::uint64_t place = 0, chance = 1;
   bool read_ahead = false;  // the current symbol was read before all its bits were learned
   ContextHistory past;

@@ -77,8 +77,8 @@ class HistoryRows {
   std::array<std::uint64_t, kMost> hashes_{}, next_{}, keys_{};
   // `nothing_`: a row that will be created when it is updated.
   std::array<HistoryRow*, kMost> rows_{};
-  // `running_`: 0xFFFF in a run or for a new context. In that case, the symbol and its number of occurrences (0 for a
-  // new context).
+  // `running_`: 0xFFFF in a run or for a new context, otherwise 0. In that case, `expected_` is the symbol of the run
+  // and `seen_` its number of occurrences (0 for a new context).
   Counters running_{}, expected_{}, seen_{};
   std::array<HistoryRow, kMost> first_{}, second_{};  // rows implied by runs, and the rows to which runs are converted
   struct Left {

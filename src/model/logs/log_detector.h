@@ -70,7 +70,8 @@ class LogDetector {
   /// calls a function for every line of training and may be called several times. `role`: the name of the role to use;
   /// empty: chosen automatically. Throws UsageError if the role does not occur.
   void find_places(const EachLine& each_line, const std::string& role = {});
-  /// Masks the words of a line at open positions. The masked values are valid until the next call.
+  /// Masks the words of a line at the positions where words vary (see find_places). The masked values are valid until
+  /// the next call.
   void mask(LogLine& line) { slots_.mask(line); }
 
   /// `words`: score of the words in bits. The line must be masked. The result refers to the line.

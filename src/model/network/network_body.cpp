@@ -370,7 +370,8 @@ class HeadSignals {
   }
 
  private:
-  /// Listed pairs need no bias, because at every position some pair contains each label.
+  /// Adds an output that is linear in the inputs. Listed pairs need no bias, because at every position each label
+  /// occurs in at least one pair.
   Signal add_linear(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
     if (once)
       throw UsageError(fmt::format("model {} predicts at every position, not once per sequence", to_string(spec_)));

@@ -470,7 +470,7 @@ Init init_from_json(const Json& json) { return init_of(json, "an initialization"
 
 Json circuit_to_json(const CircuitData& data) {
   Json json = CircuitWriter(data).write();
-  circuit_from_json(json);  // checks the bounds: the circuit can be read again
+  circuit_from_json(json);  // checks that the circuit is within the limits of the reader
   return json;
 }
 

@@ -84,8 +84,11 @@ std::string grid_fault(const StackOptions& stack, const GridStack& grid) {
   const bool patched = std::ranges::any_of(grid.patches, [](Index side) { return side > 1; });
   if (static_cast<Index>(grid.patches.size()) > stack.layers || grid.directions == 3)
     return "the stored cell does not fit the layers";
-  if (stack.both_directions || stack.trained_initial || stack.direct > (patched ? 0 : 1))
-    return "the stored cell reads grids, which do not support \"bi\", trained-initial=, or direct= with patches";
+  if (stack.both_directions) return "the stored cell reads grids and does not support \"bi\"; leave it out";
+  if (stack.trained_initial) return "the stored cell reads grids and does not support trained-initial=; leave it out";
+  if (stack.direct > (patched ? 0 : 1))
+    return patched ? "the stored cell reads grids in patches and does not support direct=; leave it out"
+                   : "the stored cell reads grids and supports only direct=0 and direct=1";
   return "";
 }
 

@@ -143,7 +143,7 @@ void BatchObjective<T>::check_forward() const {
   if (options_.penalties.any()) refuse("penalties on the states of a window");
   if (options_.penalties.smoothing > 0) refuse("label smoothing");
   if (weights_) refuse("dropped or tied weights");
-  if (free_) refuse("feedback of own outputs");
+  if (free_) refuse("feedback of the network's outputs (--feedback)");
   if (network_.fewer_outputs != nullptr) refuse("sampled softmax");
   if (options_.precision != Precision::exact) refuse("bfloat16 products");
   if (options_.activities != Precision::exact) refuse("bfloat16 activations");

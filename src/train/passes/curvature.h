@@ -51,7 +51,8 @@ class Curvature {
   ~Curvature();
 
   /// Runs the forward passes. Batches and parameters must stay alive and unchanged until the next call. REQUIRES at
-  /// least one predicted symbol. `predicted`: P, if there are further batches; 0: the number in these batches.
+  /// least one predicted symbol. `predicted`: the number P of predicted symbols, if further batches contribute to it;
+  /// 0: the number in these batches.
   void start(const Parameters<T>& parameters, std::span<const CurvaturePart<T>> parts, double predicted = 0);
   /// result = (G + structural S) v.
   void product(std::span<const T> v, double structural, std::span<T> result);

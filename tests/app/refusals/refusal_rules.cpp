@@ -29,8 +29,9 @@ const std::vector<Rule>& refusal_rules() {
       {"The second term of the path metric", "path pass: the second term of the metric supports only .*; use",
        "path pass: the second term of the metric supports only dense matrices, and layer1/V is sparse; use only the "
        "first term (kappa=1)",
-       "The second term counts paths that use a weight twice. Its sum over pairs of steps is a product of powers of "
-       "one dense matrix that leads to earlier positions.",
+       "The second term counts paths that use a weight twice. The sum over pairs of uses is computed "
+       "from powers of a recurrent matrix, so each recurrent connection must be a dense matrix that reads earlier "
+       "positions.",
        "Use `kappa=1`."},
       {"Squared Jacobians need entries", "rbpm squares the Jacobian entry by entry.*; use",
        "rbpm squares the Jacobian entry by entry, but the Jacobian of the unitary map layer1/z/U is not made of "

@@ -71,7 +71,7 @@ TEST(ImagesReader, damaged_or_mismatched_idx_is_refused) {
   const std::string images = folder.write("images", idx_of({2, 1, 1}, "ab"));
   folder.write("labels", idx_of({3}, "abc"));
   EXPECT_THAT(message_of<DataError>([&] { read_examples(Input::open(images), {.format = "images"}); }),
-              HasSubstr("[3] labels for the 2 images"));
+              HasSubstr("shape [3] does not match the 2 images"));
 }
 
 TEST(ImagesReader, png_is_read_as_grayscale_or_rgb) {

@@ -41,8 +41,8 @@ struct ExampleColumn {
   /// The cells of the file where an entry is written differently: "1,200" for 1200. One per entry, or one per example
   /// if the entries are the words or characters of one cell. Empty: entries are written unchanged.
   CellList cells = {};
-  /// Whether the strings are integers, true or false, which JSON shows without quotes. If a table is built from this
-  /// in-memory column: whether some of the strings may be numbers.
+  /// Whether the strings are integers, true or false, which JSON shows without quotes. For an in-memory column from
+  /// which a table is built: whether some of the strings may be numbers.
   bool integers = false;
   bool derived = false;  ///< computed by the reader from a different column, and not written with the data
 

@@ -28,7 +28,8 @@ struct RnnOptions {
   std::vector<Index> delays = {1};
   TimeConstants leak = TimeConstants::none;
   double longest = 100;  ///< longest time constant of leaky units, in steps
-  double zoneout = 0;    ///< probability that a unit keeps its value, in training; delays must then begin with 1
+  /// Probability that a unit keeps its value at a position, in training. If it is not 0, delays must begin with 1.
+  double zoneout = 0;
   bool biases = true;
   bool trained_initial = false;
 };

@@ -48,10 +48,12 @@ struct MemoryRows {
 /// Inputs common to all rules.
 template <class T>
 struct OperatorRows {
-  Matrix<const T> w = {};                   ///< the parameter
-  Matrix<const T> x = {};                   ///< [rows x inputs]
-  const Symbol* gates = nullptr;            ///< one gate symbol per row, if the operator reads a gate
-  std::vector<const Symbol*> symbols = {};  ///< reads_symbols() arrays with one symbol per row; x is then empty
+  Matrix<const T> w = {};         ///< the parameter
+  Matrix<const T> x = {};         ///< [rows x inputs]
+  const Symbol* gates = nullptr;  ///< one gate symbol per row, if the operator reads a gate
+  /// One array per symbol source, reads_symbols() in total, with one symbol per row. x is empty if the operator reads
+  /// symbols.
+  std::vector<const Symbol*> symbols = {};
   T* scratch = nullptr;       ///< scratch() elements, plus scratch_per_seen() for each row of the longest chain read
   MemoryRows<T> memory = {};  ///< memory, if the operator has one
 };

@@ -25,7 +25,7 @@ namespace unfold {
 /// Optimizations that can be disabled individually. They must not change the results; tests disable them to isolate
 /// faults.
 struct PlanOptions {
-  bool hoist = true;     ///< terms from outside a loop are computed for all positions before it
+  bool hoist = true;     ///< terms from outside a loop are computed for all positions before the loop
   bool fuse = true;      ///< sequences of maps become one item
   bool in_place = true;  ///< a map may overwrite an operand that has no further readers
   bool scratch = true;   ///< values and adjoints without other readers stay in the tile

@@ -65,7 +65,8 @@ class Objective {
   /// Returns the loss at the current parameters and sets `gradient` [parameters].
   virtual double gradient(std::span<T> gradient) = 0;
   /// Returns the object that takes steps on the device with the parameters (graph/engine/backend.h), or null if steps
-  /// run on the host. If not null, `gradient` may be called with an empty span; the gradient then stays on the device.
+  /// run on the host. If the result is not null, `gradient` may be called with an empty span; the gradient then stays
+  /// on the device.
   virtual Resident<T>* resident() { return nullptr; }
   /// Returns the assignment of parameter slices to processes, fixed until the end of the run; nullptr if each process
   /// has all parameters.

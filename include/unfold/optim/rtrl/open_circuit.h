@@ -28,7 +28,7 @@ struct StateBlock {
 struct ChildLink {
   Delay delay;
   Signal before = {};  ///< the input
-  Signal after = {};   ///< the value that the node provides to such links of its parent, an output
+  Signal after = {};   ///< the value of this node that the links of its parent read; an output of the opened circuit
 };
 
 struct OpenCircuit {

@@ -24,8 +24,8 @@ bool predicts_numbers(const FieldPlan& plan, const Examples& examples) {
   });
 }
 
-/// The training and validation data. Models are compared on its last quarter, or on the validation part if it is
-/// larger.
+/// Returns a split in which the second part is used to compare models: the last quarter of the training and validation
+/// data, or the validation part if that is larger. The test part is unchanged.
 SplitShares shares_of(const TrainSettings& s) {
   constexpr Index kComparedPart = 4;
   const SplitShares given = s.valid ? SplitShares{{100'000'000, 0, 0}} : parse_split(*s.split);
