@@ -89,7 +89,7 @@ void mark_missing_numbers(const std::string& source, ExampleColumn& column) {
     if (missing < width)
       throw DataError(source + ": column " + column.name + ", entry " + std::to_string(entry) + " is NaN in " +
                       std::to_string(missing) + " of " + std::to_string(width) +
-                      " numbers; a vector must be missing as a whole");
+                      " numbers; use nan for all numbers of a missing vector");
     if (column.missing.empty()) column.missing.resize(at(entries), 0);
     column.missing[at(entry)] = 1;
     std::fill(begin, begin + width, 0);

@@ -12,7 +12,7 @@ void fail_index(std::string_view what, Index index, Index size) {
 }
 
 void fail_length(std::string_view what, Index length, Index needed) {
-  throw UsageError(fmt::format("{} has {} elements, {} are needed", what, length, needed));
+  throw UsageError(fmt::format("{} has {} elements, but {} are needed", what, length, needed));
 }
 
 void fail_symbol(std::string_view where, Index symbol, Index alphabet) {

@@ -389,7 +389,7 @@ TEST_F(BadFields, trees_are_refused_with_file_and_line) {
   expect_refused(tree_lines(40), {"--model", "tree-lstm:4"},
                  {{"open.trees", "(1 plot)\n(1 (1 plot)\n", "eval", "open.trees: line 2: 1 bracket is not closed"},
                   {"closed.trees", "(1 plot))\n", "predict", "closed.trees: line 1: \")\" after the end of the tree"},
-                  {"bare.trees", "((1 plot) (1 plot))\n", "score", "bare.trees: line 1: a node without a label"},
+                  {"bare.trees", "((1 plot) (1 plot))\n", "score", "bare.trees: line 1: a node has no label"},
                   {"hollow.trees", "(1 (1) (1 plot))\n", "eval", "hollow.trees: line 1: an empty node (1)"},
                   {"wide.trees", "(1 (1 plot) (1 plot) (1 plot))\n", "predict", "a node has 3 children"},
                   {"unseen.trees", "(7 plot)\n", "eval", "unseen.trees, line 1: field label is \"7\""},

@@ -238,7 +238,7 @@ class ArrowTest(Folder):
 
         for table, what in ((pyarrow.table({"x": pyarrow.array([], pyarrow.float64())}), "no rows"),
                             (pyarrow.table({"x": [[1.0], []]}), "row 2: the list is empty"),
-                            (pyarrow.table({"x": [1.0, float("inf")]}), "row 2 is not finite")):
+                            (pyarrow.table({"x": [1.0, float("inf")]}), "row 2: a number is not finite")):
             with self.subTest(what), self.assertRaisesRegex(unfold.DataError, what):
                 unfold.train(table, **SMALL)
 

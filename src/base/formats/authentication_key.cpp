@@ -60,8 +60,9 @@ Key Key::of_file(const std::string& path) {
 
 Key Key::of_bytes(std::string_view secret, const std::string& name) {
   if (secret.size() < kShortestKey || secret.size() > kLongestKey)
-    throw UsageError(fmt::format("{}: a key has {} to {} bytes; make one with `head -c 32 /dev/urandom > FILE`", name,
-                                 kShortestKey, kLongestKey));
+    throw UsageError(
+        fmt::format("{}: the key is too {}; a key has {} to {} bytes; make one with `head -c 32 /dev/urandom > FILE`",
+                    name, secret.size() < kShortestKey ? "short" : "long", kShortestKey, kLongestKey));
   prepare();
   Key key;
   crypto_generichash(key.hash_.data(), key.hash_.size(), data_of(secret), secret.size(), nullptr, 0);

@@ -23,7 +23,8 @@ constexpr std::size_t kMaxSize = std::size_t{1} << 20;
 std::vector<std::string> list_of_strings(const toml::array& array, const std::string& filename, Index line) {
   std::vector<std::string> strings;
   for (const toml::node& element : array) {
-    if (!element.is_string()) fail(filename, line, "a list may contain only strings");
+    if (!element.is_string())
+      fail(filename, line, "a list contains a value that is not a string; write the value in quotes");
     strings.push_back(element.as_string()->get());
   }
   return strings;
@@ -61,7 +62,8 @@ void Config::set(std::string key, ConfigValue value, Index line) {
 }
 
 Config parse_config(std::string_view text, const std::string& filename) {
-  if (text.size() > kMaxSize) fail(filename, 1, "larger than 1 MiB; not a configuration file");
+  if (text.size() > kMaxSize)
+    fail(filename, 1, "the file is larger than 1 MiB, so it is not a configuration file; check its name");
   toml::table table;
   try {
     table = toml::parse(text, filename);

@@ -55,7 +55,7 @@ class Descriptor {
   if (error == EACCES || error == EPERM) {
     throw DataError(fmt::format("{}: permission denied; change the permissions of the file", name));
   }
-  if (error == EISDIR) throw DataError(fmt::format("{} is a directory; name its files", name));
+  if (error == EISDIR) throw DataError(fmt::format("{} is a directory; specify the files in it", name));
   throw DataError(fmt::format("{}: cannot be read: {}", name, reason(error)));
 }
 
@@ -120,7 +120,8 @@ std::size_t read_some(int descriptor, const std::string& name, char* out, std::s
 MappedFile::MappedFile(const std::string& path) {
   const Descriptor file(open_for_reading(path));
   const struct stat status = status_of(file.get(), path);
-  if (!S_ISREG(status.st_mode)) throw DataError(fmt::format("{} is not a regular file", path));
+  if (!S_ISREG(status.st_mode))
+    throw DataError(fmt::format("{} is not a regular file; copy its contents to a file first", path));
   MappedFile mapped(file.get(), static_cast<std::size_t>(status.st_size), path);
   swap(mapped);
 }
@@ -160,7 +161,8 @@ void MappedFile::release(std::string_view stretch) const {
 FileBytes::FileBytes(const std::string& path) {
   const Descriptor file(open_for_reading(path));
   const struct stat status = status_of(file.get(), path);
-  if (!S_ISREG(status.st_mode)) throw DataError(fmt::format("{} is not a regular file", path));
+  if (!S_ISREG(status.st_mode))
+    throw DataError(fmt::format("{} is not a regular file; copy its contents to a file first", path));
   *this = FileBytes(file.get(), path, static_cast<std::size_t>(status.st_size));
 }
 

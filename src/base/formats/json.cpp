@@ -59,7 +59,7 @@ class JsonBuilder {
   [[noreturn]] void fail(const std::string& what) const { throw ModelError(fmt::format("{}: {}", where_, what)); }
 
   json* place(json value) {
-    if (++values_ > limits_.values) fail(fmt::format("more than {} values", limits_.values));
+    if (++values_ > limits_.values) fail(fmt::format("it contains more than {} values", limits_.values));
     if (open_.empty()) return &(root_ = std::move(value));
     if (!open_.back()->is_array()) return &(*member_ = std::move(value));
     json::array_t& list = open_.back()->get_ref<json::array_t&>();
@@ -70,9 +70,10 @@ class JsonBuilder {
     return true;
   }
   bool open(json value) {
-    if (++containers_ > limits_.containers) fail(fmt::format("more than {} lists and objects", limits_.containers));
+    if (++containers_ > limits_.containers)
+      fail(fmt::format("it contains more than {} lists and objects", limits_.containers));
     if (static_cast<Index>(open_.size()) >= limits_.depth)
-      fail(fmt::format("nested deeper than {} levels", limits_.depth));
+      fail(fmt::format("it is nested deeper than {} levels", limits_.depth));
     open_.push_back(place(std::move(value)));
     return true;
   }

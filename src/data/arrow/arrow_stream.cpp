@@ -88,7 +88,7 @@ class ArrowColumn {
                                          : "lists of structures"));
     numbers_ = !is_text_kind(entry_->kind) && !entry_->is_moment() && entry_->kind != ArrowKind::null;
     if (vectors_ && !numbers_)
-      fail("the column contains lists of lists of texts, which are not supported; convert it to lists of strings");
+      fail("the column contains lists of lists whose elements are not numbers; convert it to lists of strings");
   }
 
   bool is_list() const { return list_; }
@@ -148,7 +148,7 @@ class ArrowColumn {
 
   double finite(double number) const {
     if (std::isfinite(number)) return number;
-    fail(fmt::format("row {} is not finite; use null for missing values", rows_));
+    fail(fmt::format("row {}: a number is not finite; use null for missing values", rows_));
   }
 
   void add_value(const ArrowType& type, const ArrowArray& array, Index i) {
@@ -290,8 +290,8 @@ class ArrowReader {
   [[noreturn]] void refuse_lengths(const ArrowColumn& a, const ArrowColumn& b) const {
     std::size_t row = 0;
     while (a.ends()[row] == b.ends()[row]) ++row;
-    throw DataError(
-        fmt::format("{}: row {}: the lists {} and {} have different lengths", source_, row + 1, a.name(), b.name()));
+    throw DataError(fmt::format("{}: row {}: the lists {} and {} have different lengths; make them equally long",
+                                source_, row + 1, a.name(), b.name()));
   }
 
   std::string source_;

@@ -1,5 +1,7 @@
 #include "data/counts/corpus_counts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -85,7 +87,10 @@ void read_piece(const Corpus& corpus, const Piece& piece, Range share, const Cor
 
 std::unique_ptr<CountStream> count_ngrams(const Corpus& corpus, const Split& part, const CorpusCountOptions& options) {
   if (part.symbols() >= std::numeric_limits<std::uint32_t>::max() - 1)
-    throw DataError("ngram: more than 2^32 - 2 symbols; train on a part of the data");
+    throw DataError(
+        fmt::format("ngram: the training part has {} symbols, but at most 2^32 - 3 are supported; train on a "
+                    "part of the data",
+                    part.symbols()));
   Processes& processes = options.processes != nullptr ? *options.processes : single_process();
   const Range mine = share_of_process(part.symbols(), processes.number(), processes.count());
   const auto counts = make_sorted_counts(

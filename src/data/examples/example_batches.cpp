@@ -154,7 +154,11 @@ class ExampleFiller {
   ExampleFiller(const ExampleSet& examples, const ExampleBatchOptions& options)
       : examples_(examples), options_(options), pools_chains_(options.patches == std::vector<Index>{kWholeChains}) {
     if (pools_chains_ && (examples.has_sources() || examples.has_trees() || examples.has_grids()))
-      throw UsageError("random kernels read sequences of numbers; use another model for trees, grids and pairs");
+      throw UsageError(
+          fmt::format("random kernels read sequences of numbers, but the data contains {}; use a different model",
+                      examples.has_sources() ? "pairs"
+                      : examples.has_trees() ? "trees"
+                                             : "grids"));
     if (options.window > 0 && pools_chains_)
       throw UsageError("random kernels read whole sequences; leave out --window");
     if (options.batch < 1) throw UsageError(fmt::format("batch {}: must be at least 1", options.batch));
@@ -180,7 +184,8 @@ class ExampleFiller {
       const auto used = std::ranges::find(uses_, name, &Use::name);
       if (std::ranges::find(options.reads, name) != options.reads.end()) {
         if (!examples.has_grids())
-          throw UsageError(fmt::format("field {} is both read and predicted at the same position", name));
+          throw UsageError(fmt::format(
+              "field {} is both read and predicted at the same position; leave it out of one of them", name));
         used->target = true;  // networks over grids ensure that no position sees itself
         counts_[at(used - uses_.begin())].clear();
       } else if (used == uses_.end()) {
@@ -330,8 +335,9 @@ class ExampleFiller {
     weights_ = examples_.column(kExampleWeights).values;
     const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
     if (!(sum > 0) && !weights_.empty())
-      throw DataError(fmt::format("{}: the weights of all {} examples of the training or validation part are 0",
-                                  examples_.source(), weights_.size()));
+      throw DataError(fmt::format(
+          "{}: the weights of all {} examples of the training or validation part are 0; increase one of them",
+          examples_.source(), weights_.size()));
     for (float& weight : weights_)
       weight = static_cast<float>(static_cast<double>(weight) * static_cast<double>(weights_.size()) / sum);
   }
@@ -464,7 +470,9 @@ class ExampleBatches final : public BatchSource {
         filler_(examples, options),
         seed_(seed),
         by_chance_(options.unknown_rate > 0 || options.word_dropout > 0 || options.shift > 0) {
-    if (examples.count() == 0) throw DataError(fmt::format("{}: there are no training examples", examples.source()));
+    if (examples.count() == 0)
+      throw DataError(fmt::format("{}: there are no training examples; use more data, or a larger training share",
+                                  examples.source()));
     seek(0, 0);
   }
 

@@ -138,7 +138,8 @@ const FieldSpecification& field_of_column(const DataSpecification& data, std::st
 
 FieldColumn weights_in(const Examples& examples, const ExampleColumn& column) {
   if (column.width != 1 || column.entries() != examples.count())
-    throw UsageError(fmt::format("{}: the weights must be one number per example", examples.source));
+    throw UsageError(fmt::format("{}: {} cannot be used as weights, because weights are one number per example",
+                                 examples.source, column.name));
   FieldColumn weights = encode_values(examples, column, entries_of(examples, column, true), weight_specification());
   for (Index e = 0; e < examples.count(); ++e)
     if (weights.present[at(e)] == 0 || !(weights.values[at(e)] >= 0))
@@ -177,8 +178,10 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
       throw DataError(fmt::format("{}: field {} has one entry per example, but the model expects one per position",
                                   begin_of(examples), field.name));
     if (origin.column->source != field.source)
-      throw DataError(fmt::format("{}: field {} {}, which differs from the model", source_, field.name,
-                                  origin.column->source ? "is a source sequence" : "has one entry per position"));
+      throw DataError(fmt::format("{}: field {} {}", source_, field.name,
+                                  origin.column->source
+                                      ? "is a source sequence, but the model expects one entry per position"
+                                      : "has one entry per position, but the model expects a source sequence"));
     const std::vector<Index> entries = entries_of(examples, *origin.column, field.once);
     if (origin.spelt()) {
       columns_.emplace(field.name, encode_spelling(origin, entries, field));

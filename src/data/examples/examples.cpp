@@ -130,8 +130,9 @@ void settle_kind(Examples& examples, ExampleColumn& column, Examples& more, Exam
         fmt::format("field {} has {} numbers per entry in {} and {} in {}; use the same number in all files",
                     column.name, column.width, examples.source, added.width, more.source));
   if (column.width + added.width > 1)
-    throw DataError(fmt::format("field {} contains strings in one file and vectors in another: {} and {}", column.name,
-                                examples.source, more.source));
+    throw DataError(fmt::format(
+        "field {} contains strings in one file and vectors in another: {} and {}; use the same kind in all files",
+        column.name, examples.source, more.source));
   if (column.clash.empty())
     column.clash = fmt::format(
         "field {}: {}, and {}; delete the entries that are not numbers, rename one of the columns, or leave the field "
@@ -207,29 +208,32 @@ Examples part(const Examples& all, Index example, Index from, Index to) {
 
 void append(Examples& examples, Examples more) {
   if (examples.columns.size() != more.columns.size())
-    throw DataError(fmt::format("{} has {} fields and {} has {}", examples.source, examples.columns.size(), more.source,
-                                more.columns.size()));
+    throw DataError(fmt::format("{} has {} fields and {} has {}; use the same fields in all files", examples.source,
+                                examples.columns.size(), more.source, more.columns.size()));
   for (std::size_t i = 0; i < more.columns.size(); ++i) {
     ExampleColumn &column = examples.columns[i], &added = more.columns[i];
     if (column.name != added.name)
       throw DataError(
           fmt::format("field {} is named \"{}\" in {} and \"{}\" in {}; use the same fields in the same order", i + 1,
                       column.name, examples.source, added.name, more.source));
-    if (column.once != added.once || column.source != added.source)
-      throw DataError(fmt::format("field {} of {} has a different kind from {}, where it has an entry {}", added.name,
-                                  more.source, examples.source,
-                                  column.source ? "as a source sequence"
-                                  : column.once ? "per example"
-                                                : "per position"));
+    if (column.once != added.once || column.source != added.source) {
+      const auto kind_of = [](const ExampleColumn& c) {
+        return c.source ? "a source sequence" : c.once ? "one entry per example" : "one entry per position";
+      };
+      throw DataError(fmt::format("field {} has {} in {}, but {} in {}; use the same kind in all files", added.name,
+                                  kind_of(column), examples.source, kind_of(added), more.source));
+    }
     settle_kind(examples, column, more, added);
     // The new list extends the known classes.
     if (added.classes.size() >= column.classes.size()) column.classes = added.classes;
     extend_column(column, added);
   }
   if (examples.are_trees() != more.are_trees())
-    throw DataError(fmt::format("{} and {}: trees and sequences cannot be combined", examples.source, more.source));
+    throw DataError(fmt::format("{} and {}: trees and sequences cannot be combined; use files of one kind",
+                                examples.source, more.source));
   if (examples.are_grids() != more.are_grids())
-    throw DataError(fmt::format("{} and {}: grids and sequences cannot be combined", examples.source, more.source));
+    throw DataError(fmt::format("{} and {}: grids and sequences cannot be combined; use files of one kind",
+                                examples.source, more.source));
   extend(examples.remarks, more.remarks);
   extend(examples.parents, more.parents);
   extend(examples.shapes, more.shapes);

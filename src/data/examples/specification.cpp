@@ -46,7 +46,7 @@ void check_standardization(const FieldSpecification& field) {
     fail(field.name, "has a standardization of the wrong size");
   for (std::size_t i = 0; i < field.mean.size(); ++i)
     if (!std::isfinite(field.mean[i]) || !std::isfinite(field.deviation[i]) || !(field.deviation[i] > 0))
-      fail(field.name, "has a standardization that is not finite");
+      fail(field.name, "has a standardization with a number that is not finite, or a deviation that is not above 0");
 }
 
 /// Checks the invariants that code using such fields relies on. `named`: symbols have names, except in generated tasks.
@@ -69,7 +69,8 @@ FieldSpecification field_from_json(const Json& json, bool named) {
   } else {
     field.size = whole_number<Index>(json.at("size")).value_or(0);
   }
-  if (field.size < 1 || field.size > kLargestField) fail(field.name, "has an invalid size");
+  if (field.size < 1 || field.size > kLargestField)
+    fail(field.name, fmt::format("has a size that is not from 1 to {}", kLargestField));
   field.once = json.value("once", false);
   field.source = json.value("source", false);
   field.spelt = json.value("spelt", false);

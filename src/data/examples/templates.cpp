@@ -118,7 +118,7 @@ TemplateFile read_templates(const Input& input, const std::vector<std::string>& 
   }
   input.require_whole();
   if (result.reads.empty() && result.steps.empty())
-    throw DataError(fmt::format("{}: no line begins with U", input.name()));
+    throw DataError(fmt::format("{}: no line begins with U; add one, for example U00:%x[0,0]", input.name()));
   return result;
 }
 

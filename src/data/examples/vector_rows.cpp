@@ -25,7 +25,8 @@ std::vector<const ExampleColumn*> chosen_columns(const VectorRows& how, const Ex
       if (!column.once && !column.source && column.name != how.without) columns.push_back(&column);
   for (const ExampleColumn* column : columns)
     if (column->once || column->source)
-      throw DataError(fmt::format("{}: {} does not have one entry per position", examples.source, column->name));
+      throw DataError(
+          fmt::format("{}: {} does not have one entry per position; leave it out", examples.source, column->name));
   if (columns.empty()) throw DataError(fmt::format("{}: it contains no numbers", examples.source));
   return columns;
 }

@@ -15,7 +15,8 @@ Idx::Idx(Input input) : input_(std::move(input)) {
     throw DataError(fmt::format("{}: only bytes (0x8) are supported, not elements of type {:#x}", name(), all[2]));
   const std::size_t dimensions = all[3], header = 4 + 4 * dimensions;
   if (dimensions == 0 || dimensions > 4 || all.size() < header)
-    throw DataError(fmt::format("{}: the IDX header is truncated or has {} dimensions", name(), dimensions));
+    throw DataError(fmt::format("{}: the IDX header is truncated, or its number of dimensions, {}, is not from 1 to 4",
+                                name(), dimensions));
   std::uint64_t elements = 1;
   for (std::size_t d = 0; d < dimensions; ++d) {
     std::uint64_t size = 0;

@@ -12,7 +12,8 @@ namespace unfold {
 namespace {
 
 void require_limits(const std::string& source, Index height, Index width) {
-  if (height < 1 || width < 1) throw_data_error(source, 0, fmt::format("an image of {} x {} pixels", height, width));
+  if (height < 1 || width < 1)
+    throw_data_error(source, 0, fmt::format("the image is empty: it has {} x {} pixels; save it again", height, width));
   if (height > kMostSide || width > kMostSide || height * width > kMostPixels)
     throw_data_error(source, 0,
                      fmt::format("the image has {} x {} pixels, but at most {} per side and {} in total are supported; "

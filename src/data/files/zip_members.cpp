@@ -50,8 +50,9 @@ ZipMember zip_member(const std::string& source, std::string_view archive, std::s
   member.deflated = method == 8;
   if ((flags & 1) != 0) refuse_zip(source, member.name + " is encrypted");
   if (method != 0 && method != 8)
-    refuse_zip(source, fmt::format("{} is compressed with method {}", member.name, method));
-  if (member.packed == kIn64Bits || member.size == kIn64Bits) refuse_zip(source, member.name + " is 4 GB or larger");
+    refuse_zip(source, fmt::format("{} is compressed with method {}, which is not supported", member.name, method));
+  if (member.packed == kIn64Bits || member.size == kIn64Bits)
+    refuse_zip(source, member.name + " is 4 GB or larger, which is not supported");
   member.begin = member_begin(source, archive, little_endian(entry, 42, 4));
   if (member.begin > archive.size() || archive.size() - member.begin < member.packed) {
     refuse_zip(source, member.name + " is truncated");

@@ -91,15 +91,16 @@ class ColumnsReader {
       for (std::size_t c = 1; c <= cells_.size(); ++c) names_.push_back(std::to_string(c));
     }
     if (names_.size() == cells_.size()) return;
-    throw_data_error(source_, number, fmt::format("{} columns, but the header has {}", cells_.size(), names_.size()));
+    throw_data_error(source_, number,
+                     fmt::format("the line has {} columns, but the header has {}", cells_.size(), names_.size()));
   }
 
   void require_count(Index number) const {
     if (cells_.size() == entries_.size()) return;
     throw_data_error(
         source_, number,
-        fmt::format("{} columns, but line {} has {}; separate examples with an empty line{}", cells_.size(),
-                    first_line_, entries_.size(),
+        fmt::format("the line has {} columns, but line {} has {}; separate examples with an empty line{}",
+                    cells_.size(), first_line_, entries_.size(),
                     tabs_ ? ", and columns by tabs" : ", and use tabs between columns if entries contain blanks"));
   }
 

@@ -56,16 +56,16 @@ class GridText {
     std::vector<std::string_view> cells;
     split_at(line, '\t', cells);
     if (cells.size() > 2)
-      refuse("more than one tab; a line is a row of a grid, optionally followed by a tab and its labels");
+      refuse("the line has more than one tab; a line is a row of a grid, optionally followed by a tab and its labels");
     const bool labeled = cells.size() == 2;
     if (begun_ && labeled != labeled_)
-      refuse(fmt::format("a row {} labels, but previous rows {}; write all labels, with {} for unknown ones",
-                         labeled ? "with" : "without", labeled_ ? "have them" : "have none", kNone));
+      refuse(fmt::format("the row has {}, but previous rows {}; write all labels, with {} for unknown ones",
+                         labeled ? "labels" : "no labels", labeled_ ? "have them" : "have none", kNone));
     begun_ = true, labeled_ = labeled;
     Row row{.texts = characters_of(cells[0]), .labels = labeled ? characters_of(cells[1]) : std::vector<std::string>()};
-    if (row.texts.empty()) refuse("a row without characters; grids are separated by empty lines");
+    if (row.texts.empty()) refuse("the row has no characters; separate grids with empty lines");
     if (labeled && row.labels.size() != row.texts.size())
-      refuse(fmt::format("a row has {} characters and {} labels; the numbers must be equal", row.texts.size(),
+      refuse(fmt::format("the row has {} characters, but {} labels; write one label per character", row.texts.size(),
                          row.labels.size()));
     if (static_cast<Index>(row.texts.size()) > kMostSide || static_cast<Index>(rows_.size()) >= kMostSide)
       refuse(fmt::format("a grid has more than {} positions per side; divide it", kMostSide));

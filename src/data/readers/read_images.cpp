@@ -80,9 +80,10 @@ Examples read_idx(const Input& input) {
     throw_data_error(input.name(), 0,
                      fmt::format("the header has shape [{}], which contains no images", fmt::join(shape, ", ")));
   if (height > kMostSide || width > kMostSide || height * width > kMostPixels)
-    throw_data_error(input.name(), 0,
-                     fmt::format("images of {} x {} pixels; at most {} per side and {} in total are supported", height,
-                                 width, kMostSide, kMostPixels));
+    throw_data_error(
+        input.name(), 0,
+        fmt::format("the images have {} x {} pixels, but at most {} per side and {} in total are supported", height,
+                    width, kMostSide, kMostPixels));
   Examples examples{.source = input.name()};
   ExampleColumn pixels{.name = kPixels, .width = channels};
   pixels.numbers.assign(idx.bytes().begin(), idx.bytes().end());
@@ -142,6 +143,10 @@ class ImageList {
  private:
   enum class Kind { none, whole, positions };
 
+  static const char* describe(Kind kind) {
+    return kind == Kind::none ? "no label" : kind == Kind::whole ? "a label" : "labels per pixel";
+  }
+
   /// Throws a DataError that names the image if the list was made from a folder, and the line of the list otherwise.
   [[noreturn]] void refuse(const std::string& what) const {
     if (of_folder_) throw_data_error((folder_ / name_).lexically_normal().string(), 0, what);
@@ -165,12 +170,14 @@ class ImageList {
   void take(std::string_view line) {
     std::vector<std::string_view> cells;
     split_at(line, '\t', cells);
-    if (cells.size() > 2) refuse(fmt::format("{} columns; expected a file name and a label", cells.size()));
+    if (cells.size() > 2)
+      refuse(fmt::format("the line has {} columns; expected a file name and a label", cells.size()));
     const std::string_view label = cells.size() > 1 ? without_blanks(cells[1]) : std::string_view();
     name_ = without_blanks(cells[0]);
     const Kind kind = cells.size() < 2 ? Kind::none : is_image_name(label) ? Kind::positions : Kind::whole;
     if (examples_.count() > 0 && kind != kind_)
-      refuse("images with labels, without labels, and with labels per pixel cannot be combined in one list");
+      refuse(fmt::format("this image has {}, but previous images have {}; use a separate list for each kind",
+                         describe(kind), describe(kind_)));
     kind_ = kind;
     const Image image = open(name_);
     add_pixels(image, name_);
@@ -223,9 +230,9 @@ class ImageArrays {
   Examples read() {
     for (const NpyArray& array : arrays_) find_shape(array);
     if (height_ == 0)
-      throw_data_error(
-          examples_.source, 0,
-          "no array of images; expected [height, width], [images, height, width] or [images, height, width, numbers]");
+      throw_data_error(examples_.source, 0,
+                       "there is no array of images; expected [height, width], [images, height, width] or [images, "
+                       "height, width, numbers]");
     if (arrays_.size() == 1) arrays_.front().name = kPixels;
     for (Index i = 0; i < count_; ++i) add_grid(height_, width_, examples_);
     for (NpyArray& array : arrays_) add(array);
@@ -252,7 +259,8 @@ class ImageArrays {
     if (height_ > 0 && (count != count_ || height != height_ || width != width_))
       refuse(array, fmt::format("a different array has {} images of {} x {}; all must match", count_, height_, width_));
     if (height > kMostSide || width > kMostSide || height * width > kMostPixels)
-      refuse(array, fmt::format("at most {} per side and {} in total are supported", kMostSide, kMostPixels));
+      refuse(array, fmt::format("the images have {} x {} pixels, but at most {} per side and {} in total are supported",
+                                height, width, kMostSide, kMostPixels));
     count_ = count, height_ = height, width_ = width;
   }
 

@@ -230,7 +230,7 @@ class JsonlReader {
     const auto is_list = [](const JsonField& field) { return !field.type().once; };
     if (first_without_list_ == 0 || std::none_of(fields_.begin(), fields_.end(), is_list)) return;
     line_ = first_without_list_;
-    refuse("there is no list and no text, as in other lines, so the example is empty; remove it");
+    refuse("there is no list and no text, unlike in other lines, so the example is empty; remove it");
   }
 
   Examples examples_;

@@ -31,10 +31,11 @@ PairLines pair_lines(const ReaderText& text) {
     if (result.numbers.empty()) targets = has_target;
     if (has_target != targets) throw_data_error(text.source(), lines.number(), pair_mismatch(targets));
     if (has_target && line.find('\t', tab + 1) != std::string_view::npos)
-      throw_data_error(text.source(), lines.number(), "more than one tab; a line is \"source<TAB>target\"");
+      throw_data_error(text.source(), lines.number(),
+                       "the line has more than one tab; a line is \"source<TAB>target\"");
     const std::string_view source = without_blanks(line.substr(0, tab));
     if (source.empty())
-      throw_data_error(text.source(), lines.number(), "an empty source; it needs at least one symbol");
+      throw_data_error(text.source(), lines.number(), "the source is empty; write at least one symbol");
     result.sources.push_back(source);
     if (has_target) result.targets.push_back(without_blanks(line.substr(tab + 1)));
     result.numbers.push_back(lines.number());

@@ -79,7 +79,7 @@ class TreeLine {
   }
 
   static std::string no_label() {
-    return fmt::format("a node without a label; write ({} ...) if it is unknown", kNoLabel);
+    return fmt::format("a node has no label; write ({} ...) if it is unknown", kNoLabel);
   }
 
   std::optional<std::string> open() {

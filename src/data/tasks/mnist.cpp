@@ -29,7 +29,8 @@ struct Digits {
       : images(Idx::open(find(folder, name + "-images-idx3-ubyte"))),
         labels(Idx::open(find(folder, name + "-labels-idx1-ubyte"))) {
     if (images.shape().size() != 3 || labels.shape().size() != 1 || images.shape()[0] != labels.shape()[0])
-      throw DataError(fmt::format("{}: {} images and labels do not match", folder, name));
+      throw DataError(
+          fmt::format("{}: the {} images and labels differ in number, or in the number of dimensions", folder, name));
     for (const std::uint8_t label : labels.bytes())
       if (label >= kClasses) throw DataError(fmt::format("{}: label {} is not a digit", labels.name(), label));
   }
@@ -44,8 +45,14 @@ class Mnist final : public Task {
  public:
   Mnist(const std::string& folder, const MnistOptions& options)
       : train_(folder, "train"), test_(folder, "t10k"), shift_(options.shift) {
-    if (train_.pixels() != test_.pixels() || train_.count() <= kHeldOut)
-      throw DataError(fmt::format("{}: training and test images have different sizes", folder));
+    if (train_.pixels() != test_.pixels())
+      throw DataError(fmt::format("{}: training images have {} pixels, but test images have {}", folder,
+                                  train_.pixels(), test_.pixels()));
+    if (train_.count() <= kHeldOut)
+      throw DataError(
+          fmt::format("{}: there are {} training images, but more than {} are needed; the last {} are held "
+                      "out for validation",
+                      folder, train_.count(), kHeldOut, kHeldOut));
     if (shift_ < 0 || shift_ >= std::min(train_.rows(), train_.columns()))
       throw UsageError(fmt::format("shift {}: must be 0 or more, and less than the {} x {} pixels of the images",
                                    shift_, train_.rows(), train_.columns()));

@@ -171,7 +171,8 @@ class TaskReader final : public BatchReader {
   TaskReader(const Task& task, TaskSplit part, std::uint64_t seed, Index count, Index batch)
       : filler_(task, part, seed), count_(task.at_most(part, count)), batch_(batch) {
     if (count < 1 || batch < 1)
-      throw UsageError("evaluation of a task: the number of examples and the batch must be at least 1");
+      throw UsageError(
+          fmt::format("evaluation of a task: {} examples in batches of {}; both must be at least 1", count, batch));
   }
   bool next(Batch& out) override {
     const Index end = std::min(begin_ + batch_, count_);

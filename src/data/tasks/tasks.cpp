@@ -76,7 +76,8 @@ class TemporalOrder final : public Generated {
  public:
   explicit TemporalOrder(const TemporalOrderOptions& options) : options_(options) {
     require_length("temporal-order", options.length, kShortest);
-    if (options.bits != 2 && options.bits != 3) throw UsageError("temporal-order: bits must be 2 or 3");
+    if (options.bits != 2 && options.bits != 3)
+      throw UsageError(fmt::format("temporal-order: bits must be 2 or 3, not {}", options.bits));
   }
   std::string_view name() const override { return "temporal-order"; }
   TaskShape shape() const override {
@@ -148,7 +149,9 @@ class Recall final : public Generated {
       : name_(name), delay_(delay), pattern_(pattern), symbols_(symbols) {
     require_length(name, delay, 1);
     if (pattern < 1 || symbols < 2)
-      throw UsageError(fmt::format("{}: the pattern must have at least 1 symbol, out of at least 2", name));
+      throw UsageError(
+          fmt::format("{}: a pattern of {} symbols out of {} is too small; use at least 1 symbol out of at least 2",
+                      name, pattern, symbols));
   }
   std::string_view name() const override { return name_; }
   TaskShape shape() const override {
@@ -212,7 +215,8 @@ std::unique_ptr<Task> random_permutation(const PermutationOptions& options) {
 }
 
 std::unique_ptr<Task> memorization(const MemorizationOptions& options) {
-  if (options.bits != 5 && options.bits != 20) throw UsageError("memorization: bits must be 5 or 20");
+  if (options.bits != 5 && options.bits != 20)
+    throw UsageError(fmt::format("memorization: bits must be 5 or 20, not {}", options.bits));
   const bool five = options.bits == 5;
   return std::make_unique<Recall>("memorization", options.length, five ? 5 : 10, five ? 2 : 5);
 }

@@ -30,7 +30,8 @@ class NestedAlphabet final : public TextSource {
       : options_(options), yes_(bits_of(options.nesting)), no_(bits_of(1 - options.nesting)) {
     if (!(options.nesting >= 0 && options.nesting <= 1))
       throw UsageError(fmt::format("alphabet: nesting {} is not a probability", options.nesting));
-    if (options.capitals < 0) throw UsageError("alphabet: capitals cannot be negative");
+    if (options.capitals < 0)
+      throw UsageError(fmt::format("alphabet: capitals {}: must be 0 or more", options.capitals));
   }
   std::string_view name() const override { return "alphabet"; }
   std::string_view unit() const override { return "line"; }

@@ -146,7 +146,7 @@ Corpus Corpus::load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOp
     source->input->require_whole();
     corpus.add_source(std::move(source), options.lines);
   }
-  if (corpus.sources_.empty()) throw DataError("no input files");
+  if (corpus.sources_.empty()) throw DataError("there are no input files; specify at least one");
   return corpus;
 }
 

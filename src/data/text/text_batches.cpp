@@ -181,7 +181,7 @@ TextBatches::TextBatches(const Corpus& corpus, const Split& part, const BatchOpt
   if (options.batch < 1) throw UsageError(fmt::format("batch {}: must be at least 1", options.batch));
   if (options.curriculum < 0)
     throw UsageError(fmt::format("curriculum {}: must be 0 or more symbols", options.curriculum));
-  if (part.empty()) throw UsageError("the training part is empty");
+  if (part.empty()) throw UsageError("the training part is empty; use more data, or a larger training share");
   require_predictions(corpus, part, options.predict_after);
   // The number of streams is computed from the whole part, so the state keeps its size as a curriculum grows.
   const Index most = options.whole_sequences ? static_cast<Index>(part.pieces.size()) : part.symbols();

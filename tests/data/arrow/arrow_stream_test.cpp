@@ -271,7 +271,7 @@ TEST(ArrowStream, FaultsAreNamed) {
   const auto rows = [&](ArrowArray* column) { return std::vector{m.array(column->length, {nullptr}, 0, {column})}; };
   refused({.schema = number,
            .chunks = rows(m.array(1, {nullptr, m.values<double>({std::numeric_limits<double>::infinity()})}))},
-          "column x: row 1 is not finite");
+          "column x: row 1: a number is not finite");
   ArrowSchema* lists = m.schema("+s", "", {m.schema("+l", "x", {m.schema("g", "item")})});
   refused({.schema = lists,
            .chunks = rows(m.array(1, {nullptr, m.values<std::int32_t>({0, 0})}, 0, {m.array(0, {nullptr, nullptr})}))},

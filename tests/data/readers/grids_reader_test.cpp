@@ -33,11 +33,11 @@ TEST(GridsReader, labels_follow_a_tab_and_short_rows_end_in_missing_values) {
 
 TEST(GridsReader, invalid_grid_is_rejected_with_its_line_and_a_remedy) {
   const std::pair<const char*, const char*> cases[] = {
-      {"ab\txy\ncd\n", "line 2: a row without labels, but previous rows have them; write all labels, with _"},
-      {"ab\ncd\txy\n", "line 2: a row with labels"},
+      {"ab\txy\ncd\n", "line 2: the row has no labels, but previous rows have them; write all labels, with _"},
+      {"ab\ncd\txy\n", "line 2: the row has labels"},
       {"ab\tx\n", "line 1: a row has 2 characters and 1 labels; the numbers must be equal"},
-      {"a\tb\tc\n", "line 1: more than one tab"},
-      {"\tb\n", "line 1: a row without characters"},
+      {"a\tb\tc\n", "line 1: the line has more than one tab"},
+      {"\tb\n", "line 1: the row has no characters"},
   };
   for (const auto& [text, message] : cases) {
     const std::string said = refusal("grids", text);

@@ -133,7 +133,7 @@ TEST(ImagesReader, netpbm_errors_name_the_position) {
       {"P2 2 1 9 1 12", "level 12 is above the maximum 9"},
       {"P2 2 1 9 1 x", "at byte 11: a level is not a number"},
       {"P2 2 1 9 1", "the file is truncated"},
-      {"P2 0 1 9 ", "an image of 1 x 0 pixels"},
+      {"P2 0 1 9 ", "it has 1 x 0 pixels"},
       {"P5 99999 1 255\na", "at most 32768"},
       {"P5 1 1 0\na", "the maximum level is 0"},
       {"P2 2 1 9 1 2 3", "there is data after the image;"},

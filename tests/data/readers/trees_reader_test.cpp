@@ -41,7 +41,7 @@ TEST(TreesReader, words_are_split_only_at_ascii_blanks) {
 TEST(TreesReader, invalid_tree_is_rejected_with_its_line_and_a_remedy) {
   const std::pair<const char*, const char*> cases[] = {
       {"(2 (2 a) (2 b)", "1 bracket is not closed at the end of the line"},
-      {"((2 a) (2 b))", "a node without a label; write (_ ...)"},
+      {"((2 a) (2 b))", "a node has no label; write (_ ...)"},
       {"(2 a) b)", "\"b\" after the end of the tree; write one tree per line"},
       {"(2 a) (2 b)", "\"(\" after the end of the tree"},
       {"(2 a))", "\")\" after the end of the tree"},
@@ -49,8 +49,8 @@ TEST(TreesReader, invalid_tree_is_rejected_with_its_line_and_a_remedy) {
       {"2 a", "\"2\" is outside all brackets; a tree looks like (3 (2 The) (4 film))"},
       {"(2)", "an empty node (2); give it a word, or remove it"},
       {"(2 (3) (2 b))", "an empty node (3)"},
-      {"()", "a node without a label"},
-      {"(", "a node without a label"},
+      {"()", "a node has no label"},
+      {"(", "a node has no label"},
   };
   for (const auto& [line, message] : cases) {
     const std::string found = refusal("trees", "(2 a)\n" + std::string(line) + "\n");
