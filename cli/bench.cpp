@@ -406,12 +406,12 @@ void Bench::distributed() {
 }
 
 ExitCode Bench::run(Console& console) {
-  if (model_ && stepper_) throw UsageError("--model and --stepper cannot be combined");
+  if (model_ && stepper_) throw UsageError("--model and --stepper cannot be combined; leave one of them out");
   if (memory_ && !model_) throw UsageError("--memory needs a --model to measure");
   if (static_cast<int>(memory_) + static_cast<int>(profile_) + static_cast<int>(stepper_) +
           static_cast<int>(distributed_) >
       1)
-    throw UsageError("--profile, --memory, --stepper and --distributed cannot be combined");
+    throw UsageError("--profile, --memory, --stepper and --distributed cannot be combined; use only one of them");
   if ((latency_ || bandwidth_ || plot_ || trace_) && !distributed_)
     throw UsageError("--latency, --bandwidth, --plot and --trace require --distributed");
   check_model();

@@ -118,7 +118,7 @@ Index block_size(const std::optional<std::string>& text) {
   if (!text || *text == "0") return 0;
   const std::size_t bytes = parse_bytes(*text, "--block");
   if (bytes > static_cast<std::size_t>(kMostBlock))
-    throw UsageError(fmt::format("--block {}: at most {} bytes", *text, kMostBlock));
+    throw UsageError(fmt::format("--block {}: a block can have at most {} bytes", *text, kMostBlock));
   return static_cast<Index>(bytes);
 }
 
@@ -369,7 +369,7 @@ void Compress::tell(Console& console, const RawInput& input, const CompressOptio
 
 ExitCode Compress::run(Console& console) {
   if (fast_ + best_ + (level_ ? 1 : 0) + (model_ ? 1 : 0) > 1)
-    throw UsageError("--fast, --best, a level (-1 .. -9) and --model cannot be combined");
+    throw UsageError("--fast, --best, a level (-1 .. -9) and --model cannot be combined; use only one of them");
   if (json_ && output_ == "-")
     throw UsageError("--json and the compressed data both use standard output; name a file with -o");
   block_ = block_size(block_text_);

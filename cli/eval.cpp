@@ -164,7 +164,9 @@ Eval::Eval()
 void Eval::check_options() const {
   check_reading_options(options_, reading_);
   if (dynamic_ && (!reading_.exact() || method_ == "stepper"))
-    throw UsageError("--dynamic reads the symbols sequentially and cannot be combined with --segments and --method");
+    throw UsageError(
+        "--dynamic reads the symbols sequentially and cannot be combined with --segments or --method "
+        "stepper; leave them out");
   if (!dynamic_ && (options_.is_given(optimizer_) || options_.is_given(window_)))
     throw UsageError("--optimizer and --window require --dynamic");
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both use standard output; name a file");

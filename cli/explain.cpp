@@ -296,7 +296,7 @@ ExitCode Explain::run(Console& console) {
     throw UsageError("explain supports text models and models of data with fields, not task models");
   if (holds_field_model(request.model)) return run_on_fields(std::move(request));
   options_.require_kind(Kind::text, "this is a text model");
-  if (file_ && inputs_.size() > 1) throw UsageError("TEXT and --file cannot be combined");
+  if (file_ && inputs_.size() > 1) throw UsageError("TEXT and --file cannot be combined; leave one of them out");
   if (!file_ && inputs_.size() < 2) throw options_.missing_inputs();
   const bool from_file = file_ || inputs_[1] == "-";
   request.text = from_file ? std::string(Input::open(file_.value_or("-")).bytes()) : inputs_[1];

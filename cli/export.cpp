@@ -187,7 +187,7 @@ class Import final : public Verb {
 
  private:
   ExitCode import_features() {
-    if (symbols_) throw UsageError("--symbols applies only to ARPA files");
+    if (symbols_) throw UsageError("--symbols applies only to ARPA files; leave it out");
     crf_.file = file_.front();
     crf_.out = out_;
     crf_.columns = names_in_list(columns_);

@@ -100,7 +100,7 @@ std::string text_of(const GenerateOutcome& made) {
 
 ExitCode Generate::run(Console&) {
   if (out_.empty()) throw UsageError("generate needs -o FILE; see `unfold generate --help`");
-  if (count_ && size_) throw UsageError("--count and --size cannot be combined");
+  if (count_ && size_) throw UsageError("--count and --size cannot be combined; leave one of them out");
   if (json_ && (out_ == "-" || mask_ == "-")) throw UsageError("--json and - both use standard output; name a file");
   const std::string& task = task_.front();
   if (mask_ && (is_task(task) || is_pair_task(task) || is_tree_task(task) || is_grid_task(task)))

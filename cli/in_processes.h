@@ -38,7 +38,8 @@ auto run_in_processes(Processes& processes, Request& request, Console& console, 
 template <class Request, class Work>
 auto in_processes_or_jobs(Request& request, Console& console, const Work& work) {
   Processes& processes = launched_processes();
-  if (!processes.alone() && request.jobs > 1) throw UsageError("--jobs and mpirun cannot be combined");
+  if (!processes.alone() && request.jobs > 1)
+    throw UsageError("--jobs and mpirun cannot be combined; use only one of them");
   return run_in_processes(processes, request, console, work);
 }
 

@@ -20,7 +20,7 @@ nlohmann::json output_json(const std::optional<ResultPosition>& output) {
 std::optional<ResultPosition> output_of(const nlohmann::json& json) {
   if (json.is_null()) return std::nullopt;
   const nlohmann::json &device = log_part(json, "device"), &inode = log_part(json, "inode");
-  if (!device.is_number_unsigned() || !inode.is_number_unsigned()) refuse_log_model("inconsistent output");
+  if (!device.is_number_unsigned() || !inode.is_number_unsigned()) refuse_log_model("the output is inconsistent");
   return ResultPosition{
       .device = device.get<std::uint64_t>(), .inode = inode.get<std::uint64_t>(), .bytes = log_count(json, "bytes")};
 }

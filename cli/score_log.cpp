@@ -198,7 +198,9 @@ class LogValueRows {
         source_(options.rows.data),
         joiner_(record_joiner(model)) {
     if (rows_.has_label_file())
-      throw UsageError("--labels applies to lines; --by value only supports labels contained in the lines");
+      throw UsageError(
+          "--labels FILE cannot be combined with --by value; use a log that contains its labels, or leave out "
+          "--labels");
   }
   void run();
 

@@ -51,7 +51,9 @@ void ScoreRows::see(const RowScore& scored, const std::function<std::string(cons
 /// Returns the label of the next lines: the first label other than the normal label, if there is one.
 const std::string& ScoreRows::label_of_lines(Index lines) const {
   const auto begin = static_cast<std::size_t>(lines_), end = static_cast<std::size_t>(lines_ + lines);
-  if (end > labels_.size()) throw DataError(fmt::format("there are only {} labels, but more lines", labels_.size()));
+  if (end > labels_.size())
+    throw DataError(
+        fmt::format("there are more lines than the {} labels; write one label for each line", labels_.size()));
   for (std::size_t i = begin; i < end; ++i)
     if (labels_[i] != options_.normal) return labels_[i];
   return labels_[begin];
@@ -84,7 +86,8 @@ void ScoreRows::draw() const {
 
 std::string ScoreRows::finish(const std::string& source) {
   if (!labels_.empty() && static_cast<Index>(labels_.size()) != lines_)
-    throw DataError(fmt::format("there are {} labels, but {} lines", labels_.size(), lines_));
+    throw DataError(
+        fmt::format("there are {} labels, but {} lines; write one label for each line", labels_.size(), lines_));
   print_top();
   draw();
   return judge(source);

@@ -112,7 +112,7 @@ unfold::Corpus read_text(const unfold::SymbolModel& model, std::string_view text
 unfold::Evaluation score_text(const unfold::SymbolModel& model, const unfold::Corpus& corpus, float* nats,
                               std::size_t room) {
   if (nats != nullptr && room < at(corpus.symbols()))
-    throw UsageError("room for " + std::to_string(room) + " numbers, but the text has " +
+    throw UsageError("the buffer has " + std::to_string(room) + " numbers, but the text has " +
                      std::to_string(corpus.symbols()) + " symbols");
   if (nats != nullptr) std::fill_n(nats, at(corpus.symbols()), std::numeric_limits<float>::quiet_NaN());
   unfold::SurprisalCheck check;

@@ -100,7 +100,7 @@ Delay delay_of(const std::string& along, Index steps) {
   if (found != kAlongNames.end()) return {found->second, steps};
   std::string names;
   for (const auto& [name, value] : kAlongNames) names += (names.empty() ? "" : ", ") + std::string(name);
-  throw UsageError("link: along must be one of " + names);
+  throw UsageError("link: along must be one of " + names + ", not \"" + along + "\"");
 }
 
 Map map_of(const std::string& name) {
@@ -109,7 +109,7 @@ Map map_of(const std::string& name) {
     if (map_info(static_cast<Map>(m)).name == name) return static_cast<Map>(m);
     names += (names.empty() ? "" : ", ") + std::string(map_info(static_cast<Map>(m)).name);
   }
-  throw UsageError("map: the map must be one of " + names);
+  throw UsageError("map: the map must be one of " + names + ", not \"" + name + "\"");
 }
 
 PythonSignal wrap(const std::shared_ptr<CircuitHandle>& handle, Signal signal) { return {handle, signal.id}; }

@@ -309,7 +309,8 @@ nb::dict columns_predicted(const PythonModel& self, nb::handle data, bool probab
 nb::object score_examples(const PythonModel& self, nb::handle data, const std::string& by, const std::string& unknown,
                           Index threads) {
   if (by != "line" && by != "symbol")
-    throw UsageError("by must be \"line\" (one row per example) or \"symbol\" (one row per position)");
+    throw UsageError("by must be \"line\" (one row per example) or \"symbol\" (one row per position), not \"" + by +
+                     "\"");
   const DataArgument source = data_of(data, "score_examples: data");
   if (source.files.size() != 1) throw UsageError("score_examples: data must be one file");
   std::string text;

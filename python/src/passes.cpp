@@ -143,7 +143,9 @@ class ArrayPasses {
   /// The gradient of the sum of outputs times seeds.
   nb::ndarray<nb::numpy, T, nb::ndim<1>> backward(const std::vector<Table<T>>& seeds, bool squared) {
     require_forward();
-    if (seeds.size() != outputs_.size()) throw UsageError("backward needs one array for each output");
+    if (seeds.size() != outputs_.size())
+      throw UsageError("backward needs one array for each output: " + std::to_string(outputs_.size()) + ", not " +
+                       std::to_string(seeds.size()));
     for (std::size_t k = 0; k < seeds.size(); ++k) write(seeds[k], unfolding_.adjoint(outputs_[k]));
     auto gradient = std::make_unique<T[]>(at(parameters_.size()));
     {
@@ -345,7 +347,9 @@ class ArrayLoss {
   nb::ndarray<nb::numpy, T, nb::ndim<2>> curvature(const Table<T>& signal, nb::handle targets,
                                                    const Table<T>& tangent) const {
     if (tangent.shape(0) != signal.shape(0) || tangent.shape(1) != signal.shape(1))
-      throw UsageError("a loss needs a tangent with the shape of the signal");
+      throw UsageError("a loss needs a tangent with the shape of the signal, " + std::to_string(signal.shape(0)) +
+                       " x " + std::to_string(signal.shape(1)) + ", not " + std::to_string(tangent.shape(0)) + " x " +
+                       std::to_string(tangent.shape(1)));
     const Index n = static_cast<Index>(signal.shape(0)), size = static_cast<Index>(signal.shape(1));
     const auto& curved = dynamic_cast<const RowCurvature<T>*>(&loss_->template need<LossCurvature<T>>("gauss_newton"));
     if (curved == nullptr) throw UsageError("gauss_newton: the curvature of this loss depends on several rows");
@@ -365,7 +369,9 @@ class ArrayLoss {
     const Index size = target_size(static_cast<Index>(signal.shape(1)));
     if (of_symbols()) {
       const auto symbols = nb::cast<SymbolVector>(targets);
-      if (symbols.size() != signal.shape(0)) throw UsageError("a loss needs one target for each position");
+      if (symbols.size() != signal.shape(0))
+        throw UsageError("a loss needs one target for each position: " + std::to_string(signal.shape(0)) + ", not " +
+                         std::to_string(symbols.size()));
       for (std::size_t i = 0; i < symbols.size(); ++i)
         if (const Symbol x = symbols.data()[i]; x != kNoSymbol && (x < 0 || x >= size))
           throw UsageError("a target is " + std::to_string(x) + ", which is not a symbol from 0 to " +

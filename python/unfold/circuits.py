@@ -394,7 +394,7 @@ class Function:
 
     def _targets(self, loss: Any, targets: Any) -> Array:
         if len(self._outputs) != 1:
-            raise UsageError("Function: losses need a circuit with one output")
+            raise UsageError(f"Function: losses need a circuit with one output, not {len(self._outputs)}")
         if loss.of_symbols():
             return self._laid(self._symbols(targets, "targets"), "targets")
         return self._laid(self._rows(targets, loss.target_size(self._outputs[0]), "targets"), "targets")

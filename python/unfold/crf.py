@@ -185,7 +185,7 @@ class CRF(Parameters):
         if self.algorithm != "lbfgs":
             raise UsageError(f'CRF: algorithm must be "lbfgs", not {self.algorithm!r}')
         if self.c1 < 0 or self.c2 < 0:
-            raise UsageError("CRF: c1 and c2 must be at least 0")
+            raise UsageError(f"CRF: c1 and c2 must be at least 0, not {self.c1} and {self.c2}")
         numbers: dict[str, int] = {}
         data = _Attributes(X, "fit", numbers, new=True)
         labels, classes = self._labels(y, data.lengths)

@@ -157,7 +157,7 @@ def train(data: Any = None, *, text: str | bytes | Iterable[str | bytes] | None 
     """
     if text is not None:
         if data is not None:
-            raise UsageError("train: data and text cannot be combined")
+            raise UsageError("train: data and text cannot be combined; pass only one of them")
         from . import _data
 
         data = _data.texts([text] if isinstance(text, (str, bytes)) else text)

@@ -312,8 +312,8 @@ std::shared_ptr<const SymbolModel> trained_model(const ContainerHeader& header, 
   if (header.source == ModelSource::embedded)
     return symbol_model_from_bytes(header.model, options.name + " (the embedded model)");
   if (!options.find_model)
-    throw ModelError(
-        fmt::format("{} was compressed with the model {}, which was not given", options.name, header.model));
+    throw ModelError(fmt::format("{} was compressed with the model {}, which was not given; pass this model",
+                                 options.name, header.model));
   std::string file = options.find_model(header.model, header.identity);
   if (identity_of(file) != header.identity)
     throw ModelError(fmt::format("{} was compressed with a different model, named {}", options.name, header.model));

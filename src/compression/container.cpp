@@ -212,7 +212,7 @@ std::uint64_t ContainerReader::number() {
     n |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
     if (byte < 0x80) return n;
   }
-  damaged("an invalid length");
+  damaged("a length is invalid");
 }
 
 void ContainerReader::check_seal() {

@@ -233,7 +233,7 @@ ImportNetworkOutcome import_network(const ImportNetworkRequest& request) {
   if (!request.activation.empty() && request.activation != "relu" && request.activation != "tanh")
     throw UsageError(fmt::format("--activation must be tanh or relu, not \"{}\"", request.activation));
   if (!request.like.empty() && !request.alphabet.empty())
-    throw UsageError("--like cannot be combined with --alphabet: both define the symbols");
+    throw UsageError("--like cannot be combined with --alphabet: both define the symbols; leave one of them out");
   const NamedArrays arrays = NamedArrays::open(request.file);
   const bool torch = has_torch_names(arrays), relu = request.activation == "relu";
   if (!torch && !has_keras_names(arrays))

@@ -42,7 +42,8 @@ class PoissonLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
     T* z = row_scratch<T>(n);
     vector_exp(o, z, n);
     for (Index i = 0; i < n; ++i) {
-      if (y[i] < 0) throw UsageError("poisson loss: a count is negative");
+      if (y[i] < 0)
+        throw UsageError("poisson loss: the count " + std::to_string(y[i]) + " is negative; counts are at least 0");
       z[i] -= y[i] * o[i];
     }
     return static_cast<T>(sum(span_of<T>(z, n)));

@@ -7,7 +7,8 @@ namespace unfold {
 template <class T>
 Symbol sample_symbol(std::span<const T> log_probabilities, Random& random) {
   const Index drawn = draw_by_logs(log_probabilities, random);
-  if (drawn < 0) throw UsageError("sample_symbol: no symbol has a positive probability (is the signal finite?)");
+  if (drawn < 0)
+    throw UsageError("sample_symbol: no symbol has a positive probability; check that the signal is finite");
   return static_cast<Symbol>(drawn);
 }
 

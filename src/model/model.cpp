@@ -52,7 +52,7 @@ void ModelFile::expect_tensors(const std::vector<std::string>& names) const {
   for (const std::string& wanted : names) tensors_.tensor(wanted);
   for (const Tensor& tensor : tensors_.tensors())
     if (std::find(names.begin(), names.end(), tensor.name) == names.end())
-      fail(fmt::format("unexpected tensor {}", tensor.name));
+      fail(fmt::format("the tensor {} does not belong to the model", tensor.name));
 }
 
 bool ModelFile::has(const char* key) const { return card_->contains(key); }

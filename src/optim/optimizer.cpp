@@ -269,7 +269,7 @@ std::unique_ptr<Optimizer<T>> make_kind(Index parameters, const AnyOptions& sett
     return Kind::template make<T>(parameters, s.own, spec);
   } else if constexpr (requires { Kind::template control<T>(parameters, s.own); }) {
     if (s.common.clip > 0 || s.common.decay > 0)
-      throw UsageError(fmt::format("optimizer {}: does not support clip= or decay=", Kind::kName));
+      throw UsageError(fmt::format("optimizer {}: clip= and decay= are not supported; leave them out", Kind::kName));
     return std::make_unique<Optimizer<T>>(no_direction<T>(), Kind::template control<T>(parameters, s.own), s.common,
                                           s.schedule, spec);
   } else if constexpr (requires { Kind::kAverages; }) {
@@ -378,7 +378,7 @@ Optimizer<T>::Optimizer(std::unique_ptr<Direction<T>> direction, std::unique_ptr
       schedule_(schedule),
       spec_(std::move(spec)) {
   if (!(std::isfinite(rate_) && rate_ > 0))
-    throw UsageError(fmt::format("optimizer {}: the learning rate {} must be above 0", spec_, rate_));
+    throw UsageError(fmt::format("optimizer {}: the learning rate {} must be a finite number above 0", spec_, rate_));
 }
 
 template <class T>
@@ -386,7 +386,7 @@ StepReport Optimizer<T>::step(Objective<T>& objective, const Progress& progress,
   require_order(attached_ >= 0, "optimizer: step", "call attach with the objective first");
   require_length("optimizer: the vector of parameters", objective.parameters().size(), attached_);
   if (!(std::isfinite(factor) && factor >= 0))
-    throw UsageError(fmt::format("optimizer: a factor of {}; it must be at least 0", factor));
+    throw UsageError(fmt::format("optimizer: the factor {} must be a finite number of at least 0", factor));
   return take_step(objective, progress, factor);
 }
 

@@ -107,7 +107,9 @@ void read(const SafetensorsFile& file, const std::string& prefix, const Json& ru
     const auto found = run.find(name);
     // Earlier versions always read the whole validation part and selected the best model by nats.
     if (found == run.end() && (name == "validation_rows" || name == "best_error")) return;
-    if (found == run.end()) throw ModelError(fmt::format("{}: the counter \"{}\" is missing", file.name(), name));
+    if (found == run.end())
+      throw ModelError(
+          fmt::format("{}: the counter \"{}\" is missing; start the run again with --overwrite", file.name(), name));
     try {
       using Number = std::remove_cvref_t<decltype(value)>;
       if constexpr (std::is_same_v<Number, Index> || std::is_same_v<Number, int>) {
@@ -195,14 +197,17 @@ template <class T>
 bool read_checkpoint(const std::string& path, const Json& configuration, Snapshot<T>& now, Snapshot<T>& rollback) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   if (file.metadata("format") != kFormat)
-    throw ModelError(fmt::format("{} is not a checkpoint of this version (format \"{}\" instead of \"{}\")", path,
-                                 file.metadata("format"), kFormat));
+    throw ModelError(fmt::format(
+        "{} is not a checkpoint of this version (format \"{}\" instead of \"{}\"); start the run again with "
+        "--overwrite",
+        path, file.metadata("format"), kFormat));
   Json stored = parse_json(file.metadata("configuration"), path);
   if (const auto optimizer = stored.find("optimizer"); optimizer != stored.end() && optimizer->is_string())
     *optimizer = canonical_stored_optimizer(optimizer->get<std::string>());
   require_same(configuration, stored, path);
   const Json run = parse_json(file.metadata("run"), path);
-  if (!run.is_object() || !run.contains("now")) throw ModelError(fmt::format("{}: the counters are missing", path));
+  if (!run.is_object() || !run.contains("now"))
+    throw ModelError(fmt::format("{}: the counters are missing; start the run again with --overwrite", path));
   const auto best = [&](const std::string& name, Snapshot<T>& s) {
     if (!s.run.validated) return;
     Parameters<T> values = *s.best;

@@ -30,7 +30,9 @@ Evaluation Evaluator<T>::run(const Parameters<T>& parameters, BatchReader& reade
     require_length("batch: the list of passages", batch.passages.size(), batch.structure.sequences());
     require_length("batch: the list of places", batch.places.size(), batch.structure.sequences());
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
-      if (batch.passages[at(c)] < 0) throw UsageError("batch: passages are numbered from 0");
+      if (batch.passages[at(c)] < 0)
+        throw UsageError("batch: there is no passage " + std::to_string(batch.passages[at(c)]) +
+                         "; passages are numbered from 0");
       const std::size_t passage = at(batch.passages[at(c)]);
       if (passage >= sums.size()) sums.resize(passage + 1);
       const Index* rows = batch.structure.order().rows.data() + batch.structure.item(c, 0);

@@ -145,7 +145,8 @@ void set_weights(Matrix<const float> x, const FeatureScale& scale, const DualFit
 LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, const LeaveOneOutOptions& options,
                                  Team& team) {
   constexpr Index kFewestRows = 3;
-  if (x.rows < kFewestRows) throw DataError("ridge: fewer than three examples for fitting the readout; use more data");
+  if (x.rows < kFewestRows)
+    throw DataError("ridge: there are fewer than three examples for fitting the readout; use more data");
   if (!options.weights.empty()) require_length("ridge: the weights", options.weights.size(), x.rows);
   const FeatureScale scale = scale_of(x, team);
   const std::vector<double> g = products_of_rows(x, scale, team);
@@ -161,7 +162,10 @@ LeaveOneOutFit fit_leave_one_out(Matrix<const float> x, Matrix<const double> y, 
     if (next && (!best || next->mean_square < best->mean_square)) best = std::move(next), fit.lambda = lambda;
     if (!chosen) break;
   }
-  if (!best) throw DataError("ridge: no lambda allows a fit of these features; use a larger value, or 0 to select it");
+  if (!best)
+    throw DataError(chosen ? "ridge: no lambda allows a fit of these features; use a larger value"
+                           : "ridge: lambda is too small for these features; use a larger value, or 0 to select it "
+                             "automatically");
   set_weights(x, scale, *best, fit, team);
   fit.left_out = std::move(best->left_out);
   fit.mean_square = best->mean_square;

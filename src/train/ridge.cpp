@@ -64,8 +64,11 @@ struct RidgeSums::Centered {
 };
 
 RidgeSums::RidgeSums(Index inputs, Index outputs, Index blocks) : inputs_(inputs), outputs_(outputs) {
-  if (inputs < 1 || outputs < 1) throw UsageError("ridge: nothing to fit");
-  if (blocks == 1 || blocks < 0) throw UsageError("ridge: the number of blocks must be 0 or at least 2");
+  if (inputs < 1 || outputs < 1)
+    throw UsageError("ridge: " + std::to_string(inputs) + " inputs and " + std::to_string(outputs) +
+                     " outputs; at least 1 of each is needed");
+  if (blocks == 1 || blocks < 0)
+    throw UsageError("ridge: the number of blocks must be 0 or at least 2, not " + std::to_string(blocks));
   const std::size_t n = at(inputs + outputs);
   const auto clear = [&](Sums& sums) { sums.first.assign(n, 0.0), sums.second.assign(n * n, 0.0); };
   clear(total_);
@@ -203,7 +206,8 @@ std::vector<double> RidgeSums::left_out(const std::vector<Sums>& folds, std::spa
 
 RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
   if (total_.rows < 2)
-    throw DataError("ridge: fewer than two positions for fitting the readout; use more data or a shorter washout");
+    throw DataError(
+        "ridge: there are fewer than two positions for fitting the readout; use more data or a shorter washout");
   const Vector scales = options.standardized ? deviations() : Vector();
   const Centered all = centered(total_, scales);
   if (!std::isfinite(all.unit)) throw DataError("ridge: the states are not finite, so no readout can be fitted");
@@ -219,7 +223,9 @@ RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
     if (score < best) best = score, fit.lambda = lambda, fit.squares = std::move(squares);
   }
   if (!(fit.lambda > 0))
-    throw DataError("ridge: no lambda allows a fit; there are too few positions for the number of states");
+    throw DataError(
+        "ridge: no lambda allows a fit; there are too few positions for the number of states; use "
+        "more data or fewer states");
   auto solution = all.solve(fit.lambda);
   if (!solution)
     throw DataError("ridge: lambda is too small for these states; use a larger value, or 0 to select it automatically");

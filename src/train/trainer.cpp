@@ -35,7 +35,7 @@ const T& checked(const T& options) {
   for (const double number : {options.epochs, options.minutes, options.goal_error, options.spent_seconds})
     if (std::isnan(number)) throw UsageError("training: epochs, minutes, spent_seconds and goal_error must be numbers");
   if (options.feedback.given < 0 || options.feedback.free < 0)
-    throw UsageError("training: feedback must be given as numbers of positions");
+    throw UsageError("training: the numbers of positions of feedback must be at least 0");
   return options;
 }
 

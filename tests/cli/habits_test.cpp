@@ -373,7 +373,7 @@ TEST_F(HabitsTest, AModelDoesNotReadWhatItPredicts) {
   for (const char* read : {"2.lower", "1,2.suffix1", "1,2[0]", "1,2[1]"})
     expect_failure(
         {"train", file, "--out", run_, "--predict", "2", "--read", read, "--model", "lstm:4", "--steps", "2"}, 2,
-        "which reveals");
+        " reveals ");
   expect_failure(
       {"train", file, "--out", run_, "--predict", "2", "--read", "1,2[-1]", "--model", "bilstm:4", "--steps", "2"}, 2,
       "reads sequences from both ends");

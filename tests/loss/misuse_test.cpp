@@ -64,7 +64,7 @@ TEST(LossMisuse, AdjointsAndGradientsOfTheWrongSizeAreRefused) {
     MisusedLoss of(choose_loss(name).make<double>(), 4);
     const auto all = static_cast<std::size_t>(of.values.size());
     of.gradient(targets, 3, 4, all);
-    EXPECT_USAGE_ERROR(of.gradient(targets, 2, 4, all), "the adjoint is 2 x 4, but the signal 3 x 4");
+    EXPECT_USAGE_ERROR(of.gradient(targets, 2, 4, all), "the adjoint is 2 x 4, but the signal is 3 x 4");
     EXPECT_USAGE_ERROR(of.gradient(targets, 3, 3, all), "the adjoint is 3 x 3");
     if (!of.loss->parameter_indices().empty()) {
       EXPECT_USAGE_ERROR(of.gradient(targets, 3, 4, 0), "out of range");

@@ -128,7 +128,7 @@ TEST(BatchPassMisuse, MismatchedBatchesAreRefused) {
     pass.gradient(changed, state, 1, gradient);
   };
   EXPECT_USAGE_ERROR(fault([](Batch& b) { b.carry.slots.clear(); }), "the list of state slots has 0");
-  EXPECT_USAGE_ERROR(fault([](Batch& b) { b.carry.slots[0] = 2; }), "state slot 2 of 2");
+  EXPECT_USAGE_ERROR(fault([](Batch& b) { b.carry.slots[0] = 2; }), "state slot 2 does not exist; the state has 2");
   EXPECT_USAGE_ERROR(fault([](Batch& b) { b.symbol_field("x").symbols[3] = 4; }), "is not in an alphabet of 4");
   EXPECT_NE(usage_error([&] { fault([](Batch& b) { b.symbol_field("y").symbols[3] = 4; }); }), "");
   EXPECT_USAGE_ERROR(fault([](Batch& b) { b.symbol_field("x").symbols.resize(5); }), "has 5 rows");

@@ -13,7 +13,7 @@ namespace unfold {
 
 inline void require_same(std::string_view loss, std::string_view what, Index got, Index expected) {
   if (got != expected)
-    throw UsageError(std::string(loss) + " loss: " + std::string(what) + " " + std::to_string(got) +
+    throw UsageError(std::string(loss) + " loss: the number of " + std::string(what) + " is " + std::to_string(got) +
                      ", but the signal requires " + std::to_string(expected));
 }
 
@@ -27,7 +27,7 @@ template <class T, class U>
 void require_shape(std::string_view loss, std::string_view what, const Matrix<U>& m, Matrix<const T> signal) {
   if (m.data == nullptr || m.rows != signal.rows || m.cols != signal.cols)
     throw UsageError(std::string(loss) + " loss: " + std::string(what) + " is " + std::to_string(m.rows) + " x " +
-                     std::to_string(m.cols) + ", but the signal " + std::to_string(signal.rows) + " x " +
+                     std::to_string(m.cols) + ", but the signal is " + std::to_string(signal.rows) + " x " +
                      std::to_string(signal.cols));
 }
 
@@ -39,7 +39,7 @@ bool is_predicted(const Targets<T>& targets, Index row) {
 
 [[noreturn]] inline void throw_invalid_symbol(std::string_view loss, Symbol target, Index row, Index alphabet) {
   throw UsageError(std::string(loss) + " loss: target symbol " + std::to_string(target) + " in row " +
-                   std::to_string(row) + " of an alphabet of " + std::to_string(alphabet));
+                   std::to_string(row) + " is not in an alphabet of " + std::to_string(alphabet));
 }
 
 [[noreturn]] inline void refuse_no_symbols(std::string_view loss) {

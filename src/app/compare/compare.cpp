@@ -166,7 +166,7 @@ Index choose_block(Index symbols) {
 }
 
 Comparison compare(const CompareRequest& request, Reporter& reporter) {
-  if (request.models.size() < 2) throw UsageError("compare needs at least two models");
+  if (request.models.size() < 2) throw UsageError("compare needs at least two models; name them one after another");
   std::vector<Costs> costs;
   for (const std::string& name : request.models) {
     costs.push_back(costs_of(name, request, reporter));

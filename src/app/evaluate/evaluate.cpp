@@ -13,8 +13,11 @@ namespace {
 
 void check_request(const EvaluateRequest& r) {
   if (r.dynamic && (!r.reading.exact() || r.use_stepper))
-    throw UsageError("--dynamic reads the symbols sequentially and cannot be combined with --segments and --method");
-  if (r.use_stepper && !r.reading.exact()) throw UsageError("--segments cannot be combined with --method stepper");
+    throw UsageError(
+        "--dynamic reads the symbols sequentially and cannot be combined with --segments or --method "
+        "stepper; leave them out");
+  if (r.use_stepper && !r.reading.exact())
+    throw UsageError("--segments cannot be combined with --method stepper; leave one of them out");
 }
 
 Split choose_part(const EvaluateRequest& r, const std::optional<std::string>& split, const SymbolModel& model,

@@ -125,7 +125,9 @@ Examples conditioned_examples(const Model& model, const std::vector<std::string>
   const std::vector<std::string> sources = names_given(model, false);
   if (!sources.empty()) {
     if (given.size() != 1)
-      throw UsageError(fmt::format("the model needs exactly one source: --given {}=TEXT", sources.front()));
+      throw UsageError(
+          fmt::format("the model needs exactly one source, but {} conditions are given; use --given {}=TEXT",
+                      given.size(), sources.front()));
     return given_source(model, given.front(), count);
   }
   Examples examples{.source = "--given"};

@@ -148,7 +148,8 @@ void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan)
   if (has_source(examples))
     throw UsageError("--ends: targets of pairs already have ends; use --predict target,target.stop for a stop unit");
   if (plan.layout.heads.size() > 1 || !plan.choice.once.empty())
-    throw UsageError("--ends requires a single field that is predicted at every position");
+    throw UsageError(
+        "--ends requires a single field that is predicted at every position; name only this field with --predict");
   if (s.ahead.value_or(0) > 1)
     throw UsageError("--ends predicts each symbol from the preceding ones; leave out --ahead");
   const SequenceEndOptions whole = whole_sequences(*s.ends, {}, plan.choice.predicts);

@@ -129,8 +129,8 @@ class RowSeriesReader {
     TableRow row;
     while (rows.next(row)) {
       if (row.cells.size() != rows.layout().columns)
-        throw DataError(fmt::format("{}: line {}: {} cells, but the header has {}", source, row.line, row.cells.size(),
-                                    rows.layout().columns));
+        throw DataError(fmt::format("{}: line {}: the row has {} cells, but the header has {}", source, row.line,
+                                    row.cells.size(), rows.layout().columns));
       TableSeries& series = table.series.emplace_back();
       series.group = row.cells[0], series.field = "value", series.index = index;
       for (std::size_t i = first; i < row.cells.size(); ++i)
@@ -257,7 +257,8 @@ class ColumnSeriesReader {
       take_fields([&](const ColumnSchema& column) { return schema_.columns.size() == 1 || holds_numbers(column); });
     if (fields_.empty())
       throw DataError(fmt::format(
-          "{}: no numeric column to forecast; choose one with --predict, or see `unfold inspect`", source_));
+          "{}: there is no numeric column to forecast; choose a column with --predict, or see `unfold inspect`",
+          source_));
     require_regular(schema_);
   }
 
@@ -328,8 +329,10 @@ class ColumnSeriesReader {
     names.resize(at(examples.end(example) - examples.begin(example)));
     for (Index r = examples.begin(example); r < examples.end(example); ++r) {
       if (!entries.present(r))
-        throw DataError(fmt::format("{}: line {}: column \"{}\", which identifies the series, is empty", source_,
-                                    examples.lines[at(r)], escape_cell(column.name, kShownBytes)));
+        throw DataError(
+            fmt::format("{}: line {}: column \"{}\", which identifies the series, is empty; fill it in, or "
+                        "remove the row",
+                        source_, examples.lines[at(r)], escape_cell(column.name, kShownBytes)));
       std::string& name = names[at(r - examples.begin(example))];
       if (!name.empty()) name += ',';
       name += entries.is_text() ? entries.texts[at(r)] : fmt::format("{:.15g}", entries.numbers[at(r)]);

@@ -29,7 +29,7 @@ double natural_log(Index x) { return natural_log(static_cast<double>(x)); }
 
 LogCard required_card(const SymbolModel& model) {
   std::optional<LogCard> card = log_card(model);
-  if (!card) throw UsageError("this model was not trained with --format log");
+  if (!card) throw UsageError("this model was not trained with --format log; train it on a log with this option");
   return *std::move(card);
 }
 
@@ -212,10 +212,10 @@ void LogScorer::restore(const nlohmann::json& json) {
                          labeled.is_boolean() ? std::optional(labeled.get<bool>()) : std::nullopt);
   const nlohmann::json& shapes = log_list(json, "shapes");
   const std::vector<Index> seen = log_counts(json, "seen");
-  if (seen.size() != shapes.size() || seen.size() > kMostShapes) refuse_log_model("inconsistent shapes");
+  if (seen.size() != shapes.size() || seen.size() > kMostShapes) refuse_log_model("the shapes are inconsistent");
   shapes_.clear();
   for (std::size_t i = 0; i < seen.size(); ++i) {
-    if (!shapes[i].is_string()) refuse_log_model("inconsistent shapes");
+    if (!shapes[i].is_string()) refuse_log_model("the shapes are inconsistent");
     const std::string text = shapes[i].get<std::string>();
     Shape shape = measured(text);
     shape.number = shapes_made_++;

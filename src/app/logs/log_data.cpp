@@ -163,7 +163,8 @@ std::uint64_t log_fingerprint(const SymbolModel& model) {
 
 LogDetector log_detector(const SymbolModel& model) {
   const auto found = model.configuration().find(kLogKey);
-  if (found == model.configuration().end()) throw UsageError("this model was not trained with --format log");
+  if (found == model.configuration().end())
+    throw UsageError("this model was not trained with --format log; train it on a log with this option");
   return LogDetector::from_json(log_part(*found, "detector"));
 }
 

@@ -133,7 +133,7 @@ std::optional<std::size_t> copy_after(const std::vector<FoundFile>& files, const
 }
 
 Index log_since(const nlohmann::json& json) {
-  if (!json.is_number_integer()) refuse_log_model("inconsistent position");
+  if (!json.is_number_integer()) refuse_log_model("the position is inconsistent");
   return json.get<Index>();
 }
 
@@ -159,7 +159,7 @@ nlohmann::json LogInputPosition::to_json() const {
 
 LogInputPosition LogInputPosition::from_json(const nlohmann::json& json) {
   const nlohmann::json &device = log_part(json, "device"), &inode = log_part(json, "inode");
-  if (!device.is_number_unsigned() || !inode.is_number_unsigned()) refuse_log_model("inconsistent position");
+  if (!device.is_number_unsigned() || !inode.is_number_unsigned()) refuse_log_model("the position is inconsistent");
   LogInputPosition position{.device = device.get<std::uint64_t>(),
                             .inode = inode.get<std::uint64_t>(),
                             .bytes = log_count(json, "bytes"),
@@ -167,7 +167,7 @@ LogInputPosition LogInputPosition::from_json(const nlohmann::json& json) {
                             .carry = log_text(json, "carry"),
                             .since = log_since(log_part(json, "since"))};
   if (position.recent.size() > kRecentBytes || static_cast<Index>(position.recent.size()) > position.bytes)
-    refuse_log_model("inconsistent position");
+    refuse_log_model("the position is inconsistent");
   return position;
 }
 

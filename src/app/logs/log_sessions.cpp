@@ -297,10 +297,10 @@ nlohmann::json SessionEventNames::to_json() const {
 void SessionEventNames::restore(const nlohmann::json& json) {
   const std::vector<Index> events = log_counts(json, "events");
   const nlohmann::json& names = log_list(json, "names");
-  if (events.size() != names.size() || events.size() > kMostNames) refuse_log_model("inconsistent event names");
+  if (events.size() != names.size() || events.size() > kMostNames) refuse_log_model("the event names are inconsistent");
   names_.clear();
   for (std::size_t i = 0; i < events.size(); ++i) {
-    if (!names[i].is_string()) refuse_log_model("inconsistent event names");
+    if (!names[i].is_string()) refuse_log_model("the event names are inconsistent");
     names_.emplace(static_cast<SessionEvent>(events[i]), names[i].get<std::string>());
   }
 }
@@ -322,7 +322,7 @@ std::optional<LogSessionCard> log_session_card(const SymbolModel& model) {
   if (log == model.configuration().end() || !log->is_object() || !log->contains("sessions")) return std::nullopt;
   const nlohmann::json& json = (*log)["sessions"];
   const nlohmann::json& role = log_part(json, "role");
-  if (!role.is_number_unsigned()) refuse_log_model("inconsistent sessions");
+  if (!role.is_number_unsigned()) refuse_log_model("the sessions are inconsistent");
   LogSessionCard card{.role = role.get<std::uint64_t>(),
                       .field = log_text(json, "field"),
                       .labels = log_hashes(json, "labels"),
@@ -358,8 +358,9 @@ std::optional<LogSessionCard> learn_sessions(const EachLogLine& each_line, const
   const auto count = static_cast<Index>(sessions.size());
   if (sessions.size() < SessionScorer::kLeastSessions) {
     if (required)
-      throw UsageError(fmt::format("--group {}: there are only {} sessions; at least {} are needed", grouping.name,
-                                   count, SessionScorer::kLeastSessions));
+      throw UsageError(
+          fmt::format("--group {}: there are only {} sessions, but at least {} are needed; use a longer log",
+                      grouping.name, count, SessionScorer::kLeastSessions));
     return std::nullopt;
   }
   if (!required && !lines && (2 * events < 3 * count || events > kMostMeanLength * count)) return std::nullopt;
@@ -416,7 +417,7 @@ std::string reason_of(const SessionScore& score, const SessionEventNames& names)
 LogSessionScorer::LogSessionScorer(const SymbolModel& model, bool adapt, std::string name)
     : card_([&] {
         std::optional<LogCard> card = log_card(model);
-        if (!card) throw UsageError("this model was not trained with --format log");
+        if (!card) throw UsageError("this model was not trained with --format log; train it on a log with this option");
         return *std::move(card);
       }()),
       sessions_([&] {

@@ -70,7 +70,7 @@ void LogStateFile::read_journal() {
     LogJournalRecord record{.line = bytes.substr(at + sizeof size, size)};
     if (is_event) {
       nlohmann::json event = nlohmann::json::from_cbor(record.line, true, false);
-      if (event.is_discarded()) refuse_log_model("inconsistent journal");
+      if (event.is_discarded()) refuse_log_model("the journal is inconsistent");
       record = {.event = JsonBox(std::move(event))};
     }
     replayed_.push_back(std::move(record));

@@ -56,7 +56,8 @@ PartialVector<T> parse_part(const std::vector<std::string>& given, const VectorM
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
       throw UsageError(fmt::format("--given {}: write NAME=NUMBER", text));
     const std::size_t place = position_in_total(names, text.substr(0, equals));
-    if (part.known[place] != 0) throw UsageError(fmt::format("--given sets {} twice", names[place]));
+    if (part.known[place] != 0)
+      throw UsageError(fmt::format("--given sets {} twice; leave one of the values out", names[place]));
     part.known[place] = 1;
     part.values[place] = model.is_class(place) ? static_cast<T>(model.class_place(place, text.substr(equals + 1)))
                                                : model.standardized(place, number_given(text, equals + 1));
@@ -111,7 +112,8 @@ std::vector<CompletedNumber> complete_vector(const VectorRequest& request) {
     std::vector<std::size_t> places;
     for (const std::string& name : request.wanted) {
       places.push_back(position_in_total(model.names(), name));
-      if (part.known[places.back()] != 0) throw UsageError(fmt::format("{} is both given and requested", name));
+      if (part.known[places.back()] != 0)
+        throw UsageError(fmt::format("{} is both given and requested; leave it out of --given or --predict", name));
     }
     for (std::size_t d = 0; d < part.known.size() && request.wanted.empty(); ++d)
       if (part.known[d] == 0) places.push_back(d);

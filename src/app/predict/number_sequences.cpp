@@ -96,7 +96,9 @@ class NumberDecoder {
     draw_numbers<T>(*head_.loss, {decoder_.output(k), parameters}, "sample", g.random, values_);
     for (Index i = 0; i < field_.size; ++i) {
       const auto z = static_cast<float>(values_[at(i)]);
-      if (!std::isfinite(z)) throw ModelError(fmt::format("sampled values of {} are not finite", field_.name));
+      if (!std::isfinite(z))
+        throw ModelError(fmt::format(
+            "sampled values of {} are not finite; train the model again with a smaller learning rate", field_.name));
       values_[at(i)] = static_cast<T>(z);  // the next input, and the value at which the density is evaluated
       g.numbers.push_back(z);
       g.drawn.values.push_back(restored(field_, i, static_cast<double>(z)));

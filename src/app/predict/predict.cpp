@@ -124,14 +124,16 @@ template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write, Reporter& reporter) {
   const PredictionKind<T> kind(model, request);
-  if (request.best > 1 && !kind.finds) throw UsageError("--best is not supported for labels with --follow");
-  if (request.constraint) throw UsageError("--constraint is not supported with --follow");
+  if (request.best > 1 && !kind.finds)
+    throw UsageError("--best is not supported for labels with --follow; leave one of them out");
+  if (request.constraint) throw UsageError("--constraint is not supported with --follow; leave one of them out");
   if (request.sampled)
     throw UsageError(
         "--sample is not supported with --follow, because the examples of a stream are not numbered; leave out one of "
         "them");
   if (request.ahead > 0)
-    throw UsageError("--ahead cannot be combined with --follow, because it needs the end of the data");
+    throw UsageError(
+        "--ahead cannot be combined with --follow, because it needs the end of the data; leave one of them out");
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
   const bool by_row = goes_row_by_row(model) && !kind.finds;
   FieldStream stream(request.data.front(), reader_options_for(model, request.stated), model.data(),
@@ -192,7 +194,7 @@ void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
     throw UsageError(fmt::format(
         "--ahead continues sequences and does not apply to a {0}; use predict without --ahead for the existing {0}s",
         data.grids ? "grid" : "tree"));
-  if (request.constraint) throw UsageError("--constraint cannot be combined with --ahead");
+  if (request.constraint) throw UsageError("--constraint cannot be combined with --ahead; leave one of them out");
   if (request.probabilities)
     throw UsageError(
         "--probabilities applies only to existing positions, not to positions beyond the end (--ahead); leave out one "
@@ -251,7 +253,10 @@ std::vector<PredictedColumn> predict_columns(const PredictRequest& request, Repo
   return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     const PredictionKind<T> kind(model, request);
     if (kind.finds || kind.searches || request.ahead > 0 || request.follow)
-      throw UsageError("only predictions at existing positions and of whole sequences can be returned as columns");
+      throw UsageError(fmt::format("{} cannot be returned as columns; write the predictions to a file",
+                                   request.ahead > 0 ? "forecasts"
+                                   : request.follow  ? "predictions for a stream"
+                                                     : "targets that are found by a search"));
     return prediction_columns(model, read_for(model, request.data, &reporter, request.stated), request);
   });
 }

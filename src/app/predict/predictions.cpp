@@ -151,7 +151,9 @@ std::vector<AddedColumn> found_targets(const NetworkModel<T>& model, const Examp
   }
   std::optional<Automaton> allowed;
   if (request.constraint) {
-    if (request.sampled) throw UsageError("--constraint applies only to the best targets, not to samples");
+    if (request.sampled)
+      throw UsageError(
+          "--constraint applies only to the best targets, not to samples; leave out --constraint or --sample");
     allowed = target_constraint(model, *request.constraint);
   }
   const TransduceOptions options{.beam = std::max(request.beam, request.best),

@@ -71,7 +71,9 @@ double bits_given_class(const std::string& run, const ClassFiles& files, std::si
 StudyFolder::StudyFolder(const std::string& name)
     : folder_((std::filesystem::temp_directory_path() / ("unfold-" + name + "-XXXXXX")).string()) {
   if (::mkdtemp(folder_.data()) == nullptr)
-    throw RuntimeFailure(fmt::format("cannot create a folder in {}", std::filesystem::temp_directory_path().string()));
+    throw RuntimeFailure(
+        fmt::format("cannot create a folder in {}; set TMPDIR to a folder that you have permission to write",
+                    std::filesystem::temp_directory_path().string()));
 }
 
 StudyFolder::~StudyFolder() {

@@ -34,7 +34,7 @@ GenerateOutcome generate_examples(const GenerateRequest& request) {
   if (request.size)
     throw UsageError("--mask and --size apply only to text; for this task, use --count to set the number of examples");
   if (task_needs_files(request.task))
-    throw UsageError(fmt::format("{} is read from files, not generated", request.task));
+    throw UsageError(fmt::format("{} is read from files, not generated; choose a different task", request.task));
   const std::unique_ptr<Task> task = make_task(request.task);
   const Index count = request.count.value_or(kUnits);
   return {.name = std::string(task->name()),
@@ -66,7 +66,7 @@ GenerateOutcome generate_file(const GenerateRequest& request, const std::string&
 }  // namespace
 
 GenerateOutcome generate(const GenerateRequest& request) {
-  if (request.count && request.size) throw UsageError("--count and --size cannot be combined");
+  if (request.count && request.size) throw UsageError("--count and --size cannot be combined; leave one of them out");
   if (is_pair_task(request.task)) return generate_file(request, "pair", generate_pairs, &GeneratedPairs::symbols);
   if (is_tree_task(request.task)) return generate_file(request, "tree", generate_trees, &GeneratedTrees::nodes);
   if (is_grid_task(request.task)) return generate_file(request, "grid", generate_grids, &GeneratedGrids::positions);

@@ -108,7 +108,7 @@ namespace {
 
 void require_no_prime(const SampleRequest& request) {
   if (!request.prime.empty() || !request.sampling.stop.empty())
-    throw UsageError("--prime and --stop apply only to models of running text, not to whole sequences");
+    throw UsageError("--prime and --stop apply only to models of running text, not to whole sequences; leave them out");
 }
 
 /// Calls use(model, examples that contain only the given fields, team).

@@ -70,7 +70,8 @@ std::vector<std::string> ScoredText::labels(const std::optional<std::string>& fi
   if (file) labels = read_labels(Input::open(*file));
   if (column) labels = split_labels(Input::open(file_)).labels;
   if ((file || column) && labels.size() != lines.size())
-    throw DataError(fmt::format("there are {} labels, but {} lines", labels.size(), lines.size()));
+    throw DataError(
+        fmt::format("there are {} labels, but {} lines; write one label for each line", labels.size(), lines.size()));
   return labels;
 }
 

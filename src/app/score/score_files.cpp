@@ -57,7 +57,7 @@ class FileScoring {
     std::vector<std::string> names = r_.data;
     std::ranges::sort(names);
     if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
-      throw UsageError(fmt::format("{} is given twice", *twice));
+      throw UsageError(fmt::format("{} is given twice; name it once", *twice));
     if (std::ranges::find(names, "-") != names.end() && !r_.out.empty())
       throw UsageError("standard input can be read only once, by one process: leave out --out, or name files");
   }

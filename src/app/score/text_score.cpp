@@ -74,7 +74,9 @@ TextScorer::Line TextScorer::read(const TextLine& from, const std::string& sourc
   if (labeled_) {
     if (lines_ == 1) text = strip_bom(text);  // the same as in split_labels
     const std::size_t length = std::min(text.find_first_of(" \t\r"), text.size());
-    if (length == 0) throw DataError(fmt::format("{}: line {} does not begin with a label", source, lines_));
+    if (length == 0)
+      throw DataError(
+          fmt::format("{}: line {} does not begin with a label; add one, or remove the line", source, lines_));
     line.scored.label = text.substr(0, length);
     text.remove_prefix(std::min(text.find_first_not_of(" \t", length), text.size()));
   }

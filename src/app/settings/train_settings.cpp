@@ -94,7 +94,8 @@ void check_field_options(const TrainSettings& s, const Given& given) {
 void refuse_unused(const TrainSettings& s, const Given& given) {
   const bool fitted = is_fitted_model(s.model);
   if (fitted && (s.activity_penalty > 0 || s.flow_penalty > 0))
-    throw UsageError(fmt::format("penalties apply only to gradient-based training; {} is fitted directly", s.model));
+    throw UsageError(
+        fmt::format("penalties apply only to gradient-based training; {} is fitted directly: leave them out", s.model));
   for (const auto& [name, asked] :
        {std::pair{name_of(&TrainSettings::early_stop), s.early_stop > 0},
         {name_of(&TrainSettings::best_by), given.contains(&TrainSettings::best_by) && s.best_by.has_value()},
@@ -115,7 +116,7 @@ void settle_follow(TrainSettings& s, const Given& given) {
         "--follow reads bytes, because the characters or words of a stream are not known in advance; leave --symbols "
         "out");
   if (given.contains(&TrainSettings::batch) && s.batch != 1)
-    throw UsageError("--follow reads one stream, so --batch must be 1");
+    throw UsageError(fmt::format("--follow reads one stream, so --batch must be 1, not {}", s.batch));
   s.symbols = "bytes";
   s.batch = 1;
   s.epochs = 1;
@@ -174,7 +175,8 @@ void check_fasta_options(const TrainSettings& s) {
   if (s.symbols == "words")
     throw UsageError("--format fasta reads letters; leave --symbols out, or use --symbols bytes");
   if (s.label_column || s.only_label)
-    throw UsageError("--label-column and --only-label apply to lines; headers of FASTA records are skipped");
+    throw UsageError(
+        "--label-column and --only-label apply to lines; headers of FASTA records are skipped: leave them out");
 }
 
 bool is_only_for_text(const OptionRow& row) {
@@ -494,9 +496,12 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   check_device(s, run);
   if (s.copy_matching_parameters && s.restarts > 1)
     throw UsageError(
-        "--start-from cannot be combined with --restarts: all restarts would have the same initial parameters");
+        "--start-from cannot be combined with --restarts: all restarts would have the same initial parameters; "
+        "leave one of them out");
   if (s.sampled_softmax > 0 && s.restarts > 1)
-    throw UsageError("--sampled-softmax cannot be combined with --restarts, which compares full losses");
+    throw UsageError(
+        "--sampled-softmax cannot be combined with --restarts, which compares full losses; leave one of "
+        "them out");
   if (s.symbols != kAnyText && s.format == "pairs")
     parse_symbol_kinds(s.symbols);
   else if (s.symbols != kAnyText || !has_fields(s))
@@ -509,7 +514,9 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
                          ? "the run reads whole sequences, but --window divides them: leave out --window to continue"
                          : "--window cannot be combined with --whole-sequences; leave one of them out");
   if (s.valid && s.split)
-    throw UsageError("--valid cannot be combined with --split: validation data is either a file or a part of DATA");
+    throw UsageError(
+        "--valid cannot be combined with --split: validation data is either a file or a part of DATA; leave "
+        "one of them out");
   if (s.valid_mask && !s.valid) throw UsageError("--valid-mask requires --valid; --mask covers all of DATA");
   if (s.valid && s.mask.has_value() != s.valid_mask.has_value())
     throw UsageError(

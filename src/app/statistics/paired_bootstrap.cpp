@@ -1,5 +1,7 @@
 #include "app/statistics/paired_bootstrap.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -32,8 +34,10 @@ PairedDifference paired_bootstrap(std::span<const DifferenceBlock> blocks, Index
                                   std::uint64_t seed) {
   if (blocks.size() < 2)
     throw UsageError("there are fewer than two blocks to compare; use more data or shorter blocks");
-  if (!(level > 0 && level < 1)) throw UsageError("the confidence level must be between 0 and 1, for example 0.95");
-  if (samples < 1) throw UsageError("a bootstrap needs at least one sample");
+  if (!(level > 0 && level < 1))
+    throw UsageError(fmt::format("the confidence level {} must be between 0 and 1, for example 0.95", level));
+  if (samples < 1)
+    throw UsageError(fmt::format("the number of bootstrap samples is {}, but must be at least 1", samples));
   const DifferenceBlock total = total_of(blocks);
   if (total.count == 0) throw UsageError("none of the compared symbols is predicted, so there is nothing to compare");
   const auto n = static_cast<double>(blocks.size());
@@ -68,7 +72,7 @@ PairedDifference paired_bootstrap(std::span<const DifferenceBlock> blocks, Index
 }
 
 std::vector<DifferenceBlock> cut_into_blocks(std::span<const double> differences, Index length) {
-  if (length < 1) throw UsageError("a block must contain at least one symbol");
+  if (length < 1) throw UsageError(fmt::format("the length of a block is {}, but must be at least 1", length));
   std::vector<DifferenceBlock> blocks;
   DifferenceBlock open;
   for (const double difference : differences) {

@@ -23,11 +23,12 @@ std::vector<Index> parse_patches(const std::string& text) {
 
 std::string grid_fault(const StackOptions& stack, const GridStackOptions& options) {
   const std::vector<Index> sides = parse_patches(options.patch);
-  if (sides.empty()) return "patch must be a side from 1 to 64, or one side per layer, such as 2+2";
+  if (sides.empty())
+    return "patch must be a side from 1 to 64, or one side per layer, such as 2+2; \"" + options.patch + "\" is not";
   if (static_cast<Index>(sides.size()) > stack.layers)
     return "patch has " + std::to_string(sides.size()) + " sides for " + std::to_string(stack.layers) +
            (stack.layers == 1 ? " layer" : " layers") + "; write layers=" + std::to_string(sides.size());
-  if (options.directions == 3) return "directions must be 1, 2 or 4";
+  if (options.directions == 3) return "directions must be 1, 2 or 4, not 3";
   if (stack.both_directions) return "grids do not support \"bi\"; use directions=2 or directions=4";
   if (stack.trained_initial) return "cells over grids do not support trained-initial=; leave it out";
   const bool patched = std::ranges::any_of(sides, [](Index side) { return side > 1; });

@@ -9,7 +9,9 @@ namespace unfold {
 ///                                            Ollivier 2015, section 1.2.2, after Bridle 1990; hmm.h
 /// Only normalized values are carried: V would be as small as the probability of everything read so far.
 Signal linear_gnn(Circuit& c, Signal x, Index n, const LinearGnnOptions&) {
-  if (!c.is_symbols(x)) throw UsageError("linear-gnn reads only symbols, not vectors or embeddings");
+  if (!c.is_symbols(x))
+    throw UsageError(
+        "linear-gnn reads only symbols, not vectors or embeddings; use a different model, such as gru:128");
   const double even = 1 / static_cast<double>(n);
   const auto carried = c.link(n, Delay::previous(), true);  // the initial value 0 gives equal shares
   const auto next = c.affine("V", n,

@@ -71,7 +71,8 @@ void describe(Visitor& v, TdnnOptions& o) {
 namespace {
 
 std::string tdnn_fault(const StackOptions& stack, const TdnnOptions& options) {
-  if (parse_delays(options.dilations).empty()) return "dilations must be ascending integers from 1, such as 1+2+4";
+  if (parse_delays(options.dilations).empty())
+    return "dilations must be ascending integers from 1, such as 1+2+4; \"" + options.dilations + "\" are not";
   return stack.trained_initial ? "a time-delay network has no initial state; leave out trained-initial=" : "";
 }
 

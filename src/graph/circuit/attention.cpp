@@ -96,7 +96,7 @@ class Attention final : public OperatorOf<Attention>, public RecordedOperator {
   Attention(AttentionScore score, Index keys, Index values) : score_(score), keys_(keys), values_(values) {
     if (keys < 1 || values < 1)
       throw UsageError("attention of keys of " + std::to_string(keys) + " and values of " + std::to_string(values) +
-                       " components; both are at least 1");
+                       " components; both must be at least 1");
   }
 
   AttentionScore score() const { return score_; }

@@ -91,8 +91,8 @@ std::string Circuit::path(std::string_view name) const { return prefix_ + std::s
 
 Signal Circuit::add(Node node) {
   if (node.size <= 0 || node.size > kMostSize)
-    throw UsageError("circuit: " + node.name + " has size " + std::to_string(node.size) +
-                     "; sizes are at least 1 and at most " + std::to_string(kMostSize));
+    throw UsageError("circuit: " + node.name + " has size " + std::to_string(node.size) + "; sizes must be from 1 to " +
+                     std::to_string(kMostSize));
   nodes_.push_back(std::move(node));
   return {this, static_cast<int>(nodes_.size()) - 1};
 }
@@ -158,7 +158,8 @@ Signal Circuit::symbols(std::string_view name, Index alphabet) {
 
 Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
   if (delay.along == Delay::Along::child ? delay.steps < 0 : delay.steps < 1)
-    throw UsageError("circuit: a link along " + describe(delay) + " needs a valid number of steps");
+    throw UsageError("circuit: a link along " + describe(delay) + " needs a number of steps of at least " +
+                     (delay.along == Delay::Along::child ? "0" : "1"));
   const bool is_block = delay.along == Delay::Along::block;
   if ((delay.to_end() || delay.crosses()) && (trained_initial || (delay.steps != 1 && !is_block)))
     throw UsageError("circuit: a link along " + describe(delay) +
@@ -229,7 +230,7 @@ void Circuit::feed(Signal link, Signal source) {
   if (l.source >= 0) throw UsageError("circuit: feed: " + l.name + " is already fed");
   if (s.kind == Node::Kind::symbols) throw UsageError("circuit: feed: " + s.name + " contains symbols, not numbers");
   if (l.size != s.size * l.delay.width())
-    throw UsageError("circuit: feed: " + l.name + " has size " + std::to_string(l.size) + ", its source " + s.name +
+    throw UsageError("circuit: feed: " + l.name + " has size " + std::to_string(l.size) + ", but its source " + s.name +
                      " has " + std::to_string(s.size));
   if (!l.delay.crosses()) check_part(l, source);
   if (l.delay.crosses() && s.part <= l.part)
@@ -361,7 +362,8 @@ Signal Circuit::map(Map map, Signal x, double k) {
   const Node& a = own(x, info.name);
   if (info.arity != 1) throw UsageError("circuit: map " + std::string(info.name) + " needs two operands");
   if (a.kind == Node::Kind::symbols)
-    throw UsageError("circuit: map " + std::string(info.name) + " reads symbols " + a.name + "; only affine terms can");
+    throw UsageError("circuit: map " + std::string(info.name) + " reads symbols " + a.name +
+                     "; only an affine term can read them");
   Node node{
       .kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
   node.part = a.part;
@@ -377,10 +379,10 @@ Signal Circuit::map(Map map, Signal x, Signal y) {
   const Node& b = own(y, info.name);
   if (info.arity != 2) throw UsageError("circuit: map " + std::string(info.name) + " takes one operand");
   if (a.kind == Node::Kind::symbols || b.kind == Node::Kind::symbols)
-    throw UsageError("circuit: map " + std::string(info.name) + " reads symbols; only affine terms can");
+    throw UsageError("circuit: map " + std::string(info.name) + " reads symbols; only an affine term can read them");
   if (a.size != b.size)
     throw UsageError("circuit: map " + std::string(info.name) + ": " + a.name + " has size " + std::to_string(a.size) +
-                     ", " + b.name + " has " + std::to_string(b.size));
+                     ", but " + b.name + " has " + std::to_string(b.size));
   Node node{
       .kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
   node.part = a.part;
@@ -392,10 +394,10 @@ Signal Circuit::map(Map map, Signal x, Signal y) {
 
 Signal Circuit::slice(Signal x, Index offset, Index size) {
   const Node& a = own(x, "slice");
-  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: slice of symbols " + a.name);
+  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: slice: " + a.name + " contains symbols, not numbers");
   if (offset < 0 || size < 1 || offset > a.size || size > a.size - offset)
     throw UsageError("circuit: slice of " + std::to_string(size) + " components from " + std::to_string(offset) +
-                     " on of " + a.name + ", which has size " + std::to_string(a.size));
+                     " on is not within " + a.name + ", which has size " + std::to_string(a.size));
   Node node{.kind = Node::Kind::slice, .name = a.name + "[" + std::to_string(offset) + "]", .size = size};
   node.part = a.part;
   node.operands = {x.id, -1};
@@ -469,9 +471,10 @@ void Circuit::output(Signal x) {
 }
 
 void Circuit::validate() const {
-  if (outputs_.empty()) throw UsageError("circuit: no output declared");
+  if (outputs_.empty()) throw UsageError("circuit: no output is declared; call output");
   for (const Node& node : nodes_)
-    if (node.kind == Node::Kind::link && node.source < 0) throw UsageError("circuit: " + node.name + " is never fed");
+    if (node.kind == Node::Kind::link && node.source < 0)
+      throw UsageError("circuit: " + node.name + " is never fed; call feed");
 }
 
 namespace {
@@ -519,7 +522,8 @@ Signal path_map(Circuit& result, const Node& node, Signal a, Signal b) {
 }  // namespace
 
 std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe) {
-  if (&result == &circuit) throw UsageError("path pass: the reading of a circuit is another circuit");
+  if (&result == &circuit)
+    throw UsageError("path pass: the result must be a different circuit from the one that is read");
   if (probe != -1) {
     require_index("path pass: the node that is probed", probe, static_cast<Index>(circuit.nodes().size()));
     if (circuit.nodes()[static_cast<std::size_t>(probe)].kind != Node::Kind::affine)

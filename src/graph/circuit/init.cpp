@@ -136,11 +136,14 @@ void check(const Init& init, std::string_view name, Index outputs) {
   const bool one_each =
       init.kind == Init::Kind::chrono || (init.kind == Init::Kind::normal && init.values != std::vector<double>{0});
   if (init.kind == Init::Kind::constant ? values < 1 : one_each && values != blocks)
-    throw UsageError(who + std::to_string(values) + " values for " + std::to_string(blocks) + " blocks");
+
+    throw UsageError(who + "there are " + std::to_string(values) + " values for " + std::to_string(blocks) + " blocks");
   const auto finite = [](double x) { return std::isfinite(x); };
   if (!finite(init.scale) || !std::all_of(init.values.begin(), init.values.end(), finite))
     throw UsageError(who + "its numbers must be finite");
-  if (init.count < 0) throw UsageError(who + std::to_string(init.count) + " weights into each output");
+  if (init.count < 0)
+    throw UsageError(who + "the number of weights into each output is " + std::to_string(init.count) +
+                     ", but must not be negative");
 }
 
 void fill(const Init& init, std::uint64_t seed, std::string_view name, Index inputs, Index outputs, double* w) {

@@ -125,7 +125,8 @@ class QuadraticForm final : public OperatorOf<QuadraticForm>, public RecordedOpe
 std::shared_ptr<const Operator> quadratic_form(Index inputs, Index outputs, double scale) {
   if (inputs < 1 || outputs < 1 || inputs > kMostInputs)
     throw UsageError("a quadratic form of " + std::to_string(inputs) + " components for " + std::to_string(outputs) +
-                     " outputs: at least 1 of each, and at most " + std::to_string(kMostInputs) + " components");
+                     " outputs; it must have at least 1 of each, and at most " + std::to_string(kMostInputs) +
+                     " components");
   return std::make_shared<const QuadraticForm>(inputs, outputs, scale);
 }
 

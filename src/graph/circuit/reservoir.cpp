@@ -111,7 +111,8 @@ Reservoir random_reservoir(Index n, Index degree, double radius, std::uint64_t s
   for (double& w : result.weights) w = random.uniform(-1, 1);
   const double now = spectral_radius(*result.edges, result.weights);
   if (!(now > kNothing))
-    throw UsageError("this reservoir has no cycle, and therefore no spectral radius; choose another seed or degree");
+    throw UsageError(
+        "this reservoir has no cycle, and therefore no spectral radius; choose a different seed or degree");
   for (double& w : result.weights) w *= radius / now;
   return result;
 }

@@ -388,7 +388,8 @@ class Unitary final : public OperatorOf<Unitary, VectorMap>, public ExportableOp
 
 void require_power_of_two(Index n) {
   if (n < 2 || (n & (n - 1)) != 0)
-    throw UsageError("a unitary map of " + std::to_string(n) + " complex numbers; it needs a power of two, at least 2");
+    throw UsageError("a unitary map of " + std::to_string(n) +
+                     " complex numbers is not supported; use a power of two, at least 2");
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ template <class T>
 void StepProgram<T>::refuse(const State<T>& state) const {
   if (state.width() == width_) fail_index("state: slot", 0, state.slots());
   throw UsageError("unfolding: the state belongs to a different plan: " + std::to_string(state.width()) +
-                   " numbers per slot, this plan has " + std::to_string(width_));
+                   " numbers per slot, but this plan has " + std::to_string(width_));
 }
 
 /// Finds the state entries of each source; the most recent value comes first.

@@ -54,7 +54,7 @@ void check_slots(const Structure& structure, std::span<const Index> slots) {
   if (rising && slots.front() >= 0) return;  // the usual case
   std::vector<Index> sorted(slots.begin(), slots.end());
   std::sort(sorted.begin(), sorted.end());
-  if (sorted.front() < 0) throw UsageError("unfolding: state slot " + std::to_string(sorted.front()));
+  if (sorted.front() < 0) throw UsageError("unfolding: state slot " + std::to_string(sorted.front()) + " is negative");
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) throw UsageError("unfolding: two sequences have the state slot " + std::to_string(*twice));
 }
@@ -105,10 +105,11 @@ struct Unfolding<T>::Body : Parts<T> {
   void require_state(const State<T>& state) const {
     if (state.width() != this->plan->state_width())
       throw UsageError("unfolding: the state belongs to a different plan: " + std::to_string(state.width()) +
-                       " numbers per slot, this plan has " + std::to_string(this->plan->state_width()));
+                       " numbers per slot, but this plan has " + std::to_string(this->plan->state_width()));
     for (const Index slot : this->layout.slots())
       if (slot >= state.slots())
-        throw UsageError("unfolding: state slot " + std::to_string(slot) + " of " + std::to_string(state.slots()));
+        throw UsageError("unfolding: state slot " + std::to_string(slot) + " does not exist; the state has " +
+                         std::to_string(state.slots()));
   }
   /// Checks that every symbol set by the caller is in its alphabet or kNoSymbol.
   void require_symbols() const {
@@ -141,7 +142,7 @@ struct Unfolding<T>::Body : Parts<T> {
     require_host("memory of the caller");
     if (rows.rows != this->layout.rows(this->layout.part(i)) || rows.cols != node(i).size || rows.stride < rows.cols)
       throw UsageError("unfolding: memory of " + std::to_string(rows.rows) + " x " + std::to_string(rows.cols) +
-                       " numbers for " + node(i).name + ", which has " +
+                       " numbers does not fit " + node(i).name + ", which has " +
                        std::to_string(this->layout.rows(this->layout.part(i))) + " x " + std::to_string(node(i).size));
   }
   void require_memory() const {
@@ -626,8 +627,8 @@ void Unfolding<T>::resume(const State<T>* state) {
 template <class T>
 void Unfolding<T>::set_account(Account* account) {
   if (account != nullptr && account->members() < body_->team.size())
-    throw UsageError("unfolding: an account of " + std::to_string(account->members()) + " entries for a team of " +
-                     std::to_string(body_->team.size()));
+    throw UsageError("unfolding: an account of " + std::to_string(account->members()) +
+                     " entries is too small for a team of " + std::to_string(body_->team.size()));
   body_->schedule.set_account(account);
 }
 

@@ -10,7 +10,7 @@ namespace unfold {
 PlanBuilder::PlanBuilder(Plan& plan, const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options)
     : plan_(plan), options_(options) {
   circuit.validate();
-  if (outputs.empty()) throw UsageError("plan: no output given");
+  if (outputs.empty()) throw UsageError("plan: there are no outputs; name at least one");
   for (const int output : outputs) {
     require_index("plan: output", output, static_cast<Index>(circuit.nodes().size()));
     const Node& node = circuit.nodes()[at(output)];

@@ -14,7 +14,7 @@ constexpr Index kMostPositions = Index{1} << 40;
 
 void Structure::number(std::vector<Index> sizes) {
   sizes_ = std::move(sizes);
-  if (sizes_.empty()) throw UsageError("structure: no sequences");
+  if (sizes_.empty()) throw UsageError("structure: there are no sequences; at least one is needed");
   for (std::size_t s = 0; s < sizes_.size(); ++s) {
     if (sizes_[s] < 1) throw UsageError("structure: sequence " + std::to_string(s) + " is empty");
     if (sizes_[s] > kMostPositions - positions_)
@@ -76,7 +76,8 @@ Structure Structure::grids(std::span<const std::pair<Index, Index>> shapes) {
   std::vector<Index> sizes;
   for (auto [height, width] : shapes) {
     if (height < 1 || width < 1 || height > kMostPositions / width)
-      throw UsageError("structure: a grid of " + std::to_string(height) + " x " + std::to_string(width));
+      throw UsageError("structure: a grid of " + std::to_string(height) + " x " + std::to_string(width) +
+                       " positions is not supported; both sides must be at least 1, with at most 2^40 positions");
     sizes.push_back(height * width);
   }
   result.number(std::move(sizes));
@@ -117,8 +118,8 @@ Structure Structure::trees(std::span<const Tree> trees) {
       for (Index c : children[at(v)]) {
         if (c == -1) continue;
         if (c < 0 || c >= n)
-          throw UsageError(where + ": node " + std::to_string(v) + " has child " + std::to_string(c) + " of " +
-                           std::to_string(n));
+          throw UsageError(where + ": node " + std::to_string(v) + " has child " + std::to_string(c) +
+                           ", but the tree has " + std::to_string(n) + " nodes");
         if (parent[at(c)] >= 0) throw UsageError(where + ": node " + std::to_string(c) + " has two parents");
         parent[at(c)] = v;
         ++pending[at(v)];
@@ -202,7 +203,8 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
 std::vector<Index> Structure::predecessors(const Delay& delay, Corner corner) const {
   const Order& rows = order(corner);
   if (delay.steps < (delay.along == Delay::Along::child ? 0 : 1))
-    throw UsageError("structure: " + describe(delay) + " needs a valid number of steps");
+    throw UsageError("structure: " + describe(delay) + " needs a number of steps of at least " +
+                     (delay.along == Delay::Along::child ? "0" : "1"));
   std::vector<Index> result(at(positions_));
   for (Index row = 0; row < positions_; ++row) {
     const Index i = rows.items[at(row)], s = sequence_of_item(i), p = i - first_item_[at(s)];
@@ -217,8 +219,8 @@ Structure Structure::with_source(Structure source, std::vector<Index> chains) co
     throw UsageError("structure: only chains can refer to chains of a source, and only grids to grids");
   const auto given = static_cast<Index>(chains.size());
   if (given != sequences() && given != positions_)
-    throw UsageError("structure: " + std::to_string(given) + " chain references for " + std::to_string(sequences()) +
-                     " sequences and " + std::to_string(positions_) + " positions");
+    throw UsageError("structure: " + std::to_string(given) + " chain references do not match " +
+                     std::to_string(sequences()) + " sequences and " + std::to_string(positions_) + " positions");
   for (const Index c : chains)
     if (c < 0 || c >= source.sequences())
       throw UsageError("structure: there is no chain " + std::to_string(c) + " among the " +

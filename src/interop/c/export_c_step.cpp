@@ -227,7 +227,7 @@ std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const 
     case Map::log: return function("log");
     case Map::square: return x + " * " + x;
     case Map::copy: return x;
-    default: throw UsageError("it has the map " + std::string(map_info(n.map).name));
+    default: throw UsageError("it has the map " + std::string(map_info(n.map).name) + ", which is not supported");
   }
 }
 

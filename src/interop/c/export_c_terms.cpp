@@ -159,7 +159,8 @@ void CStepWriter<T>::apply_operator(const Node::AffineTerm& term, const std::str
   const Operator& op = *term.op;
   if (as_sparse(&op) != nullptr) return apply_sparse(term, to);
   const auto* known = dynamic_cast<const ExportableOperator*>(&op);
-  if (known == nullptr) throw UsageError(fmt::format("{} has the operator \"{}\"", n.name, op.name()));
+  if (known == nullptr)
+    throw UsageError(fmt::format("{} has the operator \"{}\", which is not supported", n.name, op.name()));
   const std::string x = pointer(term.source);
   const Matrix<const T> w = parameters_[term.parameter];
   const auto weights = [&] { return array(fresh("w"), {w.data, at(w.rows * w.cols)}); };

@@ -190,7 +190,7 @@ void export_crf(const ExportCrfRequest& request, const std::function<void(std::s
   const auto* single = loaded->as<NetworkModel<float>>();
   const auto* exact = loaded->as<NetworkModel<double>>();
   if (single == nullptr && exact == nullptr)
-    refuse_model(request.model, *loaded, "--model crf, of data in columns, is one");
+    refuse_model(request.model, *loaded, "it is not a model of data in columns, such as --model crf");
   const CrfWeights crf = single != nullptr ? texts_of(request.model, *single) : texts_of(request.model, *exact);
   if (!request.crfpp && crf.has_transition_features())
     refuse_model(

@@ -41,7 +41,8 @@ class KerasReader {
     for (const NpyArray& array : arrays.all())
       if (array.name.ends_with(kRecurrent))
         read_layer(array.name.substr(0, array.name.size() - kRecurrent.size()), arrays.matrix(array));
-    if (relu && stack_.cell != StackCell::rnn_relu) throw UsageError("--activation applies only to a SimpleRNN");
+    if (relu && stack_.cell != StackCell::rnn_relu)
+      throw UsageError("--activation applies only to a SimpleRNN; leave it out");
     if (stack_.both_directions && stack_.layers.size() % 2 != 0) arrays.fail("a direction of a layer is missing");
     read_rest();
     if (!left_.empty())

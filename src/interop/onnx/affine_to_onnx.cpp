@@ -28,7 +28,8 @@ std::string OnnxStep<T>::term(const Node& n, const Node::AffineTerm& term, const
   const Operator& op = *term.op;
   if (as_sparse(&op) != nullptr) return sparse(term, sum, value(term.source));
   const auto* known = dynamic_cast<const ExportableOperator*>(&op);
-  if (known == nullptr) throw UsageError(fmt::format("{} has the operator \"{}\"", n.name, op.name()));
+  if (known == nullptr)
+    throw UsageError(fmt::format("{} has the operator \"{}\", which is not supported", n.name, op.name()));
   const std::string x = value(term.source);
   const auto ones = [&](Index count) {
     std::vector<T> v(static_cast<std::size_t>(op.inputs()), T{0});
@@ -155,7 +156,9 @@ std::string OnnxStep<T>::sparse(const Node::AffineTerm& term, const std::string&
     case Map::tanh: s = body_->add("Tanh", {x}); break;
     case Map::sigmoid: s = body_->add("Sigmoid", {x}); break;
     case Map::relu: s = body_->add("Relu", {x}); break;
-    default: throw UsageError("its edges have the map " + std::string(map_info(op.form().activation).name));
+    default:
+      throw UsageError("its edges have the map " + std::string(map_info(op.form().activation).name) +
+                       ", which is not supported");
   }
   if (op.form().leaky) result = add(result, x);
   if (op.reads_gate() && rows > 1) {

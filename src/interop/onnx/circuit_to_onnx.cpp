@@ -166,7 +166,7 @@ std::string OnnxStep<T>::map(const Node& n, const std::string& x, const std::str
     case Map::log: return body_->add("Log", {x});
     case Map::square: return mul(x, x);
     case Map::copy: return x;
-    default: throw UsageError("it has the map " + std::string(map_info(n.map).name));
+    default: throw UsageError("it has the map " + std::string(map_info(n.map).name) + ", which is not supported");
   }
 }
 

@@ -68,7 +68,7 @@ template <class T>
 StackModel<T> checked(const ModelSpec& spec, const DataSpecification& data, const Circuit& circuit,
                       const Network<T>& network) {
   if (network.inputs.size() != 1) throw UsageError("it reads several fields, but such a layer reads only one");
-  if (network.heads.size() != 1) throw UsageError("it predicts several fields");
+  if (network.heads.size() != 1) throw UsageError("it predicts several fields, but such a layer predicts only one");
   const FieldSpecification &read = data.field(parse_read(network.inputs.front().field).field),
                            &given = data.field(network.heads.front().field);
   if (given.once) throw UsageError("it predicts " + given.name + " once per sequence, not at every position");

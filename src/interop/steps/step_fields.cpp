@@ -25,7 +25,7 @@ FieldReads reads_of(const NetworkModel<T>& model) {
   for (const NetworkInput& input : model.network().inputs) {
     const FieldRead read = parse_read(input.field);
     const FieldSpecification& field = model.data().field(read.field);
-    if (field.spelt) throw UsageError("it spells " + input.field);
+    if (field.spelt) throw UsageError("it reads the character-level field " + input.field);
     if (read.back > 1 || (&input != &model.network().inputs.front() && (read.back == 1) != result.looks_back))
       throw UsageError("it reads " + input.field + ", and other positions too");
     result.looks_back = read.back == 1;

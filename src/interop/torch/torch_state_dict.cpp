@@ -65,7 +65,7 @@ class TorchReader {
                   : gates == 3 ? StackCell::gru
                   : relu       ? StackCell::rnn_relu
                                : StackCell::rnn_tanh;
-    if (relu && gates != 1) throw UsageError("--activation applies only to a torch.nn.RNN");
+    if (relu && gates != 1) throw UsageError("--activation applies only to a torch.nn.RNN; leave it out");
     stack_.both_directions = arrays.find(module_ + "weight_ih_l0_reverse") != nullptr;
     read_layers(first.cols);
     read_output();

@@ -256,7 +256,8 @@ void chain_sample(const ChainScores& s, Matrix<const double> alpha, Random& rand
     const double largest = *std::max_element(weights.begin(), weights.end());
     for (double& w : weights) w -= largest;
     const Index drawn = draw_by_logs<double>(weights, random);
-    if (drawn < 0) throw UsageError("chain_sample: no label has a positive probability (are the scores finite?)");
+    if (drawn < 0)
+      throw UsageError("chain_sample: no label has a positive probability; check that the scores are finite");
     labels[t] = static_cast<Symbol>(drawn);
   }
 }

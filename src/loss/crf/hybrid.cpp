@@ -245,7 +245,8 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
       std::copy_n(o.signal.row(row), work.cols, work.e.data() + t * work.cols);
       const Symbol label = o.targets.symbols[row];
       if (label != kNoSymbol && (label < 0 || label >= states_.labels))
-        throw UsageError(fmt::format("hybrid loss: target symbol {} of {} labels", label, states_.labels));
+        throw UsageError(
+            fmt::format("hybrid loss: target symbol {} is not one of the {} labels", label, states_.labels));
       work.labels[at(t)] = label;
       any = any || label != kNoSymbol;
     }

@@ -234,7 +234,7 @@ void SegmentChain::draw(Random& random, Symbol* labels) {
         const double largest = *std::ranges::max_element(x);
         for (double& term : x) term -= largest;
         const Index drawn = draw_by_logs<double>(x, random);
-        if (drawn < 0) throw UsageError("crf: no segment has a positive probability (are the scores finite?)");
+        if (drawn < 0) throw UsageError("crf: no segment has a positive probability; check that the scores are finite");
         return drawn;
       },
       labels);

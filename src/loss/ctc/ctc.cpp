@@ -60,7 +60,10 @@ class CtcLoss final : public Unsegmented<T> {
   std::vector<ScoredLabeling> decode(const LabelQuery<T>& q, Index chain,
                                      const UnsegmentedSearch& search) const override {
     if (search.beam < 1 || search.best < 1 || search.best > search.beam)
-      throw UsageError("ctc: the beam must be at least 1 and at least the number of results");
+      throw UsageError(
+          fmt::format("ctc: a beam of {} does not allow {} results; it must be at least 1 and at least their "
+                      "number",
+                      search.beam, search.best));
     CtcWork work;
     take(q.structure, chain, q.signal, work);
     if (search.beam == 1) return {ctc_best_path(work.matrix(work.log_p))};

@@ -13,7 +13,8 @@ namespace unfold {
 
 BitTree::BitTree(Index alphabet)
     : alphabet_(alphabet), bits_(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(alphabet - 1)))) {
-  if (alphabet < 1 || bits_ > 30) throw UsageError(fmt::format("an alphabet of {} symbols requires no bits", alphabet));
+  if (alphabet < 1 || bits_ > 30)
+    throw UsageError(fmt::format("an alphabet of {} symbols is not supported; use 1 to 2^30 symbols", alphabet));
 }
 
 std::uint32_t BitwisePredictor::to_probability(float logit) {

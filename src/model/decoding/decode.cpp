@@ -309,7 +309,8 @@ void validate(const Predictor& predictor, const Automaton& allowed, const Decode
     throw UsageError(
         fmt::format("the automaton has {} symbols, but the model has {}", allowed.alphabet(), predictor.alphabet()));
   if (!o.symbol_bounds.empty() && static_cast<Index>(o.symbol_bounds.size()) != predictor.alphabet())
-    throw UsageError("symbol bounds: their number must equal the size of the alphabet");
+    throw UsageError(fmt::format("there are {} symbol bounds, but the alphabet has {} symbols", o.symbol_bounds.size(),
+                                 predictor.alphabet()));
   if (allowed.empty() || allowed.least(allowed.start()) > o.length ||
       (allowed.least(allowed.start()) == 0 && allowed.most(allowed.start()) == 0))
     throw UsageError(fmt::format(

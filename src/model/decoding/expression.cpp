@@ -73,7 +73,8 @@ class ExpressionParser {
 
   // --- grammar
   Phrase choice() {
-    if (++depth_ > kMostDepth) fail(fmt::format("groups nested {} deep; at most {} are supported", depth_, kMostDepth));
+    if (++depth_ > kMostDepth)
+      fail(fmt::format("groups are nested {} deep; at most {} levels are supported", depth_, kMostDepth));
     Phrase all{.kind = Phrase::Kind::choice};
     do all.parts.push_back(sequence());
     while (take_if(U'|'));

@@ -69,7 +69,7 @@ class DensityComparison {
       : data_(training), o_(options), team_(team), numbers_(training.data().field(kVector).size) {
     const FieldColumn& column = training.column(kVector);
     if (std::ranges::find(column.present, char{0}) != column.present.end())
-      throw DataError(fmt::format("{}: a vector is missing", training.source()));
+      throw DataError(fmt::format("{}: a vector is missing; fill it in, or remove its row", training.source()));
     const Index rows = training.count();
     constexpr Index kFewest = 4;
     if (rows < kFewest)

@@ -23,11 +23,13 @@ constexpr const char *kGaussianMixture = "gaussian-mixture", *kBernoulliMixture 
 struct RowsOfExamples {
   explicit RowsOfExamples(const ExampleSet& examples) {
     const FieldColumn& column = examples.column(kVector);
-    if (column.values.empty()) throw DataError(fmt::format("{}: there is no training data", examples.source()));
+    if (column.values.empty())
+      throw DataError(
+          fmt::format("{}: there is no training data; use more data, or a larger training share", examples.source()));
     const auto missing = std::ranges::find(column.present, char{0});
     if (missing != column.present.end())
-      throw DataError(fmt::format("{}: a vector is missing at position {}", examples.source(),
-                                  missing - column.present.begin() + 1));
+      throw DataError(fmt::format("{}: a vector is missing at position {}; fill it in, or remove its row",
+                                  examples.source(), missing - column.present.begin() + 1));
     numbers = examples.data().field(kVector).size;
     values.assign(column.values.begin(), column.values.end());
   }

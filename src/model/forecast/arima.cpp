@@ -435,14 +435,16 @@ ArimaFit evaluate_arima(const ArimaOrder& order, const ArimaCoefficients& c, Ind
 
 std::unique_ptr<Forecaster> make_arima(const ArimaSearchOptions& search, const ForecasterOptions& options) {
   for (const Index most : {search.max_p, search.max_q, search.max_seasonal_p, search.max_seasonal_q})
-    if (most < 0 || most > 15) throw UsageError("arima: the maximum orders must be between 0 and 15");
-  if (search.refitted < 1) throw UsageError("arima: refitted must be at least 1");
+    if (most < 0 || most > 15)
+      throw UsageError("arima: the maximum orders must be between 0 and 15, not " + std::to_string(most));
+  if (search.refitted < 1)
+    throw UsageError("arima: refitted must be at least 1, not " + std::to_string(search.refitted));
   return std::make_unique<Arima>(search, std::nullopt, options);
 }
 
 std::unique_ptr<Forecaster> make_arima(const ArimaOrder& order, const ForecasterOptions& options) {
   for (const Index n : {order.p, order.q, order.seasonal_p, order.seasonal_q, order.d, order.seasonal_d})
-    if (n < 0 || n > 15) throw UsageError("arima: orders must be between 0 and 15");
+    if (n < 0 || n > 15) throw UsageError("arima: orders must be between 0 and 15, not " + std::to_string(n));
   return std::make_unique<Arima>(ArimaSearchOptions{}, order, options);
 }
 

@@ -187,7 +187,8 @@ Forecast Forecaster::forecast(Index horizon) const {
 }
 
 std::unique_ptr<Forecaster> make_forecaster(std::string_view name, const ForecasterOptions& options) {
-  if (options.paths < 2) throw UsageError("forecaster: the number of paths must be at least 2");
+  if (options.paths < 2)
+    throw UsageError("forecaster: the number of paths must be at least 2, not " + std::to_string(options.paths));
   if (auto naive = make_naive(name, options)) return naive;
   if (auto ets = make_ets(name, options)) return ets;
   if (name == "theta") return make_theta(options);

@@ -230,7 +230,9 @@ HmmModel::HmmModel(std::string_view spec, const Alphabet& alphabet)
 
 HmmModel::HmmModel(HmmParameters hmm, const Alphabet& alphabet)
     : FittedModel(alphabet), options_{.states = hmm.states}, hmm_(std::move(hmm)) {
-  if (hmm_.alphabet != this->alphabet().size()) throw UsageError("the HMM has a different alphabet");
+  if (hmm_.alphabet != this->alphabet().size())
+    throw UsageError(
+        fmt::format("the HMM has {} symbols, but the alphabet has {}", hmm_.alphabet, this->alphabet().size()));
 }
 
 HmmModel::HmmModel(const ModelFile& file)

@@ -102,12 +102,12 @@ CountTable CountTable::from_json(const nlohmann::json& json, std::size_t most) {
   const std::vector<Index> counts = log_counts(json, "counts");
   const std::vector<std::uint64_t> values = log_hashes(json, "values");
   if (counts.size() != values.size() || counts.size() > most || table.different_ > table.seen_)
-    refuse_log_model("inconsistent counts");
+    refuse_log_model("the counts are inconsistent");
   Index rest = table.seen_;
   table.mass_.resize(2);
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] < 1 || counts[i] > rest || !table.counts_.emplace(values[i], counts[i]).second)
-      refuse_log_model("inconsistent counts");
+      refuse_log_model("the counts are inconsistent");
     rest -= counts[i];
     const std::size_t group = count_group(counts[i]);
     if (group >= table.mass_.size()) table.mass_.resize(group + 1);
@@ -117,7 +117,7 @@ CountTable CountTable::from_json(const nlohmann::json& json, std::size_t most) {
   if (json.contains("mass")) {
     table.mass_ = log_counts(json, "mass");
     table.evicted_ = log_count(json, "evicted");
-    if (table.mass_.size() > kGroups) refuse_log_model("inconsistent counts");
+    if (table.mass_.size() > kGroups) refuse_log_model("the counts are inconsistent");
   }
   return table;
 }

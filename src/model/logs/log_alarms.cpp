@@ -157,7 +157,7 @@ nlohmann::json alarm_json(const LogAlarm& alarm) {
 
 LogAlarm alarm_of(const nlohmann::json& json) {
   const Index kind = log_count(json, "kind");
-  if (kind >= static_cast<Index>(kLogAlarmKinds.size())) refuse_log_model("unknown kind of alarm");
+  if (kind >= static_cast<Index>(kLogAlarmKinds.size())) refuse_log_model("the kind of an alarm is unknown");
   return {.kind = static_cast<LogAlarmKind>(kind),
           .count = log_count(json, "count"),
           .first_line = log_count(json, "first-line"),
@@ -184,7 +184,7 @@ nlohmann::json LogAlarms::to_json() const {
 void LogAlarms::restore(const nlohmann::json& json) {
   const std::vector<std::uint64_t> keys = log_hashes(json, "keys");
   const nlohmann::json& causes = log_list(json, "causes");
-  if (keys.size() != causes.size() || keys.size() > kMostCauses) refuse_log_model("inconsistent alarms");
+  if (keys.size() != causes.size() || keys.size() > kMostCauses) refuse_log_model("the alarms are inconsistent");
   causes_.clear();
   for (std::size_t i = 0; i < keys.size(); ++i) causes_[keys[i]] = alarm_of(causes[i]);
   drift_ = alarm_of(log_part(json, "drift"));
@@ -195,7 +195,7 @@ void LogAlarms::restore(const nlohmann::json& json) {
   anomalous_ = log_count(json, "anomalous");
   lines_ = log_count(json, "lines");
   const std::vector<Index> by_kind = log_counts(json, "by-kind");
-  if (by_kind.size() != by_kind_.size()) refuse_log_model("inconsistent alarms");
+  if (by_kind.size() != by_kind_.size()) refuse_log_model("the alarms are inconsistent");
   std::ranges::copy(by_kind, by_kind_.begin());
 }
 

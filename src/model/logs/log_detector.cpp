@@ -256,7 +256,7 @@ LogDetector LogDetector::from_json(const nlohmann::json& json) {
   detector.slots_ = WordSlots::from_json(log_part(json, "slots"));
   const nlohmann::json& grouping = log_part(json, "grouping");
   const nlohmann::json& role = log_part(grouping, "role");
-  if (!role.is_number_unsigned()) refuse_log_model("inconsistent grouping");
+  if (!role.is_number_unsigned()) refuse_log_model("the grouping is inconsistent");
   detector.grouping_ = {.role = role.get<std::uint64_t>(),
                         .name = log_text(grouping, "name"),
                         .used = log_flag(grouping, "used"),
@@ -266,7 +266,7 @@ LogDetector LogDetector::from_json(const nlohmann::json& json) {
   detector.values_ = LogValueModel::from_json(log_part(json, "values"));
   detector.order_ = LogOrderModel::from_json(log_part(json, "order"));
   const nlohmann::json& calibration = log_list(json, "calibration");
-  if (calibration.size() != 4) refuse_log_model("inconsistent calibration");
+  if (calibration.size() != 4) refuse_log_model("the calibration is inconsistent");
   for (std::size_t i = 0; i < 3; ++i) detector.sources_[i] = TailCalibration::from_json(calibration[i]);
   detector.surprise_ = TailCalibration::from_json(calibration[3]);
   detector.lines_ = log_count(json, "lines");

@@ -66,7 +66,7 @@ nlohmann::json OpenSessions::to_json() const {
 }
 
 void OpenSessions::restore(const nlohmann::json& json) {
-  if (!json.is_array() || json.size() > kMostOpen) refuse_log_model("inconsistent open sessions");
+  if (!json.is_array() || json.size() > kMostOpen) refuse_log_model("the open sessions are inconsistent");
   for (const nlohmann::json& entry : json) {
     LogSession session{.key = log_text(entry, "key"),
                        .first_line = log_count(entry, "first-line"),
@@ -79,7 +79,7 @@ void OpenSessions::restore(const nlohmann::json& json) {
     held_ += session.events.size();
     sessions_.push_back(std::move(session));
     if (!by_key_.emplace(sessions_.back().key, std::prev(sessions_.end())).second)
-      refuse_log_model("inconsistent open sessions");
+      refuse_log_model("the open sessions are inconsistent");
   }
 }
 

@@ -245,10 +245,10 @@ nlohmann::json LogOrderModel::to_json(bool whole) const {
 LogOrderModel LogOrderModel::from_json(const nlohmann::json& json) {
   const nlohmann::json& role = log_part(json, "role");
   std::vector<std::uint64_t> labels = log_hashes(json, "labels");
-  if (!role.is_number_unsigned() || labels.size() >= kMostChains) refuse_log_model("inconsistent order");
+  if (!role.is_number_unsigned() || labels.size() >= kMostChains) refuse_log_model("the order is inconsistent");
   LogOrderModel model(std::move(labels), role.get<std::uint64_t>());
   const auto short_count = [](Index x) {
-    if (x > Index{0xffffffff}) refuse_log_model("inconsistent order");
+    if (x > Index{0xffffffff}) refuse_log_model("the order is inconsistent");
     return static_cast<std::uint32_t>(x);
   };
   const std::vector<std::uint64_t> keys = log_hashes(json, "contexts");
@@ -258,12 +258,12 @@ LogOrderModel LogOrderModel::from_json(const nlohmann::json& json) {
   model.evicted_ = log_count(json, "evicted");
   if (visits.size() != keys.size() || lines.size() != keys.size() || different.size() != keys.size() ||
       sizes.size() != keys.size() || events.size() != counts.size() || keys.size() > kMostContexts)
-    refuse_log_model("inconsistent order");
+    refuse_log_model("the order is inconsistent");
   std::size_t next = 0;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     LogFollowers followers{.visits = visits[i], .lines = lines[i], .different = different[i]};
     if (sizes[i] > static_cast<Index>(std::min(kMostFollowers, events.size() - next)))
-      refuse_log_model("inconsistent order");
+      refuse_log_model("the order is inconsistent");
     for (Index j = 0; j < sizes[i]; ++j, ++next)
       followers.counts.emplace_back(short_count(events[next]), short_count(counts[next]));
     model.contexts_.emplace(keys[i], std::move(followers));
@@ -273,7 +273,7 @@ LogOrderModel LogOrderModel::from_json(const nlohmann::json& json) {
     const std::vector<std::uint64_t> all = log_hashes(json[name], "groups");
     const std::vector<Index> last_events = log_counts(json[name], "events");
     const std::size_t each = 3 * (model.labels_.size() + 1);
-    if (last_events.size() != (each + 1) * all.size()) refuse_log_model("inconsistent order");
+    if (last_events.size() != (each + 1) * all.size()) refuse_log_model("the order is inconsistent");
     for (std::size_t i = 0; i < all.size(); ++i) {
       Last& last = (*groups)[all[i]];
       last.suspect = short_count(last_events[i * (each + 1)]);

@@ -199,7 +199,7 @@ LogRateModel LogRateModel::from_json(const nlohmann::json& json) {
     const std::size_t size = model.templates_.size() + 1;
     if (size > kMostTemplates + 1 || now.size() != size || flags.size() != size || recent.size() != size ||
         mean.size() != size || dispersion.size() != size || !(scale.seconds >= 1))
-      refuse_log_model("inconsistent rates");
+      refuse_log_model("the rates are inconsistent");
     for (std::size_t i = 0; i < size; ++i)
       scale.series.push_back({.now = now[i],
                               .recent = recent[i],

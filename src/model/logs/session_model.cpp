@@ -366,13 +366,13 @@ nlohmann::json followers_json(const LogFollowers& followers) {
 }
 
 LogFollowers followers_of(const nlohmann::json& json) {
-  if (!json.is_array() || json.size() != 4) refuse_log_model("inconsistent sessions");
+  if (!json.is_array() || json.size() != 4) refuse_log_model("the sessions are inconsistent");
   const nlohmann::json whole = {{"lines", json[0]}, {"different", json[1]}, {"events", json[2]}, {"counts", json[3]}};
   LogFollowers followers;
   followers.lines = log_count(whole, "lines");
   followers.different = log_count(whole, "different");
   const std::vector<Index> events = log_counts(whole, "events"), counts = log_counts(whole, "counts");
-  if (events.size() != counts.size()) refuse_log_model("inconsistent sessions");
+  if (events.size() != counts.size()) refuse_log_model("the sessions are inconsistent");
   for (std::size_t i = 0; i < events.size(); ++i)
     followers.counts.emplace_back(static_cast<std::uint32_t>(events[i]), static_cast<std::uint32_t>(counts[i]));
   return followers;
@@ -426,23 +426,23 @@ SessionModel SessionModel::from_json(const nlohmann::json& json) {
   }
   const nlohmann::json& counts = log_list(json, "counts");
   if (model.events_.size() > kMostEvents || counts.size() != model.events_.size())
-    refuse_log_model("inconsistent sessions");
+    refuse_log_model("the sessions are inconsistent");
   for (const nlohmann::json& entry : counts) {
     model.counts_.push_back({.counts = followers_of(log_part(entry, "groups")),
                              .sum = log_number(entry, "sum"),
                              .squares = log_number(entry, "squares")});
-    if (model.counts_.back().counts.lines > model.sessions_) refuse_log_model("inconsistent sessions");
+    if (model.counts_.back().counts.lines > model.sessions_) refuse_log_model("the sessions are inconsistent");
   }
   const std::size_t paired = std::min(model.events_.size(), kMostPaired);
   for (const nlohmann::json& entry : log_list(json, "relations")) {
     const std::vector<Index> relation = log_counts({{"relation", entry}}, "relation");
-    if (relation.size() != 3) refuse_log_model("inconsistent sessions");
+    if (relation.size() != 3) refuse_log_model("the sessions are inconsistent");
     model.relations_.push_back({relation[0], relation[1], relation[2]});
   }
-  if (model.relations_.size() != paired * paired) refuse_log_model("inconsistent sessions");
+  if (model.relations_.size() != paired * paired) refuse_log_model("the sessions are inconsistent");
   const auto key_of = [](const nlohmann::json& entry) {
     if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_unsigned())
-      refuse_log_model("inconsistent sessions");
+      refuse_log_model("the sessions are inconsistent");
     return entry[0].get<std::uint64_t>();
   };
   for (const nlohmann::json& entry : log_list(json, "kinds"))
@@ -453,15 +453,15 @@ SessionModel SessionModel::from_json(const nlohmann::json& json) {
     model.contexts_[key_of(entry)] = followers_of(entry[1]);
   for (const nlohmann::json& entry : log_list(json, "prototypes")) {
     const std::vector<Index> events = log_counts(entry, "events"), numbers = log_counts(entry, "counts");
-    if (events.size() != numbers.size()) refuse_log_model("inconsistent sessions");
+    if (events.size() != numbers.size()) refuse_log_model("the sessions are inconsistent");
     std::vector<SessionCount> sizes;
     for (std::size_t i = 0; i < events.size(); ++i)
       sizes.emplace_back(static_cast<SessionEvent>(events[i]), static_cast<std::uint32_t>(numbers[i]));
-    if (!std::ranges::is_sorted(sizes)) refuse_log_model("inconsistent sessions");
+    if (!std::ranges::is_sorted(sizes)) refuse_log_model("the sessions are inconsistent");
     const std::uint64_t kind = kind_of_counts(sizes);
     model.prototypes_.push_back(prototype_of(kind, std::move(sizes), log_count(entry, "sessions")));
   }
-  if (model.prototypes_.size() > kMostPrototypes) refuse_log_model("inconsistent sessions");
+  if (model.prototypes_.size() > kMostPrototypes) refuse_log_model("the sessions are inconsistent");
   model.refresh();
   return model;
 }

@@ -265,7 +265,7 @@ SessionScorer SessionScorer::from_json(const nlohmann::json& json) {
   const std::vector<double> areas = log_numbers(json, "areas");
   if (sources.size() != kSessionSourceCount || areas.size() != kSessionSourceCount || chosen.empty() ||
       chosen.size() > kMostChosen || std::ranges::max(chosen) >= static_cast<Index>(kSessionSourceCount))
-    refuse_log_model("inconsistent sessions");
+    refuse_log_model("the sessions are inconsistent");
   for (std::size_t i = 0; i < kSessionSourceCount; ++i) {
     scorer.sources_[i] = TailCalibration::from_json(sources[i]);
     scorer.areas_[i] = areas[i];

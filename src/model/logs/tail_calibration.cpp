@@ -88,9 +88,9 @@ nlohmann::json TailCalibration::to_json() const {
 TailCalibration TailCalibration::from_json(const nlohmann::json& json) {
   TailCalibration tail;
   const std::vector<Index> bins = log_counts(json, "bins"), counts = log_counts(json, "counts");
-  if (bins.size() != counts.size()) refuse_log_model("inconsistent calibration");
+  if (bins.size() != counts.size()) refuse_log_model("the calibration is inconsistent");
   for (std::size_t i = 0; i < bins.size(); ++i) {
-    if (bins[i] >= kBins) refuse_log_model("inconsistent calibration");
+    if (bins[i] >= kBins) refuse_log_model("the calibration is inconsistent");
     tail.add_to(static_cast<int>(bins[i]), counts[i]);
   }
   return tail;

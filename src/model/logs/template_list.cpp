@@ -58,9 +58,9 @@ LogTemplateList LogTemplateList::from_json(const nlohmann::json& json) {
   const std::vector<Index> lines = log_counts(json, "lines");
   const nlohmann::json& texts = log_list(json, "texts");
   if (ids.size() != lines.size() || ids.size() != texts.size() || ids.size() > kMostStored)
-    refuse_log_model("inconsistent templates");
+    refuse_log_model("the templates are inconsistent");
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (!texts[i].is_string()) refuse_log_model("inconsistent templates");
+    if (!texts[i].is_string()) refuse_log_model("the templates are inconsistent");
     list.counts_[ids[i]] = {.id = ids[i], .lines = lines[i], .text = texts[i].get<std::string>()};
   }
   list.lines_ = log_count(json, "all-lines");

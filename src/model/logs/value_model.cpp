@@ -81,7 +81,7 @@ NumberCounts NumberCounts::from_json(const nlohmann::json& json) {
   numbers.high_ = log_number(json, "high");
   const std::vector<Index> counts = log_counts(json, "counts");
   const std::vector<double> groups = log_numbers(json, "groups");
-  if (groups.size() != counts.size() || groups.size() > kMostGroups) refuse_log_model("inconsistent numbers");
+  if (groups.size() != counts.size() || groups.size() > kMostGroups) refuse_log_model("the numbers are inconsistent");
   for (std::size_t i = 0; i < counts.size(); ++i)
     numbers.groups_[static_cast<int>(std::clamp(groups[i], -1e6, 1e6))] = counts[i];
   return numbers;
@@ -209,13 +209,14 @@ LogValueModel LogValueModel::from_json(const nlohmann::json& json) {
                 .numbers = NumberCounts::from_json(log_part(entry, "numbers")),
                 .scored = log_count(entry, "scored")};
     const std::vector<Index> exceeded = log_counts(entry, "exceeded");
-    if (exceeded.size() > kExceedances) refuse_log_model("inconsistent values");
+    if (exceeded.size() > kExceedances) refuse_log_model("the values are inconsistent");
     std::ranges::copy(exceeded, place.exceeded.begin());
     const nlohmann::json& texts = log_list(entry, "texts");
     const std::vector<std::uint64_t> hashes = log_hashes(entry, "hashes");
-    if (texts.size() != hashes.size() || hashes.size() > kMostExamples) refuse_log_model("inconsistent examples");
+    if (texts.size() != hashes.size() || hashes.size() > kMostExamples)
+      refuse_log_model("the examples are inconsistent");
     for (std::size_t i = 0; i < hashes.size(); ++i) {
-      if (!texts[i].is_string()) refuse_log_model("inconsistent examples");
+      if (!texts[i].is_string()) refuse_log_model("the examples are inconsistent");
       place.examples.emplace_back(texts[i].get<std::string>(), hashes[i]);
     }
     model.values_ += place.exact.size() + place.patterns.size();

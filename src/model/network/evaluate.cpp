@@ -30,7 +30,10 @@ Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Split& part, T
                                       const EvaluateOptions& options) const {
   check_alphabet(corpus);
   if (options.window < 1 || options.streams < 1 || options.segments < 0 || options.warmup < 0)
-    throw UsageError("evaluation: window and streams must be at least 1, segments and warm-up at least 0");
+    throw UsageError(
+        fmt::format("evaluation: window {}, streams {}, segments {}, warm-up {}: window and streams must be at "
+                    "least 1, segments and warm-up at least 0",
+                    options.window, options.streams, options.segments, options.warmup));
   const Index alphabet = corpus.alphabet().size();
   check_predict_after(options.predict_after, alphabet);
   const Index parallel_for_each = std::clamp<Index>(kMostLogits / alphabet, 1, options.streams);

@@ -25,8 +25,8 @@ struct RunsOfExamples {
     for (Index e = 0; e < examples.count(); ++e) ends.push_back(examples.begin(e) + examples.length(e));
     const auto missing = std::ranges::find(column.present, char{0});
     if (missing != column.present.end())
-      throw DataError(fmt::format("{}: a vector is missing at position {}", examples.source(),
-                                  missing - column.present.begin() + 1));
+      throw DataError(fmt::format("{}: a vector is missing at position {}; fill it in, or remove its row",
+                                  examples.source(), missing - column.present.begin() + 1));
   }
   VectorSequences runs() const {
     return {{values.data(), static_cast<Index>(values.size()) / numbers, numbers, numbers}, ends};
@@ -228,7 +228,9 @@ HmmFit fit_states(const ModelSpec& spec, const ExampleSet& training, std::uint64
                              .full = o.covariance == Covariance::full};
   const VectorHmmFitOptions options{.restarts = o.restarts, .seed = seed, .stop = stop};
   HmmFit result{.model = spec.density, .fits = {}, .positions = training.positions()};
-  if (data.values.empty()) throw DataError(fmt::format("{}: there is no training data", training.source()));
+  if (data.values.empty())
+    throw DataError(
+        fmt::format("{}: there is no training data; use more data, or a larger training share", training.source()));
   result.fits = choose_vector_hmm(shape, o.fewest > 0 ? o.fewest : o.states, data.runs(), options, team);
   Spec chosen = parse_spec(spec.density);
   chosen.size = std::to_string(result.fits.front().hmm.shape.states);

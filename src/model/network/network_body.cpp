@@ -360,9 +360,15 @@ class HeadSignals {
     if (is_linear(spec_)) return add_linear(name, size, once, listing);
     if (is_density(spec_)) return add_density(name, size);
     if (!once && spec_.cell == &kernels_model())
-      throw UsageError(fmt::format("model {} predicts once per series, not at every position", to_string(spec_)));
+      throw UsageError(
+          fmt::format("model {} predicts once per series, not at every position; use a different model, such as "
+                      "gru:128",
+                      to_string(spec_)));
     if (once && spec_.cell == &autoregression_model())
-      throw UsageError(fmt::format("model {} predicts at every position, not once per sequence", to_string(spec_)));
+      throw UsageError(
+          fmt::format("model {} predicts at every position, not once per sequence; use a different model, such as "
+                      "gru:128",
+                      to_string(spec_)));
     if (once && !pooled_.valid()) pooled_ = pooled(spec_, layers_, circuit_);
     std::vector<Term> terms = {{"V", once ? pooled_ : layers_.top, output_init(spec_)}};
     if (!once) terms.insert(terms.end(), direct_.begin(), direct_.end());
@@ -374,7 +380,10 @@ class HeadSignals {
   /// occurs in at least one pair.
   Signal add_linear(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
     if (once)
-      throw UsageError(fmt::format("model {} predicts at every position, not once per sequence", to_string(spec_)));
+      throw UsageError(
+          fmt::format("model {} predicts at every position, not once per sequence; use a different model, such as "
+                      "gru:128",
+                      to_string(spec_)));
     const std::vector<Term> terms = linear_terms(inputs_, listing, circuit_);
     const bool listed = terms.size() == 1 && terms.front().op != nullptr;
     const Signal output = circuit_.affine(name, size, terms, Init::zero(), !listed);
@@ -528,8 +537,10 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
                       "entry per position of the target",
                       head.field));
     if (spec.cell->outputs_probabilities && (field.type != Type::symbols || variant.candidates > 0))
-      throw UsageError(
-          fmt::format("model {} outputs probabilities of all symbols and cannot predict numbers", to_string(spec)));
+      throw UsageError(fmt::format("model {} outputs probabilities of all symbols and {}", to_string(spec),
+                                   field.type != Type::symbols
+                                       ? "cannot predict numbers; use a different model, such as gru:128"
+                                       : "does not support a sampled softmax; leave --sampled-softmax out"));
     if (data.grids && !field.once && input_part(spec) > 0)
       throw UsageError(
           fmt::format("model {}: {} is predicted at every position, but with patch a position of the last layer is a "
@@ -578,7 +589,8 @@ void require_options_used(const ModelSpec& spec, const DataSpecification& data, 
                     "sequence; leave it out",
                     to_string(spec)));
   if (spec.variational && spec.dropout + spec.dropouti + spec.dropouth == 0)
-    throw UsageError(fmt::format("model {}: variational applies to dropout, but there is none", to_string(spec)));
+    throw UsageError(
+        fmt::format("model {}: variational applies to dropout, but there is none; leave it out", to_string(spec)));
   if (spec.dropouth > 0 && spec.layers == 1)
     throw UsageError(
         fmt::format("model {}: dropouth applies between layers, but there is only one; use dropout or more layers",

@@ -39,7 +39,9 @@ Index candidates_of(const TrainOptions& options, Index alphabet) {
   const BatchOptions& batches = options.trainer.batches;
   const Index candidates = options.sampled_softmax + batches.batch * batches.window;
   if (batches.whole_sequences)
-    throw UsageError("a sampled softmax requires windows of equal length, not whole sequences");
+    throw UsageError(
+        "a sampled softmax requires windows of equal length, not whole sequences; leave out --whole-sequences or "
+        "--sampled-softmax");
   if (candidates >= alphabet)
     throw UsageError(
         fmt::format("a sampled softmax over {0} of {2} symbols saves no time, because {1} of them may be predicted in "

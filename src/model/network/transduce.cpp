@@ -61,11 +61,13 @@ struct Transducer<T>::Body {
 
   void check_allowed(const TransduceOptions& options) const {
     if (lengths != nullptr)
-      throw UsageError("a constraint cannot be combined with lengths that are known in advance (--ends poisson, ...)");
+      throw UsageError(
+          "a constraint cannot be combined with lengths that are known in advance (--ends poisson, ...); leave one "
+          "of them out");
     if (options.allowed->alphabet() != decoder.symbols())
       throw UsageError(fmt::format("the automaton has {} symbols, but targets have {}", options.allowed->alphabet(),
                                    decoder.symbols()));
-    if (options.allowed->empty()) throw UsageError("the expression allows no target");
+    if (options.allowed->empty()) throw UsageError("the expression allows no target; change the expression");
   }
 
   /// Returns whether a target followed by a symbol can still be completed to an allowed target; sets the automaton

@@ -163,7 +163,7 @@ class ArpaReader {
       sizes_.push_back(size);
     }
     if (sizes_.empty() || order() > NgramTrie::kMaxOrder)
-      fail(fmt::format("the order must be from 1 to {}", NgramTrie::kMaxOrder));
+      fail(fmt::format("the order is {}, but must be from 1 to {}", order(), NgramTrie::kMaxOrder));
   }
 
   template <class Number>
@@ -203,7 +203,7 @@ class ArpaReader {
       fail(fmt::format("expected a logarithm, {} words and optionally a backoff", n));
     probability_ = logarithm(fields_[0]);
     backoff_ = fields_.size() == words + 2 ? logarithm(fields_.back()) : 0;
-    if (probability_ > 1e-3F) fail("a probability above 1");
+    if (probability_ > 1e-3F) fail(fmt::format("the probability 10^{} is above 1", fields_[0]));
     return true;
   }
 
@@ -213,7 +213,8 @@ class ArpaReader {
     while (next_entry(1, static_cast<Index>(texts_.size()) + (has_begin_ ? 1 : 0))) {
       const auto symbol = static_cast<std::uint32_t>(texts_.size());
       const bool begin = fields_[1] == kBegin;
-      if (!symbols_.emplace(fields_[1], begin ? kBeginMark : symbol).second) fail("a repeated word");
+      if (!symbols_.emplace(fields_[1], begin ? kBeginMark : symbol).second)
+        fail(fmt::format("the word \"{}\" is repeated", fields_[1]));
       if (begin) {
         has_begin_ = true;
         begin_backoff = backoff_;

@@ -13,7 +13,7 @@ constexpr const char* kNgramMain = "order";
 NgramOptions read_options(std::string_view spec, const Alphabet& alphabet) {
   const auto options = parse_fitted_spec<NgramOptions>(spec, kNgramMain);
   if (options.sentences == Sentences::yes && alphabet.line_end() == kNoSymbol)
-    throw UsageError("ngram: sentences=yes requires an alphabet with a line ending");
+    throw UsageError("ngram: sentences=yes requires an alphabet with a line ending; leave it out");
   return options;
 }
 

@@ -278,7 +278,8 @@ void SegmentMember::run_forecast(const Data& data) {
 }
 
 const PointsAndWidths& SegmentMember::forecast(Index series) const {
-  if (forecasts_[at(series)].mean.empty()) throw DataError("the series has fewer values than the network reads");
+  if (forecasts_[at(series)].mean.empty())
+    throw DataError("the series has fewer values than the network reads; use a longer series");
   return forecasts_[at(series)];
 }
 

@@ -39,8 +39,8 @@ class HeadRegression {
           head.field, head.loss->name()));
     for (const auto& term : node().terms) {
       if (!term.dense())
-        throw UsageError(
-            fmt::format("a ridge readout requires matrices, but the map of {} has other terms", head.field));
+        throw UsageError(fmt::format(
+            "a ridge readout requires matrices, but the map of {} has other terms; use readout=trained", head.field));
       inputs_ += circuit_.nodes()[at(term.source)].size;
     }
     if (examples > kMostExactRows) streamed_.emplace(inputs_, outputs(), team);

@@ -82,8 +82,10 @@ Json grid_json(const GridStack& grid) { return {{"directions", grid.directions},
 /// Like the function of the same name for the options of built-in cells.
 std::string grid_fault(const StackOptions& stack, const GridStack& grid) {
   const bool patched = std::ranges::any_of(grid.patches, [](Index side) { return side > 1; });
-  if (static_cast<Index>(grid.patches.size()) > stack.layers || grid.directions == 3)
-    return "the stored cell does not fit the layers";
+  if (static_cast<Index>(grid.patches.size()) > stack.layers)
+    return fmt::format("the stored cell has {} patches for {} layer{}; write layers={}", grid.patches.size(),
+                       stack.layers, stack.layers == 1 ? "" : "s", grid.patches.size());
+  if (grid.directions == 3) return "the stored cell has 3 directions; only 1, 2 and 4 are supported";
   if (stack.both_directions) return "the stored cell reads grids and does not support \"bi\"; leave it out";
   if (stack.trained_initial) return "the stored cell reads grids and does not support trained-initial=; leave it out";
   if (stack.direct > (patched ? 0 : 1))

@@ -36,7 +36,8 @@ Penalties<T>::Penalties(const PenaltyOptions& options, const Network<T>& network
     layers_.push_back({.hidden = hidden});
     if (flows()) find_matrix(layers_.back(), network.circuit());
   }
-  if (options.any() && layers_.empty()) throw UsageError("penalties: the model has no hidden signal to act on");
+  if (options.any() && layers_.empty())
+    throw UsageError("penalties: the model has no hidden signal to act on; leave them out");
 }
 
 /// Finds the single matrix through which earlier outputs of a layer affect its current output.

@@ -274,7 +274,7 @@ TEST(Page, calibrated_predictions_lie_on_the_diagonal) {
   Calibration calibration;
   for (int i = 0; i < 1000; ++i) calibration.see(0.25, i % 4 == 0);
   const std::string text = nlohmann::ordered_json(calibration.section().blocks.back()).dump();
-  EXPECT_THAT(text, HasSubstr("distance from the diagonal 0.00 %"));
+  EXPECT_THAT(text, HasSubstr("distance from the diagonal is 0.00 percentage points"));
   EXPECT_FALSE(Calibration().section().missing.empty());
 }
 

@@ -35,7 +35,7 @@ TEST(GridsReader, invalid_grid_is_rejected_with_its_line_and_a_remedy) {
   const std::pair<const char*, const char*> cases[] = {
       {"ab\txy\ncd\n", "line 2: the row has no labels, but previous rows have them; write all labels, with _"},
       {"ab\ncd\txy\n", "line 2: the row has labels"},
-      {"ab\tx\n", "line 1: a row has 2 characters and 1 labels; the numbers must be equal"},
+      {"ab\tx\n", "line 1: the row has 2 characters, but 1 labels; write one label per character"},
       {"a\tb\tc\n", "line 1: the line has more than one tab"},
       {"\tb\n", "line 1: the row has no characters"},
   };

@@ -172,7 +172,7 @@ TEST(ImagesReader, image_list_has_labels_or_label_images) {
   EXPECT_EQ(names_of(read("a.pgm\n")), (Texts{"pixels"}));
   const auto refused = [&](const std::string& list) { return message_of<DataError>([&] { read(list); }); };
   EXPECT_THAT(refused("a.pgm\tcat\nc.pgm\tdog\n"), HasSubstr("line 2: there is no file"));
-  EXPECT_THAT(refused("a.pgm\tcat\nb.png\n"), HasSubstr("cannot be combined in one list"));
+  EXPECT_THAT(refused("a.pgm\tcat\nb.png\n"), HasSubstr("use a separate list for each kind"));
   EXPECT_THAT(refused("a.pgm\tcat\tdog\n"), HasSubstr("3 columns"));
   EXPECT_THAT(refused("b.png\ta-mask.pgm\n"), HasSubstr("must be a gray image of the same size"));
   folder.write("c.png", png_of(1, 1, {1, 2, 3}, PNG_FORMAT_RGB));

@@ -188,11 +188,11 @@ TEST_F(EngineMisuse, StatesOfOtherPlansAndSlotsOutOfRangeAreRefused) {
   const Plan wide_plan(wide);
   State<double> foreign(wide_plan, 2), small(*plan_, 1), state(*plan_, 2), none(*plan_, 0);
   EXPECT_USAGE_ERROR(u_.forward(&foreign), "belongs to a different plan");
-  EXPECT_USAGE_ERROR(u_.forward(&small), "state slot 1 of 1");
+  EXPECT_USAGE_ERROR(u_.forward(&small), "state slot 1 does not exist; the state has 1");
   u_.forward(&state);
   u_.clear_adjoints();
   EXPECT_USAGE_ERROR(u_.backward(gradient_, {}, &foreign), "belongs to a different plan");
-  EXPECT_USAGE_ERROR(u_.backward(gradient_, {}, nullptr, &small), "state slot 1 of 1");
+  EXPECT_USAGE_ERROR(u_.backward(gradient_, {}, nullptr, &small), "state slot 1 does not exist; the state has 1");
   EXPECT_USAGE_ERROR(state.copy_slot(foreign, 0, 0), "a different plan");
   for (const Index slot : {Index{-1}, Index{2}}) {
     EXPECT_USAGE_ERROR(state.reset(slot), "out of range");
@@ -242,7 +242,7 @@ TEST_F(EngineMisuse, AccountsAndKeptValuesMustFit) {
   Account account(1);
   Team three(3);
   Unfolding<double> u(plan_, three);
-  EXPECT_USAGE_ERROR(u.set_account(&account), "1 entries for a team of 3");
+  EXPECT_USAGE_ERROR(u.set_account(&account), "1 entries is too small for a team of 3");
   ready();
   u_.forward();
   StoredActivations<double> kept;
@@ -266,7 +266,7 @@ TEST(StructureMisuse, SequencesPositionsAndRowsOutOfRangeAreRefused) {
   EXPECT_USAGE_ERROR(chains.order().step(4), "out of range");
   EXPECT_USAGE_ERROR(chains.child_rows(0), "out of range");
   EXPECT_USAGE_ERROR(chains.predecessors({Delay::Along::previous, -1}, Corner::top_left),
-                     "needs a valid number of steps");
+                     "needs a number of steps of at least 1");
   EXPECT_USAGE_ERROR(chains.part(1), "have no source");
   EXPECT_USAGE_ERROR(chains.part(-1), "have no source");
 }

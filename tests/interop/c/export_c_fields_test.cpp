@@ -286,7 +286,8 @@ TEST_F(ExportCFields, unsupported_exports_are_named_in_the_error) {
   const auto message = [&](const std::string& file) {
     return message_of<UsageError>([&] { export_c({.model = file}, [](std::string_view) {}); });
   };
-  EXPECT_TRUE(contains(message(train_on("word.chars", "load", "gru:4", 0)), "it spells word.chars"));
+  EXPECT_TRUE(
+      contains(message(train_on("word.chars", "load", "gru:4", 0)), "it reads the character-level field word.chars"));
   EXPECT_TRUE(contains(message(train_on("load", "heat=mixture:2", "gru:4", 0)), "its loss is mixture"));
   EXPECT_TRUE(contains(message(train_on("load", "heat", "bigru:4", 0)), "a step can read only earlier positions"));
   EXPECT_TRUE(

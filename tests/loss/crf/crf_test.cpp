@@ -402,7 +402,7 @@ TEST(Crf, chain_bits_do_not_depend_on_batch_or_threads) {
 TEST(Crf, grids_and_invalid_labels_are_rejected) {
   ChainField<double> f({2}, 3, 1, 1);
   f.targets[0] = 3;
-  EXPECT_THAT([&] { judge(f); }, testing::ThrowsMessage<UsageError>(HasSubstr("of an alphabet of 3")));
+  EXPECT_THAT([&] { judge(f); }, testing::ThrowsMessage<UsageError>(HasSubstr("is not in an alphabet of 3")));
   f.targets[0] = 0;
   const std::pair<Index, Index> shape{1, 2};
   f.structure = Structure::grids({&shape, 1});

@@ -107,7 +107,7 @@ TEST(Expression, errors_name_the_position) {
   EXPECT_THAT(error_of("\\d"), HasSubstr("position 1: none of these symbols"));
   EXPECT_THAT(error_of("a\xFF"), HasSubstr("not valid UTF-8 at byte 2"));
   EXPECT_THAT(error_of("a}"), HasSubstr("position 2: unmatched closing bracket"));
-  EXPECT_THAT(error_of(std::string(200, '(')), HasSubstr("groups nested"));
+  EXPECT_THAT(error_of(std::string(200, '(')), HasSubstr("groups are nested"));
   EXPECT_THAT(error_of(std::string("a") + std::string(200, '*')), HasSubstr("too many nested repetitions"));
   EXPECT_THAT(error_of("(a{1000}){1000}"), HasSubstr("too large after its counts are expanded; use"));
   EXPECT_THAT(error_of("(a|b)*a(a|b){30}"), HasSubstr("more than 20000 states"));

@@ -49,7 +49,8 @@ void measure(const Head<T>& head, const Batch& batch, Matrix<const T> output, st
                                      team, nats.data());
   for (Index row = 0; row < output.rows; ++row)
     if (is_present(target, row) && !std::isfinite(nats[at(row)]))
-      throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
+      throw ModelError(fmt::format(
+          "the prediction of {} is not finite; train the model again with a smaller learning rate", head.field));
 }
 
 /// Accumulates the metrics of one head over all examples.
@@ -270,7 +271,9 @@ FieldFigures evaluate_orders(const NetworkModel<T>& model, const ExampleSet& exa
   head.predicted = examples.count();
   head.nats = std::accumulate(nats.ensemble.begin(), nats.ensemble.end(), 0.0);
   const double mean = std::accumulate(nats.mean.begin(), nats.mean.end(), 0.0);
-  if (!std::isfinite(mean)) throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
+  if (!std::isfinite(mean))
+    throw ModelError(fmt::format(
+        "the prediction of {} is not finite; train the model again with a smaller learning rate", head.field));
   if (head.predicted > 0) {
     if (!field.deviation.empty()) head.measures.emplace_back("standardised_nats", head.nats_each());
     head.measures.emplace_back("nats_of_one_order", mean / static_cast<double>(head.predicted) + log_scale(field));

@@ -173,7 +173,9 @@ std::vector<HeadScores> stepped_scores(const NetworkModel<T>& model, const Examp
     head.loss->negative_log_likelihood(
         {.structure = one, .signal = stepper.signal(head), .targets = targets, .parameters = model.parameters().flat()},
         team, &nats);
-    if (!std::isfinite(nats)) throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
+    if (!std::isfinite(nats))
+      throw ModelError(fmt::format(
+          "the prediction of {} is not finite; train the model again with a smaller learning rate", head.field));
     scores.back().nats[0] = static_cast<double>(nats) + log_scale(field);
   }
   return scores;

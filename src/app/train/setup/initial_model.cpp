@@ -85,8 +85,9 @@ InitialModel::InitialModel(const std::string& model, TrainSettings& s, const Giv
     if (!s.precision && std::is_same_v<T, double>) s.precision = "double";
   });
   if (!found)
-    throw UsageError(fmt::format("--start-from {}: {} has no parameters that are trained by gradients", model,
-                                 network_->spec_text()));
+    throw UsageError(
+        fmt::format("--start-from {}: {} has no parameters that are trained by gradients; start from a network", model,
+                    network_->spec_text()));
   if (const auto* holder = network_->as<NetworkHolder>()) register_stored_cell(stored_cell_of(holder->spec().options));
   if (!given.contains(&TrainSettings::model)) s.model = network_->spec_text();
   if (!given.contains(&TrainSettings::symbols)) s.symbols = to_string(alphabet().kind());

@@ -21,7 +21,10 @@ void check_shape(const SegmentShape& shape) {
   require("horizon", shape.horizon);
   require("number of units", shape.units);
   if (shape.series < 0 || shape.series > kMost || !(shape.dropout >= 0 && shape.dropout < 1) || shape.levels.empty())
-    throw UsageError("segments: the number of series, the dropout or the levels are invalid");
+    throw UsageError("segments: " + std::to_string(shape.series) + " series, a dropout of " +
+                     std::to_string(shape.dropout) + " and " + std::to_string(shape.levels.size()) +
+                     " levels are not supported; use 0 to " + std::to_string(kMost) +
+                     " series, a dropout of at least 0 and less than 1, and at least one level");
   if (shape.window % shape.segment != 0)
     throw UsageError("segments: the window of " + std::to_string(shape.window) + " values is not a multiple of the " +
                      std::to_string(shape.segment) + " values of a segment");
