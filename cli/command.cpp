@@ -137,7 +137,8 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
   return verb->run(console);
 }
 
-/// The system's message for a thread that cannot be created is "Resource temporarily unavailable".
+/// Returns the message for an error of the system. The system's own message for a thread that cannot be created is
+/// "Resource temporarily unavailable".
 std::string thread_failure(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
   return "the system cannot create more threads (a limit of this user or container: ulimit -u); use fewer with "

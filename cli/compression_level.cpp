@@ -53,8 +53,8 @@ Index matching_memory(Index size) {
   return size >= 0 && size <= (Index{1} << 20) ? kOfMebibyte : kOfLarger;
 }
 
-/// A byte needs two rows per context, most of which are shared with other bytes. More memory reduces the file size by
-/// at most 0.1 %.
+/// Returns the memory of context mixing in MiB for a file of `size` bytes. A byte needs two rows per context, most of
+/// which are shared with other bytes. More memory reduces the file size by at most 0.1 %.
 Index mixing_memory(Index size, Index most) {
   const Index per_byte = most > kDefaultMemory ? 1024 : 512;
   return size < 0 || size >= (most << 20) / per_byte ? most : std::clamp<Index>((size * per_byte >> 20) + 1, 1, most);

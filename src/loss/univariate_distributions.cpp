@@ -182,8 +182,9 @@ double poisson_quantile(double rate, double level) {
   return std::min(count, counts.first + static_cast<double>(counts.probabilities.size() - 1));
 }
 
-/// The distribution function is a step function: each interval between consecutive counts contributes its parts before
-/// and after the observation. An observed count lies on the boundary of two intervals.
+/// Returns the CRPS of an observed count. The distribution function is a step function: each interval between
+/// consecutive counts contributes its parts before and after the observation. An observed count lies on the boundary of
+/// two intervals.
 double poisson_crps(double rate, double observed) {
   if (!std::isfinite(rate)) return rate;
   if (rate > kLargestSummedRate) {

@@ -17,7 +17,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// JSON has no NaN, so such a number is written as a string.
+/// Returns a number for the log. JSON has no NaN, so a number that is not finite is written as a string.
 OrderedJson number(double x) {
   if (std::isfinite(x)) return x;
   return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";

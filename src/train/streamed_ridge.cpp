@@ -137,7 +137,7 @@ std::vector<double> predicted_rows(Matrix<const float> x, const std::vector<doub
   return result;
 }
 
-/// a, b [rows x outputs].
+/// Returns the weighted mean of the squared differences of a and b [rows x outputs].
 double mean_square_of(const std::vector<double>& a, const std::vector<double>& b, const std::vector<double>& weights) {
   double sum = 0, all = 0;
   const std::size_t outputs = weights.empty() ? 1 : a.size() / weights.size();

@@ -131,7 +131,8 @@ struct Trainer<T>::Body {
     }
   }
 
-  /// With a budget in minutes, a validation may have been skipped for lack of time.
+  /// Returns whether the run was interrupted in a validation. With a budget in minutes, a validation may have been
+  /// skipped for lack of time.
   bool was_interrupted_in_validation() const {
     return options.minutes <= 0 && now.state.step > 0 && validation.is_due() && validation.is_pending();
   }

@@ -70,7 +70,8 @@ double dense_weights(const Circuit& circuit) {
   return weights;
 }
 
-/// Per weight, two operations in the forward pass and four in the backward pass.
+/// Returns the operations of a training step per symbol. Each weight takes two operations in the forward pass and four
+/// in the backward pass.
 double flops_per_symbol(const Circuit& circuit) { return 6 * dense_weights(circuit); }
 
 /// Records the time of every step, and stops training when the time is up.

@@ -44,7 +44,8 @@ float multiply_add_chains(Index rounds) {
 
 Index multiply_add_chain_flops() { return 12 * 2 * static_cast<Index>(hn::Lanes(hn::ScalableTag<float>())); }
 
-/// REQUIRES `count` to be a multiple of 64 and `x` to be aligned to 64 bytes.
+/// Reads the numbers and returns a part of their sum. REQUIRES `count` to be a multiple of 64 and `x` to be aligned to
+/// 64 bytes.
 float read_floats(const float* x, Index count) {
   const hn::ScalableTag<float> d;
   const auto step = static_cast<Index>(hn::Lanes(d));

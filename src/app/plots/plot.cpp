@@ -79,7 +79,7 @@ class Scale {
     high_ = std::max(high_, value);
   }
   bool fits(double value) const { return std::isfinite(value) && (!logarithmic_ || value > 0); }
-  /// Values out of range are clamped to the edge.
+  /// Returns the coordinate of a value. Values out of range are clamped to the edge.
   double operator()(double value) const {
     const double low = map(low_), high = map(high_), inside = std::clamp(map(value), low, std::max(low, high));
     return high > low ? from_ + (to_ - from_) * (inside - low) / (high - low) : (from_ + to_) / 2;

@@ -37,7 +37,7 @@ class TableWriter {
   /// Returns whether to show the coordinates of a position in its grid, from 1.
   bool shows_places() const { return examples_.are_grids() && !by_example_; }
 
-  /// A sequence of numbers does not fit into the single cell of an example.
+  /// Returns whether the table has the column. A sequence of numbers does not fit into the single cell of an example.
   bool is_shown(const ExampleColumn& column) const;
 
   /// Returns the name of an added column, with a number appended if the name is already taken.
@@ -46,7 +46,7 @@ class TableWriter {
   void write_row(Index example, Index position) const;
 
   Range entries(const ExampleColumn& column, Index example) const;
-  /// The end of a target is not part of the text.
+  /// Returns whether an entry is the end of a target, which is not part of the text.
   bool is_end(const ExampleColumn& column, Index entry) const;
 
   std::string whole_text(const ExampleColumn& column, Index example) const;

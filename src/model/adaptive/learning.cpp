@@ -94,8 +94,8 @@ std::unique_ptr<Predictor> make_dna(const AnyOptions& options, const Alphabet& a
   return std::make_unique<NucleotideMixing>(alphabet.size(), static_cast<int>(options.as<DnaOptions>().size));
 }
 
-/// Counters take 2 bytes each, with four times as many for order 12; the tables for finding copies take 3 bytes per
-/// counter, and the short contexts take 11 MB.
+/// Returns the memory of a `dna` model in bytes. Counters take 2 bytes each, with four times as many for order 12; the
+/// tables for finding copies take 3 bytes per counter, and the short contexts take 11 MB.
 double dna_memory(const AnyOptions& options) {
   return 19 * std::exp2(static_cast<double>(options.as<DnaOptions>().size)) + 5 * kSmall;
 }

@@ -279,7 +279,8 @@ class BestFirst {
     queue_.push({bound, order_++, std::make_shared<const Beginning>(std::move(child))});
   }
 
-  /// Among prefixes with the same length, automaton state and model context, only the best `count` need to be extended.
+  /// Returns whether a prefix does not need to be extended. Among prefixes with the same length, automaton state and
+  /// model context, only the best `count` need to be extended.
   bool is_known(const Beginning& b) {
     const auto* markov = dynamic_cast<const MarkovContext*>(&search_.predictor_of(b));
     if (markov == nullptr) return false;

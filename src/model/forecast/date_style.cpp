@@ -237,7 +237,7 @@ class DateStyle::Learner {
     return part == Part::month_name || part == Part::month_abbreviation || part == Part::weekday_name ||
            part == Part::weekday_abbreviation || part == Part::half_of_day;
   }
-  /// Parts of one group express the same component of a date.
+  /// Returns the group of a part. Parts of one group express the same component of a date.
   static int group_of(Part part) {
     switch (part) {
       case Part::year_month_day:

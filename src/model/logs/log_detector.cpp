@@ -28,8 +28,8 @@ struct RoleCount {
   CountTable values = {};
 };
 
-/// Measurements and free text do not identify a group of lines, unless a key or brackets, `[3005]`, indicate that they
-/// do.
+/// Returns whether a value may identify a group of lines. Measurements and free text do not, unless a key or brackets,
+/// `[3005]`, indicate that they do.
 bool may_group(const LogEventValue& value) {
   if (value.name == "num" && value.before[1] == "[") return true;
   static constexpr std::array<std::string_view, 5> kNot = {"num", "hex", "path", "url", "word"};

@@ -74,7 +74,7 @@ Work examine(const UnivariateSeries& series) {
   return work;
 }
 
-/// Explicitly specified members are used whenever possible.
+/// Returns the settings for choosing a network. Explicitly specified members are used whenever possible.
 SegmentPlanOptions network_options(const AutomaticOptions& options, Index origins) {
   return {.horizon = options.horizon,
           .origins = origins,

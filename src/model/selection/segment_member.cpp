@@ -62,7 +62,8 @@ Index known_values(const UnivariateSeries& series, const SegmentPlanOptions& opt
   return origins.empty() ? 0 : origins.front();
 }
 
-/// The appropriate step size of a layer decreases with its width.
+/// Returns the optimizer for a network of this many units. The appropriate step size of a layer decreases with its
+/// width.
 std::string optimizer_of(Index units) {
   return fmt::format("adam:rate={},clip=1,schedule=cosine", kRateTimesUnits / static_cast<double>(units));
 }

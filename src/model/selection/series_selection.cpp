@@ -30,7 +30,7 @@ double operations_of(const ExampleSet& training, double per_position, double fea
   return per_position * static_cast<double>(training.positions()) + fit;
 }
 
-/// Two operations per statistic, threshold and position.
+/// Returns the operations of random kernels: two per statistic, threshold and position.
 double kernel_operations(const ExampleSet& training, Index features) {
   const auto count = static_cast<double>(features);
   return operations_of(training, 2 * count, count);
