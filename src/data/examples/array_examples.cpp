@@ -72,8 +72,8 @@ class ArrayExamples {
         refuse(array, fmt::format("entry {} is not finite; use nan for missing values", entry));
       }
       if (missing > 0 && missing < width) {
-        refuse(array, fmt::format("entry {} is nan in {} of {} numbers; a vector must be missing as a whole", entry,
-                                  missing, width));
+        refuse(array, fmt::format("entry {} is nan in {} of {} numbers; use nan for all numbers of a missing vector",
+                                  entry, missing, width));
       }
       if (missing == 0) continue;
       if (column.missing.empty()) column.missing.resize(at(entries), 0);

@@ -58,7 +58,8 @@ FieldSpecification specify_symbols(const FieldOrigin& origin, std::span<const In
                                    bool predicted, const FieldChoice& choice) {
   if (!predicted && choice.hash_bits > 0 && !origin.spelt()) return field_of(name, Alphabet::hashed(choice.hash_bits));
   std::vector<std::string> texts = distinct_texts(origin, entries, predicted ? 1 : choice.least);
-  if (texts.empty()) throw DataError(fmt::format("field {} is empty: every entry is missing", name));
+  if (texts.empty())
+    throw DataError(fmt::format("field {} is empty: every entry is missing; leave the field out", name));
   if (predicted) {
     std::ranges::sort(texts);
   } else {
@@ -116,7 +117,7 @@ FieldSpecification specify_values(const ExampleColumn& column, std::span<const I
                                   const FieldChoice& choice) {
   FieldSpecification field{.name = name, .type = FieldType::values, .size = column.width};
   if (std::ranges::none_of(entries, [&](Index e) { return column.present(e); }))
-    throw DataError(fmt::format("field {} is empty: every entry is missing", name));
+    throw DataError(fmt::format("field {} is empty: every entry is missing; leave the field out", name));
   const auto kept = choice.kept.find(name);
   if (!choice.unstandardized.contains(name))
     standardize(column, entries, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);

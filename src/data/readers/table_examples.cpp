@@ -105,7 +105,8 @@ class TableColumn {
   ExampleColumn& column() { return column_; }
 
  private:
-  /// Identifiers and constants that consist of numbers are read as numbers if they are inputs.
+  /// Returns whether an input column that is not numeric is read as numbers: identifiers and constants that consist of
+  /// numbers and, with `vectors`, class labels.
   static bool reads_as_numbers(const ColumnSchema& schema, bool vectors) {
     if (schema.stated) return false;
     if (vectors && schema.class_labels) return true;
@@ -267,7 +268,7 @@ class TableExamples {
     return found == columns_.end() ? nullptr : &*found;
   }
 
-  /// Returns the dates of a column, which must outlive the result.
+  /// Returns a function that parses the date in each row of a column. The column must outlive it.
   static MomentOfRow moments_of(TableColumn& column) {
     const DateFormat format = column.schema().date_format.value_or(DateFormat::year_month_day);
     return [&cells = column.column(), format](Index row) {
@@ -357,7 +358,8 @@ class TableExamples {
       if (!group.column().present(r))
         throw_data_error(
             examples_.source, examples_.lines[at(r)],
-            fmt::format("column {}, which identifies the sequence of the row, is empty", group.schema().name));
+            fmt::format("column {}, which identifies the sequence of the row, is empty; fill it in, or remove the row",
+                        group.schema().name));
       const Index next = static_cast<Index>(numbers.size());
       groups[at(r)] = numbers.try_emplace(group_name(group.column(), r), next).first->second;
     }

@@ -504,7 +504,8 @@ bool ColumnProfile::decide_number(ColumnSchema& column, const Context& context) 
   if (few && column.odd == 0 && is_class_name(name_) && are_whole_decimals()) {
     column.type = ColumnType::category;
     column.class_labels = true;
-    column.type_reason = fmt::format("{} different integers with .0, classes as its name says", column.distinct);
+    column.type_reason =
+        fmt::format("{} distinct integers written with .0; the name of the column suggests classes", column.distinct);
     return true;
   }
   column.type_reason =
