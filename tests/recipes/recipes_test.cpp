@@ -91,12 +91,11 @@ class Recipes : public ::testing::Test {
                  ")\ntarget_link_libraries(" + target + " " + library + ")\n";
     }
     write_file_atomically("CMakeLists.txt", targets);
-    run(UNFOLD_CMAKE
-        " -G '" UNFOLD_GENERATOR "' -DCMAKE_CXX_COMPILER='" UNFOLD_COMPILER
-        "' -DCMAKE_CXX_COMPILER_LAUNCHER='" UNFOLD_LAUNCHER
-        "' -S . -B build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_UNITY_BUILD=ON"
-        " -DCMAKE_UNITY_BUILD_BATCH_SIZE=36 -DUNFOLD_TESTS=OFF"
-        " -DUNFOLD_EXAMPLES=OFF -DCMAKE_CXX_FLAGS='-march=native -DHWY_COMPILE_ONLY_STATIC'");
+    run(UNFOLD_CMAKE " -G '" UNFOLD_GENERATOR "' -DCMAKE_CXX_COMPILER='" UNFOLD_COMPILER
+                     "' -DCMAKE_CXX_COMPILER_LAUNCHER='" UNFOLD_LAUNCHER
+                     "' -S . -B build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_UNITY_BUILD=ON"
+                     " -DCMAKE_UNITY_BUILD_BATCH_SIZE=36 -DUNFOLD_TESTS=OFF"
+                     " -DUNFOLD_EXAMPLES=OFF -DCMAKE_CXX_FLAGS='-march=native -DHWY_COMPILE_ONLY_STATIC'");
     for (const std::string& program : programs) {
       if (!HasFailure()) run(UNFOLD_CMAKE " --build build --parallel 2 --target recipe_" + program);
       if (!HasFailure()) run("build/recipe_" + program);

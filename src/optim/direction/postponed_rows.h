@@ -28,7 +28,7 @@ class PostponedRows {
   void take_all(Team& team, const Vectors& vectors);
   /// Adds a step that only the rows that were read have taken.
   void add(const AdamFactors<T>& step, const RowTables& tables);
-  /// Returns whether so many steps are stored that all rows should be made current.
+  /// Returns whether the number of stored steps has reached the maximum, after which all rows are made current.
   bool full() const { return steps_.size() >= kMostSteps; }
 
  private:

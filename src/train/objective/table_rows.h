@@ -17,8 +17,8 @@ class TableRows {
   explicit TableRows(const Network<T>& network);
 
   bool any() const { return !tables_.empty(); }
-  /// Returns the tables with the rows that the batch reads; null if it reads so many rows that steps over all rows are
-  /// as fast. Valid until the next call.
+  /// Returns the tables with the rows that the batch reads, or null if it reads most rows, in which case a step over
+  /// all rows is as fast. Valid until the next call.
   const RowTables* read(const Batch& batch);
 
  private:
