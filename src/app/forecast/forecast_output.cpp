@@ -172,6 +172,7 @@ nlohmann::ordered_json forecast_json(const TableForecast& f) {
   json["origins"] = origins;
   json["members"] = std::move(members);
   json["left_out"] = f.plan.left_out;
+  json["dropped"] = f.plan.dropped;
   json["series"] = std::move(series);
   return json;
 }
@@ -192,6 +193,11 @@ std::string describe_members(const TableForecast& f) {
   if (!f.plan.left_out.empty()) {
     text += "left out because they exceed the operation budget (--minutes raises it):";
     for (const std::string& name : f.plan.left_out) text += " " + name;
+    text += "\n";
+  }
+  if (!f.plan.dropped.empty()) {
+    text += "tried only on a sample of the series, because they did not improve the combination:";
+    for (const std::string& name : f.plan.dropped) text += " " + name;
     text += "\n";
   }
   return text;

@@ -26,26 +26,62 @@ using forecasting::UnivariateSeries;
 
 constexpr double kOperationsPerMinute = 6e10;  // operations of one processor
 
+bool is_observed(const TableSeries& series) {
+  return std::ranges::any_of(series.values, [](double x) { return !std::isnan(x); });
+}
+
 /// Returns the seasonal period of a series: a calendar period that the values confirm, otherwise a period detected from
 /// the values alone.
 Index period_of(const TableSeries& series) {
-  const bool observed = std::ranges::any_of(series.values, [](double x) { return !std::isnan(x); });
-  if (!observed) return 1;
+  if (!is_observed(series)) return 1;
   const std::vector<Index> calendar = series.index.calendar_periods();
   const Index period = calendar.empty() ? 1 : forecasting::detect_period(series.values, calendar);
   return period > 1 || !calendar.empty() ? period : forecasting::detect_period(series.values);
 }
 
-/// If no period is specified, and at least half of the series have the same detected period, series without a detected
-/// period use this one.
+/// Returns the most frequent of the periods, the shorter one of two equally frequent ones, and its number of series.
+std::pair<Index, std::size_t> most_frequent(const std::vector<Index>& periods) {
+  std::map<Index, std::size_t> counts;
+  for (const Index period : periods)
+    if (period > 1) ++counts[period];
+  std::pair<Index, std::size_t> most{1, 0};
+  for (const auto& [period, count] : counts)
+    if (count > most.second) most = {period, count};
+  return most;
+}
+
+/// A free search in a short series rarely finds its season. If a period is found in several series, it becomes a
+/// candidate for the others, as if a calendar suggested it.
+void confirm_common_period(const SeriesTable& table, Index common, std::size_t found, std::vector<Index>& periods) {
+  constexpr std::size_t kLeastFound = 2, kLeastShare = 10, kRare = 5;
+  if (found < kLeastFound || kLeastShare * found < periods.size()) return;
+  std::map<Index, std::size_t> counts;
+  for (const Index period : periods) ++counts[period];
+  for (std::size_t i = 0; i < periods.size(); ++i) {
+    const TableSeries& series = table.series[i];
+    if (!series.index.calendar_periods().empty() || !is_observed(series)) continue;
+    const bool is_rare = kRare * counts[periods[i]] <= found && periods[i] % common != 0;
+    if (periods[i] == 1 || is_rare) periods[i] = forecasting::detect_period(series.values, {&common, 1});
+  }
+}
+
+/// If no period is specified, and at least half of the series that are long enough to show it have the same detected
+/// period, series without a detected period use this one.
 std::vector<Index> periods_of(const SeriesTable& table, Index stated) {
+  constexpr std::size_t kRepetitions = 3;  // required by detect_period
   std::vector<Index> periods(table.series.size(), std::max<Index>(stated, 1));
   if (stated > 0) return periods;
-  std::map<Index, std::size_t> counts;
-  for (std::size_t i = 0; i < periods.size(); ++i) ++counts[periods[i] = period_of(table.series[i])];
-  for (const auto& [period, count] : counts)
-    if (period > 1 && 2 * count >= periods.size())
-      for (Index& one : periods) one = one > 1 ? one : period;
+  for (std::size_t i = 0; i < periods.size(); ++i) periods[i] = period_of(table.series[i]);
+  const auto [common, found] = most_frequent(periods);
+  if (common == 1) return periods;
+  confirm_common_period(table, common, found, periods);
+  std::size_t seasonal = 0, long_enough = 0;
+  for (std::size_t i = 0; i < periods.size(); ++i) {
+    seasonal += periods[i] == common;
+    long_enough += periods[i] == common || table.series[i].values.size() >= kRepetitions * at(common);
+  }
+  if (2 * seasonal >= long_enough)
+    for (Index& one : periods) one = one > 1 ? one : common;
   return periods;
 }
 
@@ -206,7 +242,7 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
     options.on_network = [&](const forecasting::SegmentMember& member) {
       save_network(request.save, result.table, member);
     };
-  options.members = result.plan.members;
+  options.on_dropped = [&](const std::vector<std::string>& names) { result.plan.dropped = names; };
   result.forecasts = forecasting::forecast_automatically(series, options, team);
   if (std::ranges::all_of(result.forecasts, [](const AutomaticForecast& f) { return std::isnan(f.mean[0]); }))
     throw DataError(fmt::format("{}: there is no observed value, so there is nothing to forecast", request.data));

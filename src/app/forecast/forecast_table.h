@@ -51,7 +51,7 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
 void write_forecast(const TableForecast& forecast, TableFormat format,
                     const std::function<void(std::string_view)>& write);
 /// Returns everything as one object with the keys "horizon", "fields", "series" (group, field, period, time, mean,
-/// quantiles, backtest and members of each), "members" (as in `describe_members`) and "left_out".
+/// quantiles, backtest and members of each), "members" (as in `describe_members`), "left_out" and "dropped".
 nlohmann::ordered_json forecast_json(const TableForecast& forecast);
 /// Returns a table of the members with their backtest errors (means over the series), and of what was left out.
 std::string describe_members(const TableForecast& forecast);

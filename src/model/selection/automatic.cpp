@@ -9,6 +9,7 @@
 
 #include "model/selection/combination.h"
 #include "model/selection/conformal_intervals.h"
+#include "model/selection/panel.h"
 #include "unfold/base/error.h"
 
 namespace unfold::forecasting {
@@ -18,6 +19,9 @@ constexpr double kUnknownValue = std::numeric_limits<double>::quiet_NaN();
 constexpr Index kBlock = 64;              // number of series whose backtests are in memory at the same time
 constexpr Index kLeastBacktested = 4;     // values
 constexpr std::size_t kLeastMembers = 2;  // seasonal-naive and naive, regardless of the budget
+constexpr double kLeastBudget = 2e10, kBudgetPerSeries = 5e8, kLargestBudget = 3e11;
+constexpr Index kLeastPanel = 20, kSampled = 100;  // series
+constexpr Index kScreened = 2 * kSampled;          // number of series above which expensive members must pay
 
 /// Runs independent tasks in any order; each writes only its own result.
 void for_each_task(Team& team, Index count, const std::function<void(Index)>& task) {
@@ -95,6 +99,7 @@ class Automatic {
     std::vector<AutomaticForecast> forecasts(given_.size());
     results_.resize(given_.size()), combinations_.resize(given_.size());
     train_networks();
+    if (count >= kLeastPanel) sample_panel();
     for (Index first = 0; first < count; first += kBlock) {
       std::vector<Work> block;
       for (Index i = first; i < std::min(count, first + kBlock); ++i) block.push_back(examine(given_[at(i)]));
@@ -138,6 +143,55 @@ class Automatic {
     }
   }
 
+  /// Series i is in the sample if i is a multiple of this.
+  Index sample_stride() const { return (static_cast<Index>(given_.size()) + kSampled - 1) / kSampled; }
+
+  /// Backtests all members on evenly spaced series and keeps the results for `run_block`.
+  void sample_panel() {
+    const Index members = static_cast<Index>(members_.size()), stride = sample_stride();
+    std::vector<Work> works;
+    for (Index i = 0; i < static_cast<Index>(given_.size()); i += stride) {
+      Work& work = works.emplace_back(examine(given_[at(i)]));
+      work.choose_origins(options_, plan_.origins);
+      if (!work.origins.empty()) work.backtests.resize(members_.size());
+    }
+    for_each_task(team_, members * static_cast<Index>(works.size()), [&](Index task) {
+      Work& work = works[at(task / members)];
+      if (work.origins.empty()) return;
+      work.backtests[at(task % members)] = backtest_member(work, task / members * stride, at(task % members));
+    });
+    if (static_cast<Index>(given_.size()) > kScreened) screen_members(works);
+    for (Work& work : works) sampled_.push_back(std::move(work.backtests));
+    std::vector<std::vector<MemberBacktest>> tested;
+    std::ranges::copy_if(sampled_, std::back_inserter(tested), [](const auto& one) { return !one.empty(); });
+    typical_ = typical_errors(tested);
+  }
+
+  /// Drops the expensive members that do not improve the combination in the sample, the most expensive first.
+  void screen_members(std::vector<Work>& works) {
+    std::vector<SampledSeries> sample;
+    for (const Work& work : works)
+      if (!work.origins.empty()) sample.push_back({&work.series, work.origins, work.backtests});
+    std::vector<std::size_t> optional;
+    const double cheap = member_operations("seasonal-ar", 1, 1);
+    for (std::size_t m = members_.size(); m-- > 0;)
+      if (!networks_[m] && member_operations(members_[m].name, 1, 1) > cheap) optional.push_back(m);
+    if (sample.empty() || optional.empty() || !options_.members.empty()) return;
+    const std::vector<bool> kept = members_that_pay(sample, optional, options_.horizon);
+    std::vector<std::string> dropped;
+    for (std::size_t m = members_.size(); m-- > 0;) {
+      if (kept[m]) continue;
+      const auto place = static_cast<std::ptrdiff_t>(m);
+      dropped.insert(dropped.begin(), members_[m].name);
+      members_.erase(members_.begin() + place);
+      plan_.members.erase(plan_.members.begin() + place);
+      networks_.erase(networks_.begin() + place);
+      for (Work& work : works)
+        if (!work.origins.empty()) work.backtests.erase(work.backtests.begin() + place);
+    }
+    if (options_.on_dropped && !dropped.empty()) options_.on_dropped(dropped);
+  }
+
   void run_block(std::vector<Work>& block, Index first) {
     const Index members = static_cast<Index>(members_.size());
     for (Work& work : block) {
@@ -150,13 +204,16 @@ class Automatic {
       Work& work = block[at(task / members)];
       if (work.origins.empty()) return;
       const std::size_t member = at(task % members);
-      work.backtests[member] = backtest_member(work, first + task / members, member);
+      const Index place = first + task / members;
+      work.backtests[member] = !sampled_.empty() && place % sample_stride() == 0
+                                   ? std::move(sampled_[at(place / sample_stride())][member])
+                                   : backtest_member(work, place, member);
     });
     for_each_task(team_, static_cast<Index>(block.size()), [&](Index i) {
       Work& work = block[at(i)];
       if (work.origins.empty()) return;
-      work.combination =
-          backtest_combination(work.backtests, work.series, work.origins, options_.horizon, reference(work));
+      work.combination = backtest_combination(work.backtests, work.series, work.origins, options_.horizon,
+                                              {.reference = reference(work), .typical = typical_});
     });
     for_each_task(team_, tasks,
                   [&](Index task) { refit(block[at(task / members)], first + task / members, at(task % members)); });
@@ -273,6 +330,8 @@ class Automatic {
   AutomaticPlan plan_;
   std::vector<forecasting::Member> members_;
   std::vector<std::unique_ptr<SegmentMember>> networks_;  // network of each member; null if it is no network
+  std::vector<std::vector<MemberBacktest>> sampled_;      // of the series in the sample
+  std::vector<double> typical_;                           // typical_errors of the sample; empty: few series
   std::vector<PointsAndWidths> results_;
   std::vector<CombinationBacktest> combinations_;
 };
@@ -313,6 +372,10 @@ double member_operations(const std::string& name, Index values, Index period, bo
   return n * 50;
 }
 
+double default_budget(std::size_t series) {
+  return std::clamp(kBudgetPerSeries * static_cast<double>(series), kLeastBudget, kLargestBudget);
+}
+
 AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const AutomaticOptions& options) {
   AutomaticPlan plan;
   if (options.origins > 0) plan.origins = options.origins;
@@ -330,10 +393,11 @@ AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const Autom
   };
   const std::vector<std::string> names =
       default_members(std::ranges::any_of(series, [](const UnivariateSeries& one) { return !one.known.empty(); }));
+  const double budget = options.budget > 0 ? options.budget : default_budget(series.size());
   double spent = 0;
   for (const std::string& name : names) {
     const double operations = operations_of(name);
-    const bool fits = spent + operations <= options.budget || plan.members.size() < kLeastMembers;
+    const bool fits = spent + operations <= budget || plan.members.size() < kLeastMembers;
     (fits ? plan.members : plan.left_out).push_back(name);
     if (fits) spent += operations;
   }

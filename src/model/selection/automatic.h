@@ -13,8 +13,10 @@
 /// no value is negative, forecasts and limits are not below 0. A member whose forecast leaves the range that the
 /// differences of the history allow (forecaster.h) is omitted, which `notes` reports.
 ///
-/// Results do not depend on the number of threads. Nor do they depend on the other series, except for the choice of
-/// members within the budget and the reference of the intervals.
+/// Results do not depend on the number of threads. With fewer than 20 series, they do not depend on the other series
+/// either, except for the choice of members within the budget. With 20 or more series, the weights also depend on the
+/// errors of the members over a sample of at most 100 series (panel.h), and the intervals on the scores of all series.
+/// With more than 200 series, ets and arima are used only if they improve the combination in this sample.
 
 #include <functional>
 #include <memory>
@@ -33,14 +35,21 @@ struct AutomaticOptions {
   std::vector<double> coverage = {0.8};   ///< probabilities of central intervals, in (0, 1)
   std::vector<std::string> members = {};  ///< members, as in backtest.h; empty: `default_members` within the budget
   Index origins = 0;                      ///< number of backtest origins; 0: five, or fewer if the budget is small
-  double budget = 2e10;                   ///< operations for all series; about 1e9 take one second on one processor
-  double network_budget = 4e10;           ///< operations for a network over all series (segment_member.h)
+  /// Operations for all series (about 1e9 take one second on one processor); 0: `default_budget`.
+  double budget = 0;
+  double network_budget = 4e10;  ///< operations for a network over all series (segment_member.h)
   /// If set, the member "segments" uses this network instead of training a new one; the members must be specified
   /// explicitly.
   std::shared_ptr<const TrainedSegments> trained = nullptr;
   /// Called with the member "segments" after it was trained.
   std::function<void(const SegmentMember&)> on_network = {};
+  /// Called with the members that were tried only on a sample of the series, because they do not improve the
+  /// combination enough (panel.h).
+  std::function<void(const std::vector<std::string>&)> on_dropped = {};
 };
+
+/// Returns the budget of operations for a number of series: 2e10, or 5e8 per series up to 3e11 if this is more.
+double default_budget(std::size_t series);
 
 struct MemberReport {
   std::string name;       ///< name of the member, as in backtest.h
@@ -64,6 +73,7 @@ struct AutomaticForecast {
 struct AutomaticPlan {
   std::vector<std::string> members = {};
   std::vector<std::string> left_out = {};  ///< members that exceed the budget
+  std::vector<std::string> dropped = {};   ///< members of AutomaticOptions::on_dropped; `plan_members` sets none
   Index origins = 5;
 };
 AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const AutomaticOptions& options);

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "model/forecast/lanes.h"
+
 namespace unfold::forecasting {
 namespace {
 
@@ -12,6 +14,7 @@ constexpr double kInfiniteError = std::numeric_limits<double>::infinity();
 constexpr double kFactorOfBest = 1.5, kReferenceShare = 0.5;
 constexpr std::size_t kMostCombined = 6;
 constexpr double kLargestScore = 1e3;
+constexpr double kTypicalOrigins = 5;  // number of origins to which the errors on other series are equivalent
 
 /// Returns the mean error of each member over the origins except `left_out`.
 std::vector<double> mean_errors(std::span<const MemberBacktest> members, std::size_t left_out) {
@@ -25,6 +28,22 @@ std::vector<double> mean_errors(std::span<const MemberBacktest> members, std::si
   return errors;
 }
 
+/// Averages the logarithms of the errors of a series with those of the typical errors. The errors are first divided by
+/// their geometric mean. An error of 0 is not changed.
+void average_with_typical(std::vector<double>& errors, double origins, std::span<const double> typical) {
+  if (typical.empty()) return;
+  const auto is_usable = [&](std::size_t m) {
+    return errors[m] > 0 && std::isfinite(errors[m]) && std::isfinite(typical[m]);
+  };
+  double own = 0, others = 0, count = 0;
+  for (std::size_t m = 0; m < errors.size(); ++m)
+    if (is_usable(m)) own += log_of(errors[m]), others += log_of(typical[m]), ++count;
+  if (count == 0) return;
+  const double offset = (own - others) / count, share = origins / (origins + kTypicalOrigins);
+  for (std::size_t m = 0; m < errors.size(); ++m)
+    if (is_usable(m)) errors[m] = exp_of(share * log_of(errors[m]) + (1 - share) * (log_of(typical[m]) + offset));
+}
+
 double score_of(double actual, const PointsAndWidths& forecast, std::size_t h, double scale) {
   const double error = actual - forecast.mean[h], width = error > 0 ? forecast.above[h] : forecast.below[h];
   if (std::fabs(error) <= 1e-9 * scale) return 0;
@@ -33,7 +52,7 @@ double score_of(double actual, const PointsAndWidths& forecast, std::size_t h, d
 
 }  // namespace
 
-std::vector<double> combination_weights(std::span<const double> errors) {
+std::vector<double> combination_weights(std::span<const double> errors, int exponent) {
   std::vector<double> weights(errors.size(), 0);
   std::vector<std::size_t> order(errors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -45,7 +64,9 @@ std::vector<double> combination_weights(std::span<const double> errors) {
     const double error = errors[order[k]];
     if (!(error <= kFactorOfBest * best)) break;
     const double ratio = error > 0 ? best / error : 1;
-    sum += weights[order[k]] = ratio * ratio * ratio * ratio;
+    double power = 1;
+    for (int i = 0; i < exponent; ++i) power *= ratio;
+    sum += weights[order[k]] = power;
   }
   for (double& w : weights) w /= sum;
   return weights;
@@ -67,12 +88,16 @@ PointsAndWidths combine(std::span<const PointsAndWidths* const> members, std::sp
 }
 
 CombinationBacktest backtest_combination(std::span<const MemberBacktest> members, const UnivariateSeries& series,
-                                         std::span<const Index> origins, Index horizon, Index reference) {
+                                         std::span<const Index> origins, Index horizon,
+                                         const CombinationOptions& options) {
   CombinationBacktest result;
   result.scores.resize(at(horizon));
+  const int exponent = options.typical.empty() ? kExponent : kPanelExponent;
   double sum = 0, count = 0;
   for (std::size_t k = 0; k < origins.size(); ++k) {
-    const std::vector<double> weights = combination_weights(mean_errors(members, k));
+    std::vector<double> errors = mean_errors(members, k);
+    average_with_typical(errors, static_cast<double>(origins.size()) - 1, options.typical);
+    const std::vector<double> weights = combination_weights(errors, exponent);
     if (std::accumulate(weights.begin(), weights.end(), 0.0) == 0) break;
     std::vector<const PointsAndWidths*> forecasts;
     for (const MemberBacktest& member : members)
@@ -88,10 +113,13 @@ CombinationBacktest backtest_combination(std::span<const MemberBacktest> members
   }
   result.origins = static_cast<Index>(count);
   result.error = count > 0 ? sum / count : kInfiniteError;
-  result.weights = combination_weights(mean_errors(members, origins.size()));
-  if (reference >= 0 && members[at(reference)].error < result.error) {
-    for (double& w : result.weights) w *= 1 - kReferenceShare;
-    result.weights[at(reference)] += kReferenceShare;
+  std::vector<double> errors = mean_errors(members, origins.size());
+  average_with_typical(errors, count, options.typical);
+  result.weights = combination_weights(errors, exponent);
+  if (options.reference >= 0 && members[at(options.reference)].error < result.error) {
+    const double share = kReferenceShare * (options.typical.empty() ? 1 : count / (count + kTypicalOrigins));
+    for (double& w : result.weights) w *= 1 - share;
+    result.weights[at(options.reference)] += share;
   }
   return result;
 }

@@ -1,8 +1,9 @@
 #pragma once
 /// Combination of the forecasts of several members, with weights from their backtest.
 ///
-/// Weights are proportional to error^-4 for the members (at most six) whose error is at most 1.5 times the smallest
-/// error, and 0 for the others. If the combination was worse than seasonal-naive in the backtest, half of the weight
+/// Weights are proportional to error^-4 (error^-8 with many series) for the members (at most six) whose error is at
+/// most 1.5 times the smallest error, and 0 for the others. With many series, the errors of a member are averaged with
+/// its errors on the other series. If the combination was worse than seasonal-naive in the backtest, half of the weight
 /// goes to seasonal-naive.
 
 #include <span>
@@ -12,8 +13,12 @@
 
 namespace unfold::forecasting {
 
+/// The weight of a member is proportional to its error to the power of minus this. Errors that are averaged over many
+/// series are less noisy and permit larger differences.
+inline constexpr int kExponent = 4, kPanelExponent = 8;
+
 /// Returns the weights of members with these errors (+infinity: failed); their sum is 1, or 0 if all members failed.
-std::vector<double> combination_weights(std::span<const double> errors);
+std::vector<double> combination_weights(std::span<const double> errors, int exponent = kExponent);
 
 /// Returns the weighted mean of points and widths. Members with weight 0 may be empty.
 PointsAndWidths combine(std::span<const PointsAndWidths* const> members, std::span<const double> weights);
@@ -25,8 +30,14 @@ struct CombinationBacktest {
   Index origins = 0;
   std::vector<std::vector<double>> scores;  ///< for each horizon, one score for each origin with a held-out value
 };
-/// `reference` is the index of the member that the combination should at least match; -1: none.
+struct CombinationOptions {
+  Index reference = -1;  ///< index of the member that the combination should at least match; -1: none
+  /// Typical errors of the members over many series, relative to each other (panel.h); empty: unknown. The errors of a
+  /// series are averaged geometrically with them, like the errors of additional origins.
+  std::span<const double> typical = {};
+};
 CombinationBacktest backtest_combination(std::span<const MemberBacktest> members, const UnivariateSeries& series,
-                                         std::span<const Index> origins, Index horizon, Index reference);
+                                         std::span<const Index> origins, Index horizon,
+                                         const CombinationOptions& options);
 
 }  // namespace unfold::forecasting

@@ -9,6 +9,7 @@
 
 #include "tests/base/scratch.h"
 #include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {
@@ -172,6 +173,23 @@ TEST(ForecastTable, YearsAsNamesOfColumnsAreTimes) {
       tsv(forecast_of("country,2017,2018,2019,2020,2021\nde,1.5,2.5,3.5,4.5,5.5\nfr,2,3,4,5,6\n", 2));
   EXPECT_EQ(text.substr(0, 11), "group\ttime\t") << text;
   EXPECT_NE(text.find("\nde\t2022\t"), std::string::npos) << text;
+}
+
+/// Series that are too short or too noisy for a free search have the season of the others.
+TEST(ForecastTable, SeriesWithoutTimesShareTheirSeason) {
+  std::string text = "\"V1\"";
+  for (int t = 0; t < 60; ++t) text += fmt::format(",\"V{}\"", t + 2);
+  Random random(4, "common season");
+  for (int k = 0; k < 10; ++k) {
+    const int n = k == 9 ? 20 : 60;  // the last one has fewer than three seasons
+    text += fmt::format("\n\"Q{}\"", k + 1);
+    for (int t = 0; t < 60; ++t)
+      text +=
+          t < n ? fmt::format(",{:.2f}", 50 + (t % 12 == 3 ? 20 : 0) + (k % 3 == 0 ? 9 : 1) * random.normal()) : ",";
+  }
+  const TableForecast forecast = forecast_of(text + "\n", 3);
+  ASSERT_EQ(forecast.periods.size(), 10U);
+  for (const Index period : forecast.periods) EXPECT_EQ(period, 12);
 }
 
 TEST(ForecastTable, OutliersAreNamed) {

@@ -10,6 +10,7 @@
 #include "model/selection/combination.h"
 #include "model/selection/conformal_intervals.h"
 #include "model/selection/covariate_effect.h"
+#include "model/selection/panel.h"
 #include "tests/model/forecast/reference_series.h"
 #include "unfold/base/error.h"
 
@@ -57,6 +58,106 @@ TEST(Backtest, WeightsFallWithTheErrorAndLeaveOutBadMembers) {
   EXPECT_EQ(weights[3], 0);
   EXPECT_NEAR(weights[0] + weights[1], 1, 1e-15);
   EXPECT_EQ(combination_weights(Values{infinite}), (Values{0}));
+}
+
+MemberBacktest backtest_of(const Values& errors) {
+  MemberBacktest result;
+  result.errors = errors;
+  for (const double x : errors) result.error += x / static_cast<double>(errors.size());
+  return result;
+}
+
+TEST(Panel, TypicalErrorsAreGeometricMeansOfRatios) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  MemberBacktest failed;
+  failed.error = infinite;
+  const std::vector<std::vector<MemberBacktest>> backtests{
+      {backtest_of({2}), backtest_of({1, 3}), backtest_of({8}), failed},  // median 2
+      {backtest_of({20}), backtest_of({10}), backtest_of({5}), failed}};  // median 10
+  const Values typical = typical_errors(backtests);
+  EXPECT_NEAR(typical[0], std::sqrt(1.0 * 2.0), 1e-12);
+  EXPECT_NEAR(typical[1], 1, 1e-12);
+  EXPECT_NEAR(typical[2], std::sqrt(4.0 * 0.5), 1e-12);
+  EXPECT_EQ(typical[3], infinite);
+}
+
+/// The weights of a series with typical errors, computed as they are defined.
+TEST(Panel, WeightsAreThoseOfAveragedErrors) {
+  const UnivariateSeries series{kNile, 1};
+  const std::vector<Index> origins{80, 85, 90};
+  std::vector<MemberBacktest> members;
+  for (const char* name : {"naive", "mean", "theta"}) members.push_back(backtest({name}, series, origins, 5));
+  const Values typical{2, 0.5, 1};
+  const CombinationBacktest result = backtest_combination(members, series, origins, 5, {.typical = typical});
+  double own = 0, others = 0;
+  for (std::size_t m = 0; m < 3; ++m) own += std::log(members[m].error) / 3, others += std::log(typical[m]) / 3;
+  Values errors;
+  for (std::size_t m = 0; m < 3; ++m)
+    errors.push_back(std::exp((3 * (std::log(members[m].error) - own) + 5 * (std::log(typical[m]) - others)) / 8));
+  const double best = *std::ranges::min_element(errors);
+  double sum = 0;
+  for (double& error : errors) sum += error = error <= 1.5 * best ? std::pow(best / error, kPanelExponent) : 0;
+  for (std::size_t m = 0; m < 3; ++m) EXPECT_NEAR(result.weights[m], errors[m] / sum, 1e-9) << m;
+}
+
+TEST(Panel, MembersThatDoNotImproveTheCombinationAreDropped) {
+  const UnivariateSeries series{kNile, 1};
+  const std::vector<Index> origins{80, 85, 90};
+  SampledSeries one{&series, origins, {}};
+  for (const char* name : {"mean", "naive", "mean"}) one.backtests.push_back(backtest({name}, series, origins, 5));
+  const std::vector<std::size_t> copy{2}, only{0, 2};
+  EXPECT_EQ(members_that_pay({&one, 1}, copy, 5), (std::vector<bool>{true, true, false}));
+  // The copy is not needed; then the mean itself is, because naive is worse.
+  EXPECT_EQ(members_that_pay({&one, 1}, only, 5), (std::vector<bool>{false, true, true}));
+}
+
+/// Members that are usually better get more weight in a series whose own backtest has few origins.
+TEST(Panel, ManySeriesShareTheirErrors) {
+  std::vector<UnivariateSeries> series;
+  Random random(8, "panel test");
+  for (int k = 0; k < 40; ++k) {
+    Values y;
+    for (int t = 0; t < 16; ++t) y.push_back(100 + 2 * t + 6 * random.normal());
+    series.push_back({y, 1});
+  }
+  Team team(1);
+  const AutomaticOptions options{.horizon = 4, .members = {"naive", "drift", "mean"}};
+  const auto together = forecast_automatically(series, options, team);
+  double weight = 0, alone = 0;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    for (const MemberReport& member : together[i].members) weight += member.name == "drift" ? member.weight : 0;
+    const AutomaticForecast one = forecast_automatically({&series[i], 1}, options, team)[0];
+    for (const MemberReport& member : one.members) alone += member.name == "drift" ? member.weight : 0;
+  }
+  EXPECT_GT(weight, alone + 2);
+}
+
+TEST(Panel, BudgetGrowsWithTheNumberOfSeries) {
+  EXPECT_EQ(default_budget(1), 2e10);
+  EXPECT_EQ(default_budget(200), 1e11);
+  EXPECT_EQ(default_budget(100'000), 3e11);
+}
+
+/// Expensive members are tried on a sample only, if cheap ones are as good.
+TEST(Panel, DroppedMembersAreReported) {
+  std::vector<UnivariateSeries> series;
+  Random random(9, "panel test");
+  for (int k = 0; k < 201; ++k) {
+    Values y;
+    for (int t = 0; t < 24; ++t) y.push_back(50 + random.normal());
+    series.push_back({y, 1});
+  }
+  Team one(1), two(2);
+  std::vector<std::string> dropped;
+  AutomaticOptions options{.horizon = 3};
+  options.network_budget = 1;
+  options.on_dropped = [&](const std::vector<std::string>& names) { dropped = names; };
+  const auto a = forecast_automatically(series, options, one);
+  EXPECT_NE(std::ranges::find(dropped, "arima"), dropped.end());
+  for (const MemberReport& member : a[7].members)
+    EXPECT_EQ(std::ranges::find(dropped, member.name), dropped.end()) << member.name;
+  const auto b = forecast_automatically(series, options, two);
+  for (std::size_t i = 0; i < series.size(); ++i) EXPECT_EQ(a[i].mean, b[i].mean);
 }
 
 TEST(AutomaticForecast, BudgetCountsMissingValues) {

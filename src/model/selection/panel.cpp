@@ -1,0 +1,80 @@
+#include "model/selection/panel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "model/forecast/lanes.h"
+
+namespace unfold::forecasting {
+namespace {
+
+constexpr double kNoError = std::numeric_limits<double>::infinity();
+constexpr double kLargestRatio = 20, kLeastGain = 0.005;
+
+bool is_usable(const MemberBacktest& member) { return member.error > 0 && std::isfinite(member.error); }
+
+/// Returns the median of the usable errors; 0 if there are none.
+double median_error(const std::vector<MemberBacktest>& members) {
+  std::vector<double> errors;
+  for (const MemberBacktest& member : members)
+    if (is_usable(member)) errors.push_back(member.error);
+  if (errors.empty()) return 0;
+  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
+  std::nth_element(errors.begin(), middle, errors.end());
+  return *middle;
+}
+
+/// Returns the mean logarithm of the error of the combination over the series in which it is positive.
+double combined_error(std::span<const std::vector<MemberBacktest>> backtests, std::span<const SampledSeries> sample,
+                      Index horizon) {
+  const std::vector<double> typical = typical_errors(backtests);
+  double sum = 0, count = 0;
+  for (std::size_t s = 0; s < sample.size(); ++s) {
+    const CombinationBacktest result =
+        backtest_combination(backtests[s], *sample[s].series, sample[s].origins, horizon, {.typical = typical});
+    if (result.origins > 0 && result.error > 0) sum += log_of(result.error), ++count;
+  }
+  return count > 0 ? sum / count : kNoError;
+}
+
+}  // namespace
+
+std::vector<double> typical_errors(std::span<const std::vector<MemberBacktest>> backtests) {
+  const std::size_t members = backtests.empty() ? 0 : backtests.front().size();
+  std::vector<double> sums(members, 0), counts(members, 0);
+  for (const std::vector<MemberBacktest>& one : backtests) {
+    const double median = median_error(one);
+    for (std::size_t m = 0; m < members; ++m)
+      if (is_usable(one[m])) {
+        sums[m] += log_of(std::clamp(one[m].error / median, 1 / kLargestRatio, kLargestRatio));
+        ++counts[m];
+      }
+  }
+  for (std::size_t m = 0; m < members; ++m) sums[m] = counts[m] > 0 ? exp_of(sums[m] / counts[m]) : kNoError;
+  return sums;
+}
+
+std::vector<bool> members_that_pay(std::span<const SampledSeries> sample, std::span<const std::size_t> optional,
+                                   Index horizon) {
+  std::vector<std::vector<MemberBacktest>> backtests;
+  for (const SampledSeries& one : sample) backtests.push_back(one.backtests);
+  std::vector<bool> kept(backtests.empty() ? 0 : backtests.front().size(), true);
+  double error = combined_error(backtests, sample, horizon);
+  for (const std::size_t member : optional) {
+    std::vector<double> errors;
+    for (std::vector<MemberBacktest>& one : backtests) {
+      errors.push_back(one[member].error);
+      one[member].error = kNoError;
+    }
+    const double without = combined_error(backtests, sample, horizon);
+    kept[member] = !(without < error + kLeastGain);
+    if (!kept[member])
+      error = without;
+    else
+      for (std::size_t s = 0; s < backtests.size(); ++s) backtests[s][member].error = errors[s];
+  }
+  return kept;
+}
+
+}  // namespace unfold::forecasting
