@@ -152,19 +152,28 @@ TEST(LeaveOneOut, PredictsTheMeanOfTheOthersForEqualRows) {
   Table equal(5, 2, 0.1, 6);
   std::ranges::fill(equal.x, 1.0F);
   const LeaveOneOutFit fit = fit_leave_one_out(equal.inputs(), equal.outputs(), {}, team);
-  StreamedRidge streamed(2, 2, team);
-  for (Index r = 0; r < equal.rows; ++r)
-    streamed.add({equal.x.data() + r * 2, 1, 2, 2}, {equal.y.data() + r * 2, 1, 2, 2});
-  const StreamedRidgeFit other = streamed.solve(0.1);
   for (const double weight : fit.weights) EXPECT_EQ(weight, 0);
-  for (const double weight : other.weights) EXPECT_EQ(weight, 0);
   for (Index k = 0; k < 2; ++k) {
     double total = 0;
     for (Index r = 0; r < equal.rows; ++r) total += equal.outputs()(r, k);
     EXPECT_NEAR(fit.bias[at(k)], total / 5, 1e-9);
-    EXPECT_NEAR(other.bias[at(k)], total / 5, 1e-9);
     for (Index r = 0; r < equal.rows; ++r)
       EXPECT_NEAR(fit.left_out[at(r * 2 + k)], (total - equal.outputs()(r, k)) / 4, 1e-6) << r;
+  }
+}
+
+TEST(StreamedRidge, PredictsTheMeanForEqualRows) {
+  Team team(1);
+  Table equal(300, 4, 0.5, 7);
+  std::ranges::fill(equal.x, 1.0F);
+  StreamedRidge ridge(4, 2, team);
+  ridge.add(equal.inputs(), equal.outputs());
+  const StreamedRidgeFit fit = ridge.solve(0.1);
+  for (const double weight : fit.weights) EXPECT_EQ(weight, 0);
+  for (Index k = 0; k < 2; ++k) {
+    double total = 0;
+    for (Index r = 0; r < equal.rows; ++r) total += equal.outputs()(r, k);
+    EXPECT_NEAR(fit.bias[at(k)], total / 300, 1e-9);
   }
 }
 

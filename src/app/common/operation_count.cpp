@@ -8,7 +8,7 @@
 namespace unfold {
 
 std::string operation_count_text(double operations) {
-  constexpr double kMega = 1e6, kThousand = 1000, kRoundedUp = 999.5;
+  constexpr double kMega = 1e6, kThousand = 1000, kRoundedUp = 995;
   constexpr std::array kUnits = {"MFLOP", "GFLOP", "TFLOP", "PFLOP"};
   double value = operations / kMega;
   if (value < 1) return "less than 1 MFLOP";

@@ -15,12 +15,22 @@
 namespace unfold {
 namespace {
 
+/// A column of numbers; NaN is a missing value.
+ExampleColumn column_of(std::vector<double> values) {
+  ExampleColumn column{.name = "x", .width = 1};
+  for (double& value : values) {
+    column.missing.push_back(std::isnan(value) ? 1 : 0);
+    if (std::isnan(value)) value = 0;
+  }
+  if (std::ranges::find(column.missing, 1) == column.missing.end()) column.missing.clear();
+  column.numbers = std::move(values);
+  return column;
+}
+
 /// One series, whose next value is predicted.
 struct OneSeries {
   explicit OneSeries(const std::vector<double>& values, Index held_out = 0)
-      : examples{.source = "made",
-                 .columns = {{.name = "x", .width = 1, .numbers = values}},
-                 .ends = {static_cast<Index>(values.size())}},
+      : examples{.source = "made", .columns = {column_of(values)}, .ends = {static_cast<Index>(values.size())}},
         data(std::make_shared<const DataSpecification>(specify(examples, {.reads = {"x"}, .predicts = {"x"}}, "made"))),
         all(examples, data, std::vector<std::string>{"x"}),
         training(all.part(0, 0, static_cast<Index>(values.size()) - held_out, 0)),

@@ -98,12 +98,12 @@ ForecastSelection select_forecast(const Examples& examples, const FieldPlan& pla
                                          .batch = s.batch,
                                          .window = s.whole_sequences ? 0 : s.window,
                                          .stop = reporter.stop()};
-  ForecastSelection found = select_forecast_model<T>(
-      parts[0], parts[1], plan.layout, forecast_candidates(parts[0], plan.layout, options), options, team,
-      [&](const ForecastCandidate& candidate) {
-        reporter.remark(fmt::format("trying {}: about {}", description_of(candidate, plan.layout),
-                                    operation_count_text(candidate.operations)));
-      });
+  ForecastSelection found =
+      select_forecast_model<T>(parts[0], parts[1], plan.layout, forecast_candidates(parts[0], plan.layout, options),
+                               options, team, [&](const ForecastCandidate& candidate) {
+                                 reporter.remark(fmt::format("trying {} ({})", description_of(candidate, plan.layout),
+                                                             operation_count_text(candidate.operations)));
+                               });
   if (!found.candidates.empty()) report(found, plan.layout, options.budget, reporter);
   return found;
 }

@@ -65,8 +65,7 @@ SelectedSeriesModel<T> select_series_model(const ExampleSet& training, const Net
                                                     .stop = reporter.stop()}};
   SeriesSelection<T> found =
       select_series_model<T>(training, layout, options, team, [&](const SeriesCandidate& candidate) {
-        reporter.remark(
-            fmt::format("trying {}: about {}", candidate.model, operation_count_text(candidate.operations)));
+        reporter.remark(fmt::format("trying {} ({})", candidate.model, operation_count_text(candidate.operations)));
       });
   for (const SeriesCandidate& candidate : found.candidates)
     reporter.remark(
