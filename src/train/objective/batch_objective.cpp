@@ -8,16 +8,12 @@
 #include <optional>
 
 #include "base/interruptible.h"
-#include "data/text/example_weights.h"
 #include "graph/engine/backend.h"
 #include "unfold/base/error.h"
 #include "unfold/optim/direction/step_control.h"
 
 namespace unfold {
 namespace {
-
-/// Returns the name of an optimizer, without its options.
-std::string short_name(const std::string& spec) { return spec.substr(0, spec.find(':')); }
 
 /// Returns whether some target is not at the last position of its chain.
 template <class T>
@@ -36,17 +32,6 @@ PenaltyOptions share_of(const PenaltyOptions& whole, Index batches) {
   return {.activity = whole.activity / n, .flow = whole.flow / n, .smoothing = whole.smoothing};
 }
 
-/// Returns the network with the precision and device of the options.
-template <class T>
-Network<T> with_options(Network<T> network, const BatchObjectiveOptions& options) {
-  network.precision = options.precision;
-  network.activities = options.activities;
-  network.offload = options.offload;
-  if (network.fewer_outputs != nullptr)
-    network.fewer_outputs = std::make_shared<const Network<T>>(with_options(*network.fewer_outputs, options));
-  return network;
-}
-
 /// Rejects options that the device does not support before any work is done.
 const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std::string_view objective) {
   if (options.offload == nullptr) return options;
@@ -62,11 +47,6 @@ const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std:
   if (options.penalties.flow > 0) refuse("a penalty on the flow of the gradient (--flow-penalty)");
   if (!objective.empty()) refuse(objective);
   return options;
-}
-
-/// Rejects weights of examples where only the plain pass over a batch applies them.
-void require_equal_weights(const Batch& batch, std::string_view who) {
-  if (has_weights(batch)) refuse_weights(who);
 }
 
 }  // namespace
@@ -98,119 +78,28 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
                                  : options.own_outputs           ? "scheduled sampling (--teacher-forcing)"
                                  : options.gradient.looks_back() ? "a sampled softmax"
                                                                  : "a forward gradient (--gradient)"));
-  if (chooser != nullptr) {
-    check_chooser(chooser->name());
-    chosen_ = std::make_unique<SequenceObjectivePass<T>>(with_options(network, options), *chooser, team);
-  }
-  if (options.own_outputs) {
-    if (options.batches > 1)
-      throw UsageError(options.optimizer +
-                       " compares losses over several batches, and scheduled sampling changes what "
-                       "they read; use sgd, adam or path, or leave --teacher-forcing out");
-    own_ = std::make_unique<ScheduledSampling<T>>(network, team, options.seed);
-  }
-  if (options.feedback.on()) {
-    if (options.batches > 1)
-      throw UsageError(
-          options.optimizer +
-          " compares losses over several batches, and feedback changes what they read; use sgd, rmsprop or "
-          "adam, or leave --feedback out");
-    free_ = std::make_unique<OutputFeedback<T>>(network, options.feedback, options.seed);
-  }
+  if (chooser != nullptr) check_chooser(options_, chooser->name());
+  inputs_ = make_input_source(network, options_, team);
   if (WeightRules<T>::needed(network))
     weights_ = std::make_unique<WeightRules<T>>(network, parameters, options.seed, team);
-  if (!options.gradient.looks_back()) {
-    check_forward();
-    const std::size_t limit = options.memory_limit > 0 ? options.memory_limit : ForwardOptions::kLimit;
-    forward_ = std::make_unique<ForwardGradient<T>>(
-        network, options.gradient, ForwardOptions{.streams = source.streams(), .seed = options.seed, .limit = limit},
-        team);
-  }
-  if (network.fewer_outputs == nullptr) return;
-  if (options.penalties.any() || options.penalties.smoothing > 0)
-    throw UsageError("penalties and label smoothing cannot be combined with a sampled softmax; leave one of them out");
-  sampled_ = std::make_unique<SampledSoftmax<T>>(with_options(network, options), parameters, options.seed, team,
-                                                 options.memory_limit);
-}
-
-/// Rejects options that a pass over one position at a time does not support.
-template <class T>
-void BatchObjective<T>::check_forward() const {
-  const auto refuse = [&](std::string_view what) {
-    throw UsageError(
-        fmt::format("--gradient {} cannot be combined with {}; leave one of them out", options_.gradient.text(), what));
-  };
-  if (options_.penalties.any()) refuse("penalties on the states of a window");
-  if (options_.penalties.smoothing > 0) refuse("label smoothing");
-  if (weights_) refuse("dropped or tied weights");
-  if (free_) refuse("feedback of the network's outputs (--feedback)");
-  if (network_.fewer_outputs != nullptr) refuse("sampled softmax");
-  if (options_.precision != Precision::exact) refuse("bfloat16 products");
-  if (options_.activities != Precision::exact) refuse("bfloat16 activations");
-  if (options_.batches > 1) refuse(fmt::format("steps over several batches, as in {}", short_name(options_.optimizer)));
-}
-
-/// Rejects options that a pass over selected sequences does not support.
-template <class T>
-void BatchObjective<T>::check_chooser(std::string_view name) const {
-  const auto refuse = [&](std::string_view what) {
-    throw UsageError(fmt::format("{} cannot be combined with {}; leave one of them out", name, what));
-  };
-  if (options_.own_outputs || options_.feedback.on())
-    refuse("the network's outputs as inputs (--teacher-forcing, --feedback)");
-  if (!options_.gradient.looks_back()) refuse(fmt::format("--gradient {}", options_.gradient.text()));
-  if (options_.penalties.any()) refuse("penalties on states");
-  if (options_.penalties.smoothing > 0) refuse("label smoothing");
-  if (options_.memory_limit > 0) refuse("a memory limit");
-  if (options_.activities != Precision::exact) refuse("bfloat16 activations");
-  if (options_.sharding.divided()) refuse("shards");
-  if (options_.batches > 1) require_losses(name);
-}
-
-/// Rejects a chooser, because metrics and curvature are computed from the losses.
-template <class T>
-void BatchObjective<T>::require_losses(std::string_view objective) const {
-  if (!objective.empty())
-    throw UsageError(
-        fmt::format("{} uses losses and curvature of the network, which {} replaces with a different objective; train "
-                    "with sgd, asgd, rmsprop or adam, or remove {}",
-                    short_name(options_.optimizer), objective, objective.substr(0, objective.find(' '))));
-}
-
-/// Rejects forward gradients, because metrics and curvature are sums over a stored window.
-template <class T>
-void BatchObjective<T>::require_backpropagation() const {
-  if (forward_)
-    throw UsageError(
-        fmt::format("{} needs the stored window, which --gradient {} does not keep; train with sgd, rmsprop or adam, "
-                    "or with --gradient bptt",
-                    short_name(options_.optimizer), options_.gradient.text()));
+  gradient_ = make_gradient_source(network, parameters, options_, source.streams(), pass_, chooser, team);
 }
 
 /// Rejects the sampled softmax: its loss is a new estimate in each step, which is sufficient for a gradient but not for
 /// comparing losses.
 template <class T>
 void BatchObjective<T>::require_full_softmax() const {
-  if (sampled_)
-    throw UsageError(short_name(options_.optimizer) +
-                     " needs exact losses; a sampled softmax only estimates the gradient; leave --sampled-softmax out");
+  if (network_.fewer_outputs != nullptr)
+    throw UsageError(
+        fmt::format("{} needs exact losses; a sampled softmax only estimates the gradient; leave --sampled-softmax out",
+                    short_name(options_.optimizer)));
 }
 
 template <class T>
 void BatchObjective<T>::require_exact_products() const {
   if (options_.precision != Precision::exact || options_.activities != Precision::exact)
-    throw UsageError(short_name(options_.optimizer) +
-                     " computes curvature, for which bfloat16 is not precise enough; train in float");
-}
-
-/// Rejects feedback, because metrics are defined only for outputs that the network does not read.
-template <class T>
-void BatchObjective<T>::require_own_inputs_apart() const {
-  if (free_)
-    throw UsageError(
-        fmt::format("{} does not support networks that read their own outputs; train with sgd, asgd, rmsprop or adam, "
-                    "or remove --feedback",
-                    short_name(options_.optimizer)));
+    throw UsageError(fmt::format("{} computes curvature, for which bfloat16 is not precise enough; train in float",
+                                 short_name(options_.optimizer)));
 }
 
 /// Rejects dropped and tied weights, which optimizers that combine several weights do not support.
@@ -234,20 +123,13 @@ void BatchObjective<T>::gather(Index step) {
   }
   predicted_ = 0;
   for (Index k = 0; k < options_.batches; ++k) predicted_ += static_cast<double>(batch(k).predicted);
-  if (chosen_) require_equal_weights(batch(0), chosen_->name());
-  if (sampled_) require_equal_weights(batch(0), "a sampled softmax");
-  if (forward_) require_equal_weights(batch(0), "a forward gradient (--gradient)");
-  if (own_ || free_) require_equal_weights(batch(0), "a network that reads its own outputs");
+  gradient_->require_equal_weights(batch(0));
+  if (inputs_) require_equal_weights(batch(0), "a network that reads its own outputs");
 }
 
 template <class T>
 void BatchObjective<T>::read_own_outputs(double forcing) {
-  if (free_) {
-    mixed_ = &free_->mark(source_.batch(), forcing, step_);
-    return;
-  }
-  enter_batch(source_.batch(), *network_.plan, carried_);  // `gradient` calls it again, with the same result
-  mixed_ = &own_->mix(source_.batch(), carried_, parameters_, forcing, step_);
+  mixed_ = &inputs_->read(source_.batch(), carried_, parameters_, forcing, step_);
 }
 
 template <class T>
@@ -259,16 +141,10 @@ Index BatchObjective<T>::symbols() const {
 
 template <class T>
 void BatchObjective<T>::skip() {
-  if (forward_) {
-    enter_batch(batch(0), *network_.plan, carried_);
-    std::vector<T> nothing(at(parameters_.size()));
-    forward_->gradient(batch(0), carried_, parameters_, step_, 1, nothing, dropout_seed(0));
-    return;
-  }
-  pass_.set_parameters(parameters_);
+  gradient_->begin_skip(parameters_);
   for (Index k = 0; k < options_.batches; ++k) {
     enter_batch(batch(k), *network_.plan, carried_);
-    pass_.forward(batch(k), carried_);
+    gradient_->skip(of_step(k));
     if (k + 1 < options_.batches) leave_batch(batch(k), carried_);
   }
 }
@@ -276,7 +152,7 @@ void BatchObjective<T>::skip() {
 template <class T>
 void BatchObjective<T>::leave() {
   leave_batch(source_.batch(), carried_);
-  if (forward_) forward_->leave(source_.batch());
+  gradient_->leave(source_.batch());
 }
 
 template <class T>
@@ -292,7 +168,7 @@ std::string BatchObjective<T>::find_non_finite() {
 /// Returns whether the gradient consists only of the pass and its losses.
 template <class T>
 bool BatchObjective<T>::is_plain() const {
-  return options_.batches == 1 && !sampled_ && !forward_ && !chosen_ && !own_ && !free_ && weights_ == nullptr;
+  return options_.batches == 1 && gradient_->is_plain() && !inputs_ && !weights_;
 }
 
 template <class T>
@@ -311,7 +187,7 @@ const RowTables* BatchObjective<T>::rows_read() {
 /// The flag that interrupts a pass. With several processes, all stop together between passes.
 template <class T>
 const std::atomic<bool>* BatchObjective<T>::flag_within(bool first) const {
-  if (!options_.sharding.all().alone() || forward_) return nullptr;
+  if (!options_.sharding.all().alone() || !gradient_->is_interruptible()) return nullptr;
   return first && options_.stop == nullptr ? options_.stop_first : options_.stop;
 }
 
@@ -319,31 +195,20 @@ const std::atomic<bool>* BatchObjective<T>::flag_within(bool first) const {
 template <class T>
 double BatchObjective<T>::pass(std::span<T> result, bool accumulate) {
   std::optional<Interruptible> within;
-  if (sampled_)
-    sampled_->set_parameters(seen());
-  else
-    pass_.set_parameters(seen());
+  gradient_->set_parameters(seen());
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.batches; ++k) {
     poll();
-    set_dropout(k);
     if (k == 0 && !computed_.empty())  // a further call, with different parameters
       copy_state(before_.front(), carried_);
     else
       enter_batch(batch(k), *network_.plan, carried_);
     copy_state(carried_, before_[at(k)]);
     if (k == 0) within.emplace(flag_within(computed_.empty()));  // the state before the step is known from here on
-    if (forward_) {
-      computed_.empty() ? forward_->keep() : forward_->put_back();
-      nats += forward_->gradient(batch(k), carried_, parameters_, step_, 1 / predicted_, result, dropout_seed(k));
-    } else if (chosen_) {
-      nats += chosen_->gradient(batch(k), seen(), number(k), dropout_seed(k), 1 / predicted_, result, k > 0);
-    } else if (sampled_) {
-      nats += sampled_->gradient(batch(k), carried_, step_ * options_.batches + k, 1 / predicted_, result, k > 0);
-    } else {
-      nats += pass_.gradient(batch(k), carried_, 1 / predicted_, result, accumulate || k > 0);
-      penalty += pass_.penalty(batch(k));
-    }
+    BatchOfStep<T> step = of_step(k);
+    step.accumulate = accumulate || step.accumulate;
+    nats += gradient_->gradient(step, result);
+    penalty += gradient_->penalty(batch(k));
     if (k + 1 < options_.batches) leave_batch(batch(k), carried_);
   }
   if (weights_) weights_->turn(result);
@@ -424,12 +289,13 @@ template <class T>
 double BatchObjective<T>::loss() {
   const Interruptible within(flag_within(false));
   require_full_softmax();
-  pass_.set_parameters(seen());
+  const Parameters<T>& parameters = seen();
+  pass_.set_parameters(parameters);
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.batches; ++k) {
     poll();
-    if (chosen_) {
-      nats += chosen_->value(batch(k), seen(), number(k));
+    if (const std::optional<double> value = gradient_->value(batch(k), parameters, number(k))) {
+      nats += *value;
       continue;
     }
     set_dropout(k);
@@ -449,10 +315,10 @@ double BatchObjective<T>::symbols_per_sequence() const {
 
 template <class T>
 EnteredBatch<T> BatchObjective<T>::enter() {
-  require_losses(objective_name());
+  gradient_->require_losses(options_.optimizer);
   require_plain_weights();
-  require_own_inputs_apart();
-  require_backpropagation();
+  if (inputs_) inputs_->require_true_inputs(options_.optimizer);
+  gradient_->require_stored_window(options_.optimizer);
   require_full_softmax();
   require_exact_products();
   require_equal_weights(batch(0), options_.optimizer);
@@ -464,9 +330,9 @@ EnteredBatch<T> BatchObjective<T>::enter() {
 
 template <class T>
 PathReading BatchObjective<T>::path_reading() {
-  require_losses(objective_name());
+  gradient_->require_losses(options_.optimizer);
   require_plain_weights();
-  require_own_inputs_apart();
+  if (inputs_) inputs_->require_true_inputs(options_.optimizer);
   const Batch& first = batch(0);
   const Head<T>& head = network_.only_head("path");
   if (!first.fields.contains(head.field))
@@ -479,10 +345,10 @@ PathReading BatchObjective<T>::path_reading() {
 
 template <class T>
 void BatchObjective<T>::start_curvature(double share, Distance damping) {
-  require_losses(objective_name());
+  gradient_->require_losses(options_.optimizer);
   require_plain_weights();
-  require_own_inputs_apart();
-  require_backpropagation();
+  if (inputs_) inputs_->require_true_inputs(options_.optimizer);
+  gradient_->require_stored_window(options_.optimizer);
   require_full_softmax();
   require_exact_products();
   require_equal_weights(batch(0), options_.optimizer);
@@ -518,16 +384,13 @@ template <class T>
 std::optional<std::uint64_t> BatchObjective<T>::dropout_seed(Index k) const {
   if (!network_.dropout) return std::nullopt;
   static const std::uint64_t stream = stream_of("dropout");
-  const auto words = philox(options_.seed, stream, number(k));
+  const auto words = philox(options_.seed, stream, static_cast<std::uint64_t>(number(k)));
   return static_cast<std::uint64_t>(words[1]) << 32 | words[0];
 }
 
 template <class T>
 void BatchObjective<T>::set_dropout(Index k) {
-  const auto seed = dropout_seed(k);
-  if (!seed) return;
-  pass_.set_dropout_seed(*seed);
-  if (sampled_) sampled_->set_dropout_seed(*seed);
+  if (const auto seed = dropout_seed(k)) pass_.set_dropout_seed(*seed);
 }
 
 template class BatchObjective<float>;

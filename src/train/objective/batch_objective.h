@@ -14,40 +14,16 @@
 
 #include "base/interruptible.h"
 #include "optim/direction/row_steps.h"
-#include "optim/rtrl/forward_gradient.h"
-#include "train/objective/sampled_softmax.h"
+#include "train/objective/gradient_source.h"
+#include "train/objective/input_source.h"
+#include "train/objective/objective_options.h"
 #include "train/objective/table_rows.h"
 #include "train/objective/weight_rules.h"
 #include "train/passes/sharded_pass.h"
 #include "unfold/optim/direction/objective.h"
-#include "unfold/train/objective/output_feedback.h"
-#include "unfold/train/objective/scheduled_sampling.h"
 #include "unfold/train/objective/sequence_objective.h"
 
 namespace unfold {
-
-struct BatchObjectiveOptions {
-  std::string optimizer = {};  ///< SPEC of the optimizer, for messages
-  Index batches = 1;           ///< number of batches per step
-  std::uint64_t seed = 1;      ///< seed of dropout
-  std::size_t memory_limit = 0;
-  PenaltyOptions penalties = {};                     ///< penalties are the mean over the batches
-  bool own_outputs = false;                          ///< whether read_own_outputs will be called
-  Feedback feedback = {};                            ///< whether the gradient also flows through these outputs
-  GradientMethod gradient = {};                      ///< gradient method: backpropagation or a forward method
-                                                     ///< (forward_gradient.h)
-  Precision precision = Precision::exact;            ///< precision of loss and gradient; curvature requires `exact`
-                                                     ///< (UsageError)
-  Precision activities = Precision::exact;           ///< precision of activations stored for the gradient; curvature
-                                                     ///< requires `exact`
-  std::shared_ptr<const Offload> offload = nullptr;  ///< where the passes run; if null, the passes run on the team
-  Sharding sharding = {};                            ///< sharding of each batch
-  /// Polled between and within passes, which throw BrokenOff if it is set; parameters and optimizer may then be between
-  /// two steps.
-  const std::atomic<bool>* stop = nullptr;
-  /// Like the flag above, but polled only within the first gradient of a step, when only `carried` has changed.
-  const std::atomic<bool>* stop_first = nullptr;
-};
 
 template <class T>
 class BatchObjective final : public Objective<T>, public RowObjective<T> {
@@ -73,8 +49,8 @@ class BatchObjective final : public Objective<T>, public RowObjective<T> {
   void read_own_outputs(double forcing);
   double predicted() const override { return predicted_; }  ///< number of symbols in all batches of the step
   bool repeats() const override {
-    return source_.unchanging() && options_.batches == 1 && !network_.dropout && !own_ && !free_ && !weights_ &&
-           !chosen_;
+    return source_.unchanging() && options_.batches == 1 && !network_.dropout && !inputs_ && !weights_ &&
+           gradient_->repeats();
   }
   Index symbols() const;
   /// Runs forward through the batches only to update the state.
@@ -88,10 +64,10 @@ class BatchObjective final : public Objective<T>, public RowObjective<T> {
   /// undoes this.
   void swap_carried() {
     std::swap(carried_, before_.front());
-    if (forward_) forward_->swap_kept();
+    gradient_->swap_kept();
   }
   /// Returns the data carried for forward gradients (ForwardGradient::carried); empty if they are not used.
-  std::span<T> influences() { return forward_ ? forward_->carried() : std::span<T>(); }
+  std::span<T> influences() { return gradient_->carried(); }
   /// Returns the signal and position of the first non-finite value in the batches of this step; empty if there is none.
   std::string find_non_finite();
   /// Returns the index of the first non-finite element of this step's last gradient, or -1. Collective over all
@@ -130,15 +106,12 @@ class BatchObjective final : public Objective<T>, public RowObjective<T> {
   std::optional<std::uint64_t> dropout_seed(Index k) const;
   void set_dropout(Index k);
   void require_full_softmax() const;
-  void require_backpropagation() const;
-  void check_forward() const;
-  void check_chooser(std::string_view name) const;
-  void require_losses(std::string_view objective) const;
-  std::string_view objective_name() const { return chosen_ ? chosen_->name() : std::string_view(); }
-  std::uint64_t number(Index k) const { return static_cast<std::uint64_t>(step_ * options_.batches + k); }
+  Index number(Index k) const { return step_ * options_.batches + k; }
+  BatchOfStep<T> of_step(Index k) {
+    return {batch(k), carried_, number(k), dropout_seed(k), 1 / predicted_, k > 0, !computed_.empty()};
+  }
   void require_exact_products() const;
   void require_plain_weights() const;
-  void require_own_inputs_apart() const;
   const Parameters<T>& seen() { return weights_ ? weights_->seen(static_cast<std::uint64_t>(step_)) : parameters_; }
   const std::atomic<bool>* flag_within(bool first) const;
   void poll() const {
@@ -154,12 +127,9 @@ class BatchObjective final : public Objective<T>, public RowObjective<T> {
   Entered entered_;
   ShardedPass<T> pass_;
   TableRows tables_;
-  std::unique_ptr<SampledSoftmax<T>> sampled_;        // replaces pass_ in `gradient` for a sampled softmax
-  std::unique_ptr<ForwardGradient<T>> forward_;       // replaces pass_ in `gradient` for forward methods
-  std::unique_ptr<SequenceObjectivePass<T>> chosen_;  // replaces pass_ in `gradient` for a chooser
-  std::unique_ptr<ScheduledSampling<T>> own_;
-  std::unique_ptr<OutputFeedback<T>> free_;
-  std::unique_ptr<WeightRules<T>> weights_;         // null unless weights are dropped or tied
+  std::unique_ptr<InputSource<T>> inputs_;   // null unless the network reads its own outputs
+  std::unique_ptr<WeightRules<T>> weights_;  // null unless weights are dropped or tied
+  std::unique_ptr<GradientSource<T>> gradient_;
   const Batch* mixed_ = nullptr;                    // if not null, replaces the batch of the source
   std::unique_ptr<ShardedCurvature<T>> curvature_;  // used only by curvature-based optimizers
   State<T> carried_, scratch_;
