@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/growing_array.h"
 #include "model/context_mixing/integer_decision.h"
+#include "model/ppm/growing_array.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
 
