@@ -36,6 +36,14 @@ bool may_group(const LogEventValue& value) {
   return !value.key.empty() || std::ranges::find(kNot, value.name) == kNot.end();
 }
 
+/// Returns log2 of the weighted sum of 1 / p over the sources.
+double combined_source_bits(const std::array<double, 3>& bits) {
+  const double most = std::ranges::max(bits);
+  double sum = 0;
+  for (std::size_t i = 0; i < bits.size(); ++i) sum += kSourceWeights[i] * exp2_of(bits[i] - most);
+  return std::max(0.0, most + log2_of(sum));
+}
+
 struct LabelCount {
   Index lines = 0, words = 0;
   CountTable values{4096};
@@ -166,26 +174,33 @@ void LogDetector::raw_scores(double words) {
 }
 
 void LogDetector::combine() {
-  double most = 0, sum = 0;
+  double most = 0;
   for (std::size_t i = 0; i < 3; ++i) {
-    score_.parts[i] = sources_[i].p_bits(std::max(0.0, score_.raw[i] - kSameScore));
-    if (score_.parts[i] <= most) continue;
-    most = score_.parts[i];
+    score_.long_run[i] = sources_[i].p_bits(std::max(0.0, score_.raw[i] - kSameScore));
+    score_.parts[i] = recent_[i].p_bits(score_.long_run[i]);
+    if (score_.long_run[i] <= most) continue;
+    most = score_.long_run[i];
     score_.source = static_cast<LogSource>(i);
   }
   // A new value is at the same time a rare event of its field.
   const bool of_field = score_.order.chain != 0 && score_.value.value != nullptr;
   if (score_.source == LogSource::order && of_field && score_.value.value->label == score_.order.chain)
     score_.source = LogSource::values;
-  for (std::size_t i = 0; i < 3; ++i) sum += kSourceWeights[i] * exp2_of(score_.parts[i] - most);
-  score_.surprise = std::max(0.0, most + log2_of(sum));
+  score_.surprise = combined_source_bits(score_.parts);
+  score_.long_run_surprise = combined_source_bits(score_.long_run);
+}
+
+void LogDetector::remember_scores() {
+  surprise_.add(score_.long_run_surprise);
+  for (const LogSource source : {LogSource::words, LogSource::values})
+    recent_[static_cast<std::size_t>(source)].add(score_.long_run[static_cast<std::size_t>(source)]);
 }
 
 const LogLineScore& LogDetector::score(const LogLine& line, double words) {
   event_ = &reader_.read(line);
   raw_scores(words);
   combine();
-  score_.p_bits = surprise_.p_bits(score_.surprise);
+  score_.p_bits = surprise_.p_bits(score_.long_run_surprise);
   return score_;
 }
 
@@ -195,7 +210,7 @@ void LogDetector::learn_scored(bool learn_scores) {
   if (grouping_.used) order_.add(*event_);
   ++lines_;
   if (!learn_scores) return;
-  surprise_.add(score_.surprise);
+  remember_scores();
   sources_[static_cast<std::size_t>(LogSource::values)].add(score_.raw[2]);
 }
 
@@ -221,9 +236,10 @@ void LogDetector::calibrate() {
   for (const auto& raw : held_out_) {
     score_.raw = raw;
     combine();
-    surprise_.add(score_.surprise);
+    remember_scores();
   }
   held_out_.clear();
+  recent_ = {};
 }
 
 std::string LogDetector::expected(const LogLineScore& score) const {
@@ -248,6 +264,7 @@ nlohmann::json LogDetector::to_json(bool whole) const {
           {"values", values_.to_json(whole)},
           {"order", order_.to_json(whole)},
           {"calibration", {sources_[0].to_json(), sources_[1].to_json(), sources_[2].to_json(), surprise_.to_json()}},
+          {"recent", {recent_[0].to_json(), recent_[1].to_json(), recent_[2].to_json()}},
           {"lines", lines_}};
 }
 
@@ -269,6 +286,9 @@ LogDetector LogDetector::from_json(const nlohmann::json& json) {
   if (calibration.size() != 4) refuse_log_model("the calibration is inconsistent");
   for (std::size_t i = 0; i < 3; ++i) detector.sources_[i] = TailCalibration::from_json(calibration[i]);
   detector.surprise_ = TailCalibration::from_json(calibration[3]);
+  const nlohmann::json& recent = log_list(json, "recent");
+  if (recent.size() != detector.recent_.size()) refuse_log_model("inconsistent recent scores");
+  for (std::size_t i = 0; i < detector.recent_.size(); ++i) detector.recent_[i] = RecentScores::from_json(recent[i]);
   detector.lines_ = log_count(json, "lines");
   return detector;
 }

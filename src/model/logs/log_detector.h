@@ -24,6 +24,10 @@
 ///
 /// The score of the words is -log2 of the probability of the template. It is computed by a different model and passed
 /// as an argument. For templates that have occurred, the relative frequency is used if it is higher.
+///
+/// New templates and new values often come in bursts, as after a restart. The p-values of words and values therefore
+/// also depend on the scores of the last lines (recent_scores.h), so a burst does not outrank a single anomaly of
+/// another source. The p-value of the line, which decides about alarms, does not depend on them.
 
 #include <array>
 #include <functional>
@@ -34,6 +38,7 @@
 
 #include "model/logs/log_event.h"
 #include "model/logs/order_model.h"
+#include "model/logs/recent_scores.h"
 #include "model/logs/tail_calibration.h"
 #include "model/logs/value_model.h"
 #include "model/logs/word_slots.h"
@@ -45,10 +50,12 @@ inline constexpr std::array<const char*, 3> kLogSources = {"words", "order", "va
 
 struct LogLineScore {
   std::array<double, 3> raw{};          ///< score of each source in bits
-  std::array<double, 3> parts{};        ///< -log2 of the p-value of each source
-  double surprise = 0;                  ///< bits
-  double p_bits = 0;                    ///< -log2 of the p-value of the line
-  LogSource source = LogSource::words;  ///< the source with the smallest p-value
+  std::array<double, 3> long_run{};     ///< -log2 of the p-value of each source, regardless of the last lines
+  std::array<double, 3> parts{};        ///< the same, given the last lines (recent_scores.h)
+  double surprise = 0;                  ///< bits, from `parts`
+  double long_run_surprise = 0;         ///< bits, from `long_run`
+  double p_bits = 0;                    ///< -log2 of the p-value of the line: the rank of long_run_surprise
+  LogSource source = LogSource::words;  ///< the source with the smallest p-value in `long_run`
   LogOrderScore order = {};
   LogValueScore value = {};
   double p_value() const;
@@ -106,6 +113,7 @@ class LogDetector {
                               const std::vector<std::pair<std::uint64_t, std::string>>& roles) const;
   void raw_scores(double words);
   void combine();
+  void remember_scores();
 
   WordSlots slots_;
   LogEventReader reader_;
@@ -114,6 +122,7 @@ class LogDetector {
   LogOrderModel order_{{}, 0};
   std::array<TailCalibration, 3> sources_;
   TailCalibration surprise_;
+  std::array<RecentScores, 3> recent_;  // of words and values; empty for the order
   std::vector<std::array<double, 3>> held_out_;
   CountTable templates_{std::size_t{1} << 18};
   Index lines_ = 0;

@@ -242,6 +242,49 @@ TEST_F(LogDetectorTest, each_kind_of_anomaly_comes_from_its_source) {
   EXPECT_LT(words.p_value(), 0.01);
 }
 
+TEST(RecentScores, p_value_mixes_the_long_run_with_the_last_lines) {
+  RecentScores recent;
+  std::vector<double> scores;
+  for (int i = 0; i < 40; ++i) {
+    const double bits = (i * 7919 % 97) / 10.0, p = std::exp2(-bits);
+    double total = 0, reached = 0;
+    for (int back = 0; back < RecentScores::kLines; ++back) {
+      const double weight = std::pow(RecentScores::kDecay, back);
+      total += weight;
+      if (back >= i)
+        reached += weight * p;
+      else if (scores[static_cast<std::size_t>(i - 1 - back)] >= bits - RecentScores::kSame)
+        reached += weight;
+    }
+    const double expected = -std::log2((1 - RecentScores::kShare) * p + RecentScores::kShare * reached / total);
+    EXPECT_NEAR(recent.p_bits(bits), std::max(0.0, expected), 1e-9);
+    EXPECT_DOUBLE_EQ(RecentScores::from_json(recent.to_json()).p_bits(bits), recent.p_bits(bits));
+    recent.add(bits);
+    scores.push_back(bits);
+  }
+  EXPECT_THROW(RecentScores::from_json(nlohmann::json::array({"x"})), ModelError);
+  EXPECT_THROW(RecentScores::from_json(std::vector<double>(17, 1.0)), ModelError);
+}
+
+/// The messages of a restart are anomalous at first; they must not hide an unusual order afterwards.
+TEST_F(LogDetectorTest, burst_of_new_templates_does_not_outrank_an_unusual_order) {
+  const std::vector<std::string> words = {"cache", "table", "socket", "worker", "quota", "index", "lease", "mirror"};
+  std::vector<double> burst;
+  for (const std::string& word : words) {
+    const std::string text = "kernel " + word + " subsystem is up again";
+    burst.push_back(scored(detector_, text).surprise);
+  }
+  EXPECT_GT(burst.front(), 5);
+  EXPECT_LT(burst.back(), burst.front() - 3);
+  const auto line = [](const std::string& word) {
+    return "request=r9000001 status=200 took=40ms msg=\"the request was " + word + "\"";
+  };
+  scored(detector_, line("opened"));
+  const LogLineScore order = scored(detector_, line("closed"));
+  EXPECT_EQ(order.source, LogSource::order);
+  EXPECT_GT(order.surprise, burst.back());
+}
+
 TEST(LogDetector, number_in_brackets_may_group_lines) {
   std::vector<std::string> lines;
   for (int i = 0; i < 200; ++i)
