@@ -37,6 +37,7 @@ class LogRows final : public LogStream {
   std::string metrics() const override { return prometheus_text(scorer_.alarms()); }
   void see(const LogAnomaly& scored);
   void print_rate(const LogAnomaly& scored, const LogRateAlarm& alarm) const;
+  void print_drift(const LogAnomaly& scored) const;
   std::string heading(bool labeled) const;
   std::string row(const LogAnomaly& scored, const std::string* label) const;
   std::string json_row(const LogAnomaly& scored, const std::string* label) const;
@@ -61,6 +62,7 @@ void LogRows::see(const LogAnomaly& scored) {
   }
   if (only_alarms())
     for (const LogRateAlarm& rate : scored.rates) print_rate(scored, rate);
+  if (only_alarms() && scored.drift) print_drift(scored);
   if (only_alarms() && (!scored.alarm || scored.alarm->count > 1)) return;
   rows_.see(
       {words.number, scored.surprisal_bits(), words.bits(), words.bits_per_symbol(), words.label,
@@ -102,6 +104,26 @@ void LogRows::print_rate(const LogAnomaly& scored, const LogRateAlarm& found) co
   print_result(one_line(json));
 }
 
+/// Prints an alarm about a field that appeared earlier. The columns that describe a line are empty.
+void LogRows::print_drift(const LogAnomaly& scored) const {
+  const LogAlarm& drift = *scored.drift;
+  const std::string kind = kLogAlarmKinds[static_cast<std::size_t>(drift.kind)];
+  if (!options().rows.json) {
+    print_result(fmt::format("{}\t\t\t\t\t\t\t\t{}\t\t\t{}{}{}\n", scored.words.number, kind,
+                             scored.words.label ? "\t" : "", options().masked ? "\t" : "",
+                             options().rows.text ? "\t" + drift.cause : ""));
+    return;
+  }
+  print_result(one_line({{"line", scored.words.number},
+                         {"source", kind},
+                         {"alarm", kind},
+                         {"time", drift.last_time},
+                         {"first_line", drift.first_line},
+                         {"first_seen", drift.first_time},
+                         {"last_seen", drift.last_time},
+                         {"text", drift.cause}}));
+}
+
 /// Adds what an alarm shows in addition to the scores: the time, the template, the value with its alternatives, the
 /// counts.
 void LogRows::add_alarm(const LogAnomaly& scored, LogJson& json) const {
@@ -116,7 +138,8 @@ void LogRows::add_alarm(const LogAnomaly& scored, LogJson& json) const {
   }
   json["template"] = template_name(event.template_id);
   json["template_text"] = std::string(event.shape);
-  if (!scored.alarm->cause.empty()) json["field"] = scored.alarm->cause;
+  if (!scored.alarm->cause.empty())
+    json[scored.alarm->kind == LogAlarmKind::drift ? "change" : "field"] = scored.alarm->cause;
   if (const LogEventValue* value = scored.score.value.value;
       value != nullptr && scored.score.source == LogSource::values) {
     json["name"] = label_text(*value);
@@ -296,9 +319,13 @@ void print_repeated_alarms(Console& console, const LogAlarms& alarms, bool json,
                              {"last_seen", alarm->last_time},
                              {"count", alarm->count}}));
   if (json) return;
+  for (std::size_t i = 0; i < std::min(kMostRemarks, alarms.new_fields().size()); ++i)
+    console.remark(alarms.describe(alarms.new_fields()[i]));
   for (std::size_t i = 0; i < std::min(kMostRemarks, repeated.size()); ++i)
-    console.remark(fmt::format("the alarm of line {} has {} {}; the last one is in line {}", repeated[i]->first_line,
-                               repeated[i]->count, what, repeated[i]->last_line));
+    console.remark(fmt::format("the alarm of line {} has {} {}; the last one is in line {}{}{}",
+                               repeated[i]->first_line, repeated[i]->count, what, repeated[i]->last_line,
+                               repeated[i]->kind == LogAlarmKind::drift ? ": " : "",
+                               repeated[i]->kind == LogAlarmKind::drift ? repeated[i]->cause : std::string()));
   console.remark(fmt::format("{} alarms in {} {}", alarms.alarms(), alarms.lines(), what));
 }
 

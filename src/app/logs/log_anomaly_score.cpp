@@ -241,6 +241,8 @@ LogAnomaly LogAnomalyScorer::score(std::string_view line, Index lines) {
     const LogAlarm* alarm =
         alarms_.see(detector_, anomaly.score, anomaly.words.number, time ? time->text : std::string_view());
     if (alarm != nullptr) anomaly.alarm = *alarm;
+    const LogAlarm* drift = alarms_.see_drift(anomaly.words.number, time ? time->text : std::string_view());
+    if (drift != nullptr) anomaly.drift = *drift;
     if (time && !rates_.empty()) {
       const std::uint64_t id = detector_.event().template_id;
       for (const LogRateAnomaly& rate : rates_.see(time->seconds, id, alarms_.share_bits())) {

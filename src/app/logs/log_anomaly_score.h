@@ -168,6 +168,7 @@ struct LogAnomaly {
   ScoredLogLine words = {};
   LogLineScore score = {};
   std::optional<LogAlarm> alarm = {};    ///< a new alarm, or an alarm that this line repeats
+  std::optional<LogAlarm> drift = {};    ///< a field that occurs in many lines since it appeared
   std::vector<LogRateAlarm> rates = {};  ///< new alarms about time windows, raised at the time of this line
   double surprisal_bits() const { return score.surprise; }
 };

@@ -94,6 +94,8 @@ class LogDetector {
 
   const LogEvent& event() const { return *event_; }  ///< event of the last line
   std::string expected(const LogLineScore& score) const;
+  /// Returns whether the template of the last line did not occur in earlier lines.
+  bool has_new_template() const { return templates_.count(event_->template_id) == 0; }
   /// Returns a named field of the last line that did not occur in earlier lines; null if there is none.
   const LogEventValue* new_field() const;
   const LogGrouping& grouping() const { return grouping_; }

@@ -393,5 +393,45 @@ TEST_F(LogDetectorTest, a_change_of_the_format_is_few_alarms_and_then_quiet) {
   EXPECT_LE(late, 8);
 }
 
+TEST_F(LogDetectorTest, new_field_is_one_alarm_and_one_report_of_its_share) {
+  LogAlarms alarms({.share = 0.001});
+  Index number = 0, first = 0;
+  std::vector<std::string> reports;
+  for (std::string text : request_lines(400, 6)) {
+    if (++number % 4 == 0) text += " zone=b" + std::to_string(number % 3);
+    LogLine line = scanned(text);
+    detector_.mask(line);
+    const LogAlarm* alarm = alarms.see(detector_, detector_.score(line, 20), number, "10:31");
+    first += alarm != nullptr && alarm->count == 1 && alarm->kind != LogAlarmKind::order;
+    if (const LogAlarm* drift = alarms.see_drift(number, "10:40")) reports.push_back(drift->cause);
+    LogAlarms copy({.share = 0.001});
+    if (number == 100) {
+      copy.restore(nlohmann::json::parse(alarms.to_json().dump()));
+      EXPECT_EQ(copy.to_json(), alarms.to_json());
+      alarms = copy;
+    }
+    detector_.learn_scored();
+  }
+  EXPECT_EQ(first, 1);
+  EXPECT_THAT(reports, ::testing::ElementsAre("new field zone in 25 % of the lines since 10:31"));
+}
+
+TEST_F(LogDetectorTest, change_of_the_log_is_described_with_its_beginning) {
+  LogAlarms alarms({.share = 0.001});
+  std::string change;
+  for (int i = 0; i < 60; ++i) {
+    const std::string name(1, static_cast<char>('a' + i % 26));
+    const std::string text = "module " + name + name + std::string(1, static_cast<char>('a' + i / 26)) + " is ready";
+    LogLine line = scanned(text);
+    detector_.mask(line);
+    LogLineScore score = detector_.score(line, 20);
+    score.p_bits = 30;
+    const LogAlarm* alarm = alarms.see(detector_, score, i + 1, "10:3" + std::to_string(i / 10));
+    if (alarm != nullptr && alarm->kind == LogAlarmKind::drift) change = alarm->cause;
+    detector_.learn_scored();
+  }
+  EXPECT_THAT(change, ::testing::MatchesRegex("the log changed: [0-9]+ new templates since 10:30"));
+}
+
 }  // namespace
 }  // namespace unfold
