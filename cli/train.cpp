@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/fields/predicted_list.h"
+#include "app/logs/log_update.h"
 #include "cli/in_processes.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/train_options.h"
@@ -21,8 +22,22 @@ class Train final : public Verb {
              "unfold train a.txt b.txt.gz --valid c.txt --model gru:256,layers=2 --epochs 5 --out run",
              "unfold train chunks.txt --format columns --read 1,2 --predict 3 --out chunker",
              "unfold train --task adding:100 --model rnn:100,activation=relu,init=identity --minutes 5 --out run",
-             "unfold train --out run --resume", "mpirun -n 4 unfold train book.txt --shards 4 --out run"})) {
+             "unfold train --out run --resume", "unfold train run --update monday.log",
+             "mpirun -n 4 unfold train book.txt --shards 4 --out run"})) {
     add_train_options(options_, request_);
+    options_.add({.name = "update",
+                  .target = &update_.logs,
+                  .placeholder = "LOG",
+                  .help = "add the lines of a newer log to the n-gram model of a log in DATA, a run folder; may be "
+                          "repeated",
+                  .file = FileUse::data,
+                  .group = OptionGroup::data});
+    options_.add({.name = "half-life",
+                  .target = &update_.half_life,
+                  .placeholder = "LINES",
+                  .help = "--update: number of new lines after which earlier lines count half",
+                  .least = 1,
+                  .group = OptionGroup::data});
     add_unpacking_limit();
     add_key();
     add_common();
@@ -31,7 +46,10 @@ class Train final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
+  ExitCode update(Console& console);
+
   TrainRequest request_;
+  LogUpdateRequest update_;
 };
 
 /// Returns the heading of the validation metrics.
@@ -91,9 +109,33 @@ std::string suggested_next_command(const TrainOutcome& outcome) {
          fmt::format("       unfold eval {} {} --part test\n", outcome.run, fmt::join(outcome.settings.data, " "));
 }
 
+ExitCode Train::update(Console& console) {
+  const bool others = request_.given.size() > (request_.given.contains(&TrainSettings::data) ? 1 : 0);
+  if (request_.settings.data.size() != 1 || !request_.out.empty() || request_.resume || request_.overwrite || others)
+    throw UsageError("--update takes one run folder and no training options: unfold train RUN --update NEW.log");
+  update_.run = request_.settings.data.front();
+  ConsoleReporter reporter(console);
+  const LogUpdate updated = update_log_model(update_, reporter);
+  if (json_)
+    print_result(one_line({{"run", update_.run},
+                           {"model", updated.model_file},
+                           {"lines", updated.lines},
+                           {"new_lines", updated.new_lines},
+                           {"templates", updated.templates},
+                           {"new_templates", updated.new_templates}}));
+  else
+    print_result(
+        fmt::format("{} lines added, with {} new templates; the model now represents {} lines with {} "
+                    "templates\nmodel            {}\n",
+                    updated.new_lines, updated.new_templates, updated.lines, updated.templates, updated.model_file));
+  return ExitCode::success;
+}
+
 ExitCode Train::run(Console& console) {
   Processes& processes = launched_processes();
   take_given(options_, request_);
+  if (!update_.logs.empty()) return update(console);
+  if (update_.half_life) throw UsageError("--half-life requires --update");
   if (request_.settings.data.empty() && !request_.settings.task && !request_.out.empty() && !request_.resume)
     throw options_.missing_inputs();
   const auto outcome =

@@ -374,6 +374,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
     LogTemplates shapes = shapes_of(input.bytes(), read, [&](const LogLine& line) {
       for (const MaskedValue& value : line.masked) card_.values.count(value);
       card_.templates.count(line.shape);
+      shapes_.add(line.shape);
     });
     input.require_whole();
     card_.lines += shapes.lines;
@@ -382,6 +383,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
       card_.unknown_words = std::max(card_.unknown_words, make_rare_words_unknown(shapes.text));
     result.push_back(Input::from_bytes(input.name(), std::move(shapes.text)));
   }
+  if (shapes_.removed() == 0) card_.shapes = shapes_.different();
   LogRateModel rates;
   rates.fit(times, templates);
   if (!rates.empty()) {
@@ -396,6 +398,10 @@ std::vector<Input> LogTraining::read_more(const std::vector<Input>& inputs, cons
   check_encoding(inputs);
   return shapes_of_inputs(card_,
                           unlabeled(records_of_inputs(inputs, card_.record_start), s.label_column, s.only_label));
+}
+
+std::vector<Input> log_records(const LogCard& card, std::vector<Input> inputs) {
+  return records_of_inputs(std::move(inputs), card.record_start);
 }
 
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,

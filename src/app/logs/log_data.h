@@ -15,6 +15,7 @@
 #include "data/logs/session_lines.h"
 #include "model/logs/log_detector.h"
 #include "model/logs/rate_model.h"
+#include "model/logs/shape_counts.h"
 #include "model/logs/template_list.h"
 #include "unfold/base/formats/json.h"
 #include "unfold/model/symbol_model.h"
@@ -78,6 +79,8 @@ class LogTraining {
   const LogCard& card() const { return card_; }
   /// Returns the card and the detector as they are stored in the model.
   nlohmann::json to_json() const;
+  const LogShapeCounts& shapes() const { return shapes_; }  ///< of all lines of DATA
+  const LogDetector& detector() const { return detector_; }
 
  private:
   class HeldOut;
@@ -89,9 +92,12 @@ class LogTraining {
   LogCard card_;
   LogScanner scanner_;
   LogDetector detector_;
+  LogShapeCounts shapes_;
   std::optional<JsonBox> parts_;  // parts of the card: sessions (app/logs/log_sessions.h) and rates
 };
 
+/// Joins the lines of records, as the card states.
+std::vector<Input> log_records(const LogCard& card, std::vector<Input> inputs);
 /// Returns inputs in the form that a log model reads.
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
                               const std::optional<std::string>& only = {});

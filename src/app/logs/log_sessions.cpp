@@ -438,7 +438,17 @@ void LogSessionScorer::see(LogSession session) {
   ended_.push_back({.session = std::move(session)});
   ScoredSession& scored = ended_.back();
   scored.score = sessions_.scorer.score(scored.session.events);
-  if (adapt_) sessions_.scorer.adapt(scored.session.events, scored.score);
+  if (adapt_ && !learns_all_) sessions_.scorer.adapt(scored.session.events, scored.score);
+  if (!learns_all_) return;
+  sessions_.scorer.learn(scored.session.events, scored.score);
+  sessions_.shortest = std::min(sessions_.shortest, std::ssize(scored.session.events));
+  sessions_.longest = std::max(sessions_.longest, std::ssize(scored.session.events));
+}
+
+LogSessionCard LogSessionScorer::learned_card() const {
+  LogSessionCard card = sessions_;
+  card.names = new_names_;
+  return card;
 }
 
 void LogSessionScorer::read_session() {

@@ -81,6 +81,10 @@ class LogSessionScorer {
   const std::vector<ScoredSession>& read(std::string_view line, Index lines = 1);
   const std::vector<ScoredSession>& finish();  ///< ends all sessions
   const LogSessionCard& card() const { return sessions_; }
+  /// From now on, every session that ends is learned as a normal one.
+  void learn_all() { learns_all_ = true; }
+  /// Returns the card with everything that was learned.
+  LogSessionCard learned_card() const;
   const LogLineReader& line() const { return reader_; }
   const SessionEventNames& names() const { return new_names_; }  ///< names of all events, including new ones
   bool one_per_line() const { return sessions_.field.empty(); }
@@ -99,7 +103,7 @@ class LogSessionScorer {
   LogEventReader events_;
   OpenSessions open_;
   SessionEventNames new_names_;
-  bool adapt_;
+  bool adapt_, learns_all_ = false;
   double time_ = 0;
   std::string time_text_ = {};
   SessionLineParts parts_;

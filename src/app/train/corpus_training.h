@@ -18,6 +18,7 @@ class CorpusTraining {
  protected:
   TrainingContext& context() const { return context_; }
   const Material& material() const { return material_; }
+  const LogTraining* log() const { return log_; }
   TrainingData data() const;
 
   /// Only symbols after this one are predicted; kNoSymbol: all symbols.

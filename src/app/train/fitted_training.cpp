@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/logs/log_update.h"
 #include "base/interruptible.h"
 #include "train/event_log.h"
 #include "unfold/base/error.h"
@@ -32,12 +33,20 @@ TrainOutcome FittedTraining::run() {
   try {
     std::optional<NothingToSave> fitting;
     if (context().processes().alone()) fitting.emplace();
-    return outcome(*model,
-                   unfold::train(*model, data(), options, team, context().model_file(), log ? &*log : nullptr, after));
+    const TrainingResult result =
+        unfold::train(*model, data(), options, team, context().model_file(), log ? &*log : nullptr, after);
+    if (this->log() != nullptr && context().writes()) keep_counts(*model);
+    return outcome(*model, result);
   } catch (const InterruptedError&) {
     throw InterruptedError(
         fmt::format("interrupted while fitting {}; no state was saved: start again with --overwrite", s.model));
   }
+}
+
+/// Stores what an update needs in the run folder, if the model was fitted to all lines.
+void FittedTraining::keep_counts(const SymbolModel& model) const {
+  if (material().validation.empty() && !material().has_test && supports_log_update(model))
+    write_log_counts(context().folder(), model, log()->shapes(), log()->detector());
 }
 
 }  // namespace unfold

@@ -9,6 +9,9 @@ class FittedTraining final : public CorpusTraining {
  public:
   using CorpusTraining::CorpusTraining;
   TrainOutcome run();
+
+ private:
+  void keep_counts(const SymbolModel& model) const;
 };
 
 }  // namespace unfold

@@ -58,6 +58,31 @@ void CountTable::make_room() {
   evicted_ += static_cast<Index>(size - counts_.size());
 }
 
+void CountTable::decay(double factor) {
+  // Values that are counted but no longer stored were seen once or a few times.
+  Index stored = 0;
+  for (const auto& [value, count] : counts_) stored += count;
+  const Index others = decayed_count(different_ - static_cast<Index>(counts_.size()), factor);
+  const Index others_seen = std::max(others, decayed_count(seen_ - stored, factor));
+  seen_ = others > 0 ? others_seen : 0;
+  different_ = others;
+  mass_.assign(2, 0);
+  mass_[1] = seen_;
+  for (auto entry = counts_.begin(); entry != counts_.end();) {
+    entry->second = decayed_count(entry->second, factor);
+    if (entry->second == 0) {
+      entry = counts_.erase(entry);
+      continue;
+    }
+    const std::size_t group = count_group(entry->second);
+    if (group >= mass_.size()) mass_.resize(group + 1);
+    mass_[group] += entry->second;
+    seen_ += entry->second;
+    ++different_;
+    ++entry;
+  }
+}
+
 Index CountTable::count(std::uint64_t value) const {
   const auto found = counts_.find(value);
   return found == counts_.end() ? 0 : found->second;

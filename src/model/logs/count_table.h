@@ -38,6 +38,9 @@ class CountTable {
   /// Returns the rarity; 0 without observations.
   double rarity_nats(std::uint64_t value) const;
   Index count(std::uint64_t value) const;
+  /// Multiplies all counts by a factor from 0 to 1 and rounds them (decayed_count); values with a count of 0 are
+  /// forgotten.
+  void decay(double factor);
   Index seen() const { return seen_; }
   Index different() const { return different_; }
   Index evicted() const { return evicted_; }
@@ -61,6 +64,11 @@ class CountTable {
   std::unordered_map<std::uint64_t, Index> counts_;
   std::vector<Index> mass_;  // number of observations, by the group of the count of their value
 };
+
+/// Returns the nearest integer to factor * count.
+inline Index decayed_count(Index count, double factor) {
+  return static_cast<Index>(factor * static_cast<double>(count) + 0.5);
+}
 
 /// Returns the group of a count: exact below 32, then eighths of an octave.
 std::size_t count_group(Index count);

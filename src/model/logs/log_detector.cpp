@@ -242,6 +242,12 @@ void LogDetector::calibrate() {
   recent_ = {};
 }
 
+void LogDetector::decay(double factor) {
+  templates_.decay(factor);
+  values_.decay(factor);
+  order_.decay(factor);
+}
+
 std::string LogDetector::expected(const LogLineScore& score) const {
   return score.value.value == nullptr ? std::string() : values_.expected(*score.value.value);
 }

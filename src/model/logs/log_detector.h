@@ -91,6 +91,9 @@ class LogDetector {
   /// Scores a line for the calibration and learns it.
   void hold_out(const LogLine& line, double words);
   void calibrate();
+  /// Multiplies the counts of templates, values and transitions by a factor from 0 to 1 and rounds them. The
+  /// distributions of the scores remain.
+  void decay(double factor);
 
   const LogEvent& event() const { return *event_; }  ///< event of the last line
   std::string expected(const LogLineScore& score) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "model/logs/count_table.h"
 #include "model/logs/log_json.h"
 #include "model/logs/log_math.h"
 
@@ -65,6 +66,23 @@ Index LogFollowers::at_most(Index most) const {
   for (const auto& [known, count] : counts)
     if (count <= most) sum += count;
   return sum;
+}
+
+void LogFollowers::decay(double factor) {
+  Index forgotten = 0;
+  for (auto& [event, count] : counts) {
+    count = static_cast<std::uint32_t>(decayed_count(count, factor));
+    forgotten += count == 0;
+  }
+  std::erase_if(counts, [](const auto& entry) { return entry.second == 0; });
+  different -= forgotten;
+  visits = decayed_count(visits, factor);
+  lines = std::max(different, decayed_count(lines, factor));
+}
+
+void LogOrderModel::decay(double factor) {
+  for (auto& [key, followers] : contexts_) followers.decay(factor);
+  std::erase_if(contexts_, [](const auto& entry) { return entry.second.visits + entry.second.lines == 0; });
 }
 
 std::optional<std::uint64_t> LogOrderModel::group_of(const LogEvent& event) const {

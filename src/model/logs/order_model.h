@@ -36,6 +36,7 @@ struct LogFollowers {
 
   void add(std::uint32_t event);
   Index count(std::uint32_t event) const;
+  void decay(double factor);         ///< multiplies all counts and rounds them
   Index at_most(Index count) const;  ///< number of lines whose event was seen at most `count` times
 };
 
@@ -62,7 +63,8 @@ class LogOrderModel {
   LogOrderScore score(const LogEvent& event) const;
   /// Counts the events of a line. Without `counted`, the line only becomes the last line of its group.
   void add(const LogEvent& event, bool counted = true);
-  void forget_groups();  ///< forgets the last lines of all groups
+  void decay(double factor);  ///< multiplies all counts and rounds them; contexts without counts are forgotten
+  void forget_groups();       ///< forgets the last lines of all groups
   /// Returns - ln of the Witten-Bell probability of the events of a line in a context.
   double nats(const LogEvent& event, LogOrderContext context) const;
   /// Counts the events of a line by group, for LogOrderContext::group.

@@ -241,6 +241,12 @@ void SessionScorer::adapt(SessionEvents events, const SessionScore& score) {
   model_.learn(events);
 }
 
+void SessionScorer::learn(SessionEvents events, const SessionScore& score) {
+  for (std::size_t i = 0; i < kSessionSourceCount; ++i) sources_[i].add(score.parts.scores[i]);
+  surprise_.add(score.surprise);
+  model_.learn(events);
+}
+
 nlohmann::json SessionScorer::to_json(bool whole) const {
   nlohmann::json sources = nlohmann::json::array(), chosen = sources;
   for (const TailCalibration& source : sources_) sources.push_back(source.to_json());

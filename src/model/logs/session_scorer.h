@@ -46,6 +46,8 @@ class SessionScorer {
   void fit(const std::vector<SessionEvents>& sessions);
   SessionScore score(SessionEvents events) const;
   void adapt(SessionEvents events, const SessionScore& score);
+  /// Learns another normal session with its score, which was computed before.
+  void learn(SessionEvents events, const SessionScore& score);
 
   const SessionModel& model() const { return model_; }
   const std::vector<SessionSource>& chosen() const { return chosen_; }

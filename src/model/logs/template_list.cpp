@@ -14,12 +14,12 @@ constexpr std::size_t kLongestTemplate = 1000;
 
 }  // namespace
 
-void LogTemplateList::count(std::string_view shape) {
-  ++lines_;
+void LogTemplateList::count(std::string_view shape, Index lines) {
+  lines_ += lines;
   const std::uint64_t id = hash_of_cell(shape);
   const auto [place, is_new] = counts_.try_emplace(id);
   if (is_new) place->second = {.id = id, .text = escape_controls(shape.substr(0, kLongestTemplate))};
-  ++place->second.lines;
+  place->second.lines += lines;
   if (counts_.size() <= kMostCounted) return;
   std::erase_if(counts_, [](const auto& entry) { return entry.second.lines <= 1; });
   if (counts_.size() > kMostCounted / 2) counts_.clear();

@@ -29,7 +29,7 @@ struct LogTemplateCount {
 class LogTemplateList {
  public:
   static constexpr std::size_t kMostStored = 1000, kMostCounted = std::size_t{1} << 17;
-  void count(std::string_view shape);
+  void count(std::string_view shape, Index lines = 1);
   /// Returns at most kMostStored templates, in descending order of lines, then by text.
   std::vector<LogTemplateCount> most_frequent() const;
   Index lines() const { return lines_; }        ///< number of lines of all templates

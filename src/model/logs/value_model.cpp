@@ -65,6 +65,12 @@ double NumberCounts::rarity_bits(double number) const {
   return std::clamp(bits, 0.0, kMostWithin) + beyond;
 }
 
+void NumberCounts::decay(double factor) {
+  seen_ = 0;
+  for (auto& [group, count] : groups_) seen_ += count = decayed_count(count, factor);
+  std::erase_if(groups_, [](const auto& entry) { return entry.second == 0; });
+}
+
 nlohmann::json NumberCounts::to_json() const {
   nlohmann::json groups = nlohmann::json::array(), counts = nlohmann::json::array();
   for (const auto& [group, count] : groups_) {
@@ -139,6 +145,19 @@ void LogValueModel::add(const LogEvent& event) {
     if (value.pattern) place.patterns.add(*value.pattern, store);
     if (value.number) place.numbers.add(*value.number);
     values_ = values_ - before + place.exact.size() + place.patterns.size();
+  }
+}
+
+void LogValueModel::decay(double factor) {
+  values_ = 0;
+  for (auto& [label, place] : places_) {
+    place.exact.decay(factor);
+    place.patterns.decay(factor);
+    place.numbers.decay(factor);
+    place.scored = decayed_count(place.scored, factor);
+    for (Index& count : place.exceeded) count = decayed_count(count, factor);
+    std::erase_if(place.examples, [&](const auto& example) { return place.exact.count(example.second) == 0; });
+    values_ += place.exact.size() + place.patterns.size();
   }
 }
 

@@ -34,6 +34,7 @@ class NumberCounts {
  public:
   void add(double number);
   double rarity_bits(double number) const;
+  void decay(double factor);  ///< multiplies all counts and rounds them; the range remains
   double low() const { return low_; }
   double high() const { return high_; }
   nlohmann::json to_json() const;
@@ -58,6 +59,8 @@ class LogValueModel {
 
   LogValueScore score(const LogEvent& event) const;
   void add(const LogEvent& event);
+  /// Multiplies all counts by a factor from 0 to 1 and rounds them.
+  void decay(double factor);
   /// Describes the common values at the position of a value, or the range of its numbers: "200 (81 %), 404 (4 %)".
   std::string expected(const LogEventValue& value) const;
   /// Returns whether the position of a value has already occurred.

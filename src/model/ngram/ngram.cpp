@@ -62,4 +62,9 @@ nlohmann::json NgramModel::fit(const TrainingData& data, const FitOptions& optio
   return {{"symbols", data.training.symbols()}, {"ngrams", std::move(ngrams)}};
 }
 
+void NgramModel::fit(const std::vector<CountedSentence>& sentences, const FitOptions& options, Team& team) {
+  if (sentence_end() == kNoSymbol) throw UsageError("ngram: sentences=no cannot be fitted to single sentences");
+  trie_ = estimate_ngrams(sentences, alphabet().size(), options_.order, options_.smoothing, options, team);
+}
+
 }  // namespace unfold

@@ -46,6 +46,17 @@ void describe(Visitor& v, NgramOptions& o) {
 NgramTrie estimate_ngrams(const Corpus& corpus, const Split& part, Index order, Smoothing smoothing, Symbol line_end,
                           const FitOptions& options, Team& team);
 
+/// A sentence, including the symbol that ends it, and its number of occurrences.
+struct CountedSentence {
+  std::vector<Symbol> symbols;
+  Index count = 1;
+};
+
+/// Like above, for sentences that occur several times. The result equals that for a corpus with all occurrences.
+/// `alphabet`: number of symbols.
+NgramTrie estimate_ngrams(const std::vector<CountedSentence>& sentences, Index alphabet, Index order,
+                          Smoothing smoothing, const FitOptions& options, Team& team);
+
 class NgramModel final : public FittedModel {
  public:
   static constexpr const char *kName = "ngram", *kHelp = "n-grams with interpolated modified Kneser-Ney smoothing";
@@ -58,6 +69,8 @@ class NgramModel final : public FittedModel {
 
   std::string spec_text() const override;
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
+  /// Fits the model to sentences. Throws UsageError for a model that does not distinguish sentences.
+  void fit(const std::vector<CountedSentence>& sentences, const FitOptions& options, Team& team);
 
   const NgramTrie& trie() const { return trie_; }
   /// Returns the symbol that ends a sentence, or kNoSymbol if the model does not distinguish sentences.

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "model/registry/run_files.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/file.h"
 #include "unfold/base/signals.h"
@@ -100,7 +101,7 @@ void RunFolder::create() const {
 }
 
 void RunFolder::clear() const {
-  for (const std::string& file : {checkpoint(), model(), log(), config()}) {
+  for (const std::string& file : {checkpoint(), model(), log(), config(), path_ + "/" + kLogCountsFile}) {
     std::error_code error;
     fs::remove(file, error);
     if (error) throw RuntimeFailure(fmt::format("cannot remove {}: {}", file, error.message()));

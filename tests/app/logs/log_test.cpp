@@ -8,8 +8,10 @@
 #include <set>
 
 #include "app/logs/log_anomaly_score.h"
+#include "app/logs/log_update.h"
 #include "app/score/score.h"
 #include "app/train/train.h"
+#include "model/ngram/ngram.h"
 #include "model/registry/run_folder.h"
 #include "tests/base/scratch.h"
 
@@ -20,12 +22,13 @@ using testing_support::contains;
 using testing_support::message_of;
 using testing_support::ScratchFolder;
 
-std::string small_log() {
+std::string small_log(int lines = 60) {
   std::string log;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < lines; ++i) {
     log += "Dec 10 06:55:" + std::to_string(10 + i % 50) + " web-" + std::to_string(i % 2) + " sshd[" +
            std::to_string(1000 + i) + "]: ";
-    log += i % 10 == 7 ? "session closed for user root\n" : "Accepted password from 10.0.0." + std::to_string(i) + "\n";
+    log += i % 10 == 7 ? "session closed for user root\n"
+                       : "Accepted password from 10.0.0." + std::to_string(i % 250) + "\n";
   }
   return log;
 }
@@ -287,6 +290,84 @@ TEST_F(LogTest, other_commands_read_a_log_like_training) {
   LineSource source(request.settings.data.front());
   std::size_t i = 0;
   for (std::string_view line; source.next(line); ++i) EXPECT_NEAR(scorer.score(line).nats, lines[i].nats, 1e-5);
+}
+
+void expect_equal_ngrams(const SymbolModel& a, const SymbolModel& b) {
+  ASSERT_EQ(a.alphabet(), b.alphabet());
+  const auto &x = dynamic_cast<const NgramModel&>(a), &y = dynamic_cast<const NgramModel&>(b);
+  ASSERT_EQ(x.trie().order(), y.trie().order());
+  for (Index n = 1; n <= x.trie().order(); ++n) {
+    EXPECT_EQ(x.trie().level(n).symbols, y.trie().level(n).symbols) << n;
+    EXPECT_EQ(x.trie().level(n).log_probabilities, y.trie().level(n).log_probabilities) << n;
+    EXPECT_EQ(x.trie().level(n).log_backoffs, y.trie().level(n).log_backoffs) << n;
+  }
+}
+
+std::string other_log(int lines) {
+  std::string log;
+  for (int i = 0; i < lines; ++i)
+    log += "Dec 11 06:55:" + std::to_string(10 + i % 50) + " web-1 sshd[" + std::to_string(3000 + i) +
+           "]: " + (i % 5 == 3 ? "connection timed out\n" : "session closed for user root\n");
+  return log;
+}
+
+TEST_F(LogTest, update_equals_training_on_both_logs) {
+  for (const std::string model : {"ngram:3,smoothing=witten-bell", "ngram:4"}) {
+    trained(small_log(), {{"model", model}});
+    const std::string run = folder_.path("run" + std::to_string(runs_));
+    Reporter silent;
+    const std::string first = folder_.write("first", other_log(40)), second = folder_.write("second", other_log(30));
+    EXPECT_EQ(update_log_model({.run = run, .logs = {first}}, silent).new_templates, 1);
+    const LogUpdate update = update_log_model({.run = run, .logs = {second}}, silent);
+    EXPECT_EQ(update.new_lines, 30);
+    EXPECT_EQ(update.lines, 130);
+    const auto updated = load_model(run);
+    const auto both = trained(small_log() + other_log(40) + other_log(30), {{"model", model}});
+    expect_equal_ngrams(*updated, *both);
+    const std::optional<LogCard> a = log_card(*updated), b = log_card(*both);
+    EXPECT_EQ(a->lines, b->lines);
+    EXPECT_EQ(a->shapes, b->shapes);
+    EXPECT_EQ(a->templates.to_json(), b->templates.to_json());
+    EXPECT_EQ(updated->configuration()["statistics"], both->configuration()["statistics"]);
+    EXPECT_EQ(log_detector(*updated).lines(), 130);
+    EXPECT_EQ(updated->configuration()["log"]["updates"].size(), 2U);
+  }
+}
+
+TEST_F(LogTest, updated_model_knows_the_new_lines) {
+  const auto before = trained(small_log());
+  const std::string run = folder_.path("run" + std::to_string(runs_));
+  Reporter silent;
+  update_log_model({.run = run, .logs = {folder_.write("other", other_log(40))}}, silent);
+  const auto after = load_model(run);
+  const std::string line = "Dec 12 06:55:10 web-1 sshd[4000]: connection timed out";
+  EXPECT_LT(LogAnomalyScorer(*after).score(line).score.surprise + 1,
+            LogAnomalyScorer(*before).score(line).score.surprise);
+}
+
+TEST_F(LogTest, half_life_forgets_earlier_lines) {
+  trained(small_log());
+  const std::string run = folder_.path("run" + std::to_string(runs_));
+  Reporter silent;
+  const std::string log = folder_.write("other", other_log(40));
+  const LogUpdate update = update_log_model({.run = run, .logs = {log}, .half_life = 20}, silent);
+  EXPECT_EQ(update.lines, 40 + 14 + 2) << "54 and 6 lines count a quarter";
+  const LogUpdate later = update_log_model({.run = run, .logs = {log}, .half_life = 4}, silent);
+  EXPECT_EQ(later.templates, 2) << "the template that no longer occurs is forgotten";
+}
+
+TEST_F(LogTest, update_requires_a_run_with_counts) {
+  Reporter silent;
+  const std::string log = folder_.write("other", other_log(40));
+  const auto message = [&](const std::string& run) {
+    return message_of<Error>([&] { update_log_model({.run = run, .logs = {log}}, silent); });
+  };
+  trained(small_log(), {{"split", "80/20/0"}});
+  EXPECT_PRED2(contains, message(folder_.path("run" + std::to_string(runs_))), "--split");
+  trained(small_log());
+  const std::string run = folder_.path("run" + std::to_string(runs_));
+  folder_.write("run" + std::to_string(runs_) + "/counts.cbor", "no counts");
+  EXPECT_PRED2(contains, message(run), "damaged");
 }
 
 TEST_F(LogTest, incompatible_settings_are_rejected) {
