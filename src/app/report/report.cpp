@@ -45,11 +45,25 @@ std::vector<PageSection> complete(std::vector<PageSection> found) {
   return all;
 }
 
+std::string page_of(const ReportRequest& request, const std::vector<PageSection>& sections) {
+  const std::string model = load_model_file(model_file(request.runs.front()))->spec_text();
+  return page_html(fmt::format("{} · Unfold", model), fmt::format("{}", fmt::join(request.runs, ", ")), sections);
+}
+
+/// The page of a model of a log, which has no learning curve and no sections that inspect symbols.
+std::string log_page(const ReportRequest& request, Reporter& reporter) {
+  std::vector<PageSection> sections = inspect_log(request, reporter);
+  sections.push_back(card_section(request));
+  sections.push_back(command_section(request));
+  return page_of(request, sections);
+}
+
 }  // namespace
 
 std::string report_page(const ReportRequest& request, Reporter& reporter) {
   if (request.runs.empty()) throw UsageError("report needs a run folder");
   for (const std::string& run : request.runs) model_file(run);  // throws if there is none
+  if (holds_log_model(request.runs.front())) return log_page(request, reporter);
   const std::string unit = logged_unit(request.runs);
   const Looked looked = look_into(request, reporter);
   std::vector<PageSection> sections = {card_section(request),
@@ -59,8 +73,7 @@ std::string report_page(const ReportRequest& request, Reporter& reporter) {
   const auto after_worst = std::ranges::find(sections, std::string("worst"), &PageSection::id) + 1;
   sections.insert(after_worst, samples_section(request, looked.sample));
   sections.push_back(command_section(request));
-  const std::string model = load_model_file(model_file(request.runs.front()))->spec_text();
-  return page_html(fmt::format("{} · Unfold", model), fmt::format("{}", fmt::join(request.runs, ", ")), sections);
+  return page_of(request, sections);
 }
 
 std::string plotting_library() { return kChartLibrary.empty() ? "" : fmt::format("Chart.js {}", kChartVersion); }

@@ -51,6 +51,11 @@ Looked inspect_text(const ReportRequest& request, Reporter& reporter);
 Looked inspect_fields(const ReportRequest& request, Reporter& reporter);
 /// Inspects a model of a generated task on examples of its test part (report_task.cpp).
 Looked inspect_task(const ReportRequest& request);
+/// Returns whether a run holds a model of the lines of a log.
+bool holds_log_model(const std::string& run);
+/// Inspects a model of a log on a log: the most anomalous lines, alarms, timeline, templates and drift
+/// (report_log.cpp).
+std::vector<PageSection> inspect_log(const ReportRequest& request, Reporter& reporter);
 /// Spectral radii of a network at initialization, at the best validation and at the last checkpoint
 /// (report_radius.cpp).
 PageSection radius_section(const std::string& run);

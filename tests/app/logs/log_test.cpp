@@ -9,6 +9,7 @@
 
 #include "app/logs/log_anomaly_score.h"
 #include "app/logs/log_update.h"
+#include "app/report/report.h"
 #include "app/score/score.h"
 #include "app/train/train.h"
 #include "model/ngram/ngram.h"
@@ -368,6 +369,21 @@ TEST_F(LogTest, update_requires_a_run_with_counts) {
   const std::string run = folder_.path("run" + std::to_string(runs_));
   folder_.write("run" + std::to_string(runs_) + "/counts.cbor", "no counts");
   EXPECT_PRED2(contains, message(run), "damaged");
+}
+
+TEST_F(LogTest, report_shows_anomalies_templates_and_drift) {
+  trained(small_log(3000));
+  const std::string run = folder_.path("run" + std::to_string(runs_));
+  std::string log = other_log(50);
+  for (int i = 0; i < 250; ++i)
+    log += "Dec 11 07:00:" + std::to_string(10 + i % 50) + " web-1 sshd[5000]: session closed for user root zone=b2\n";
+  Reporter silent;
+  const std::string page = report_page({.runs = {run}, .data = {folder_.write("today", log)}}, silent);
+  for (const char* part : {"\"anomalies\"", "\"alarms\"", "\"timeline\"", "\"templates\"", "\"drift\"",
+                           "connection timed out", "new field zone in "})
+    EXPECT_PRED2(contains, page, part);
+  EXPECT_FALSE(contains(page, "Spectral radius"));
+  EXPECT_PRED2(contains, report_page({.runs = {run}}, silent), "This is the log of training");
 }
 
 TEST_F(LogTest, incompatible_settings_are_rejected) {
