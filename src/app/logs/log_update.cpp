@@ -10,7 +10,7 @@
 #include "app/logs/log_sessions.h"
 #include "app/settings/train_settings.h"
 #include "base/formats/text_encoding.h"
-#include "data/readers/log_time.h"
+#include "data/logs/log_time.h"
 #include "data/text/labels.h"
 #include "model/logs/log_json.h"
 #include "model/logs/log_math.h"

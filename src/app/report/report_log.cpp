@@ -10,7 +10,7 @@
 #include "app/logs/log_data.h"
 #include "app/report/report_parts.h"
 #include "base/printable.h"
-#include "data/readers/log_time.h"
+#include "data/logs/log_time.h"
 #include "model/logs/log_math.h"
 #include "model/registry/run_folder.h"
 #include "unfold/model/registry/registry.h"
