@@ -18,7 +18,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kMostAnomalies = 25, kMostTemplates = 40, kMostShownText = 240, kStretches = 120;
+constexpr std::size_t kMostAnomalies = 25, kMostTemplates = 40, kMostShownText = 240, kBarsOfTimeline = 120;
 constexpr double kReportedShare = 0.001;  // false alarms
 constexpr Index kBetweenProgress = 4096;  // lines
 
@@ -47,7 +47,7 @@ class Timeline {
  public:
   void see(double at, double surprise, bool is_new) {
     if (stretches_.empty()) begin_ = at;
-    for (; position(at) >= 2 * kStretches; width_ *= 2) join();
+    for (; position(at) >= 2 * kBarsOfTimeline; width_ *= 2) join();
     const std::size_t here = position(at);
     if (here >= stretches_.size()) stretches_.resize(here + 1);
     Stretch& stretch = stretches_[here];

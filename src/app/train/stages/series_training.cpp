@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/common/operation_count.h"
+#include "app/fields/evaluation/left_out_metrics.h"
 #include "app/fields/field_plan.h"
 #include "app/fields/field_reading.h"
 #include "app/train/stages/refit.h"
