@@ -213,7 +213,7 @@ TEST(Lbfgs, not_a_number_shortens_the_step) {
 }
 
 /// Copies of all state.
-class Keeper final : public StateVisitor<double> {
+class StoredState final : public StateVisitor<double> {
  public:
   void operator()(std::string_view name, std::span<double> values) override { visit(name, values); }
   void operator()(std::string_view name, double& value) override { visit(name, {&value, 1}); }
@@ -237,7 +237,7 @@ TEST(Lbfgs, lbfgs_resumes_with_the_same_bits_on_every_team) {
     const auto through = make_optimizer<double>(spec, 2);
     through->attach(whole);
     for (int step = 0; step < 14; ++step) through->step(whole, {.step = step}, 1);
-    Keeper keeper;
+    StoredState keeper;
     {
       const auto first = make_optimizer<double>(spec, 2);
       first->attach(cut);
