@@ -368,7 +368,7 @@ class SequenceClassifier(_SequenceEstimator):
         return {name: value for name, value in super()._settings().items() if name != "rows"}
 
     def _readings(self, X: Any, who: str) -> list[Sequences | Rows]:
-        """Return the examples as they may be read; several are compared."""
+        """Return the possible interpretations of X (rows, sequences); if there are two, `fit` compares them."""
         stated = (self.options or {}).get("rows")
         if stated not in (None, "independent", "sequence"):
             raise UsageError(f'{who}: options: rows must be "independent" or "sequence", not {stated!r}')
