@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "app/evaluate/task_evaluation.h"
 #include "app/inspect/info.h"
@@ -52,16 +53,30 @@ std::string page_of(const ReportRequest& request, const std::vector<PageSection>
 
 /// The page of a model of a log, which has no learning curve and no sections that inspect symbols.
 std::string log_page(const ReportRequest& request, Reporter& reporter) {
+  if (request.runs.size() > 1) throw UsageError("a report about a log supports one model; leave out the other runs");
   std::vector<PageSection> sections = inspect_log(request, reporter);
   sections.push_back(card_section(request));
   sections.push_back(command_section(request));
   return page_of(request, sections);
 }
 
+/// `report RUN DATA` is `report RUN --data DATA`: files after the first run that are not model files contain data.
+ReportRequest with_data(ReportRequest request) {
+  const auto is_data = [](const std::string& path) {
+    return std::filesystem::is_regular_file(path) && !path.ends_with(".safetensors");
+  };
+  const auto data = std::stable_partition(request.runs.begin() + 1, request.runs.end(),
+                                          [&](const std::string& path) { return !is_data(path); });
+  request.data.insert(request.data.end(), data, request.runs.end());
+  request.runs.erase(data, request.runs.end());
+  return request;
+}
+
 }  // namespace
 
-std::string report_page(const ReportRequest& request, Reporter& reporter) {
-  if (request.runs.empty()) throw UsageError("report needs a run folder");
+std::string report_page(const ReportRequest& given, Reporter& reporter) {
+  if (given.runs.empty()) throw UsageError("report needs a run folder");
+  const ReportRequest request = with_data(given);
   for (const std::string& run : request.runs) model_file(run);  // throws if there is none
   if (holds_log_model(request.runs.front())) return log_page(request, reporter);
   const std::string unit = logged_unit(request.runs);

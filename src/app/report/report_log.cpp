@@ -188,6 +188,11 @@ class LogInspection {
     section.blocks.push_back(
         chart_block("Highest anomaly score", x, {"bits"},
                     {shown.series("score", unit, [](const Timeline::Stretch& s) { return s.highest; })}));
+    const bool has_new = std::ranges::any_of(templates_, [&](const auto& known) { return is_unseen(known.first); });
+    if (!has_new) {
+      section.blocks.push_back(note_block("All templates of the log occurred in training."));
+      return section;
+    }
     section.blocks.push_back(chart_block("Templates that training did not contain", x, {"new templates in " + each},
                                          {shown.series("new templates", unit, [](const Timeline::Stretch& s) {
                                            return static_cast<double>(s.new_templates);
@@ -267,7 +272,8 @@ class LogInspection {
   }
   std::vector<std::string> template_row(std::uint64_t id) const {
     const auto percent = [](Index part, Index all) {
-      return fmt::format("{:.3g} %", 100.0 * static_cast<double>(part) / static_cast<double>(std::max<Index>(1, all)));
+      return fmt::format("{:.3g}\u00a0%",
+                         100.0 * static_cast<double>(part) / static_cast<double>(std::max<Index>(1, all)));
     };
     const auto found = templates_.find(id);
     return {template_name(id), fmt::format("{}", here(id)), percent(here(id), lines_),
