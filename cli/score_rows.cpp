@@ -53,7 +53,7 @@ const std::string& ScoreRows::label_of_lines(Index lines) const {
   const auto begin = static_cast<std::size_t>(lines_), end = static_cast<std::size_t>(lines_ + lines);
   if (end > labels_.size())
     throw DataError(
-        fmt::format("there are more lines than the {} labels; write one label for each line", labels_.size()));
+        fmt::format("there are more lines than labels ({}); write one label for each line", labels_.size()));
   for (std::size_t i = begin; i < end; ++i)
     if (labels_[i] != options_.normal) return labels_[i];
   return labels_[begin];

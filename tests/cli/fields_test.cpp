@@ -368,7 +368,7 @@ class BadFields : public FieldsTest {
 
 TEST_F(BadFields, columns_are_refused_with_file_and_line) {
   expect_refused(chunk_columns(40), {"--model", "gru:4", "--format", "columns"},
-                 {{"ragged", "the DT O\ncat NN\n", "eval", "ragged: line 2: 2 columns, but line 1 has 3"},
+                 {{"ragged", "the DT O\ncat NN\n", "eval", "ragged: line 2: the line has 2 columns, but line 1 has 3"},
                   {"ragged", "the DT O\ncat NN\n", "predict", "ragged: line 2"},
                   {"unseen", "the DT O\ncat NN B-XX\n", "eval",
                    "unseen, line 2: field 3 is \"B-XX\", which did not occur in training"},

@@ -255,7 +255,8 @@ TEST_F(HabitsTest, ColumnsWithoutEntriesAreLeftOut) {
 TEST_F(HabitsTest, AFormatIsNotChangedByOneLine) {
   std::string conll;
   for (int i = 1; i <= 300; ++i) conll += i % 5 == 0 ? "\n" : i == 199 ? "word NN\n" : "word\tNN\n";
-  expect_failure(Arguments{"train", data("tags.conll", conll), "--out", run_} + small(), 3, "line 199: 1 columns");
+  expect_failure(Arguments{"train", data("tags.conll", conll), "--out", run_} + small(), 3,
+                 "line 199: the line has 1 column");
   std::string jsonl;
   for (int i = 1; i <= 50; ++i) jsonl += i == 30 ? "{\"x\": [NaN]}\n" : "{\"x\": [1.5]}\n";
   const std::string rows = data("rows.jsonl", jsonl);

@@ -70,7 +70,8 @@ TEST_F(LabelTest, labels_may_come_from_a_file) {
       unfold_command({"score", run_, text, "--by", "line", "--labels", labels, "--normal", "ok", "--json"}).out);
   EXPECT_EQ(scored["roc"]["auc_bits"], 1.0);
   write_bytes(labels, "ok\n");
-  expect_failure({"score", run_, text, "--by", "line", "--labels", labels, "--summary"}, 3, "1 labels, but");
+  expect_failure({"score", run_, text, "--by", "line", "--labels", labels, "--summary"}, 3,
+                 "more lines than labels (1)");
   expect_failure({"score", run_, text, "--by", "line", "--summary"}, 2, "--labels");
   expect_failure({"score", run_, text, "--labels", labels}, 2, "--by line");
   expect_failure({"score", run_, text, "--by", "state"}, 2, "hmm");

@@ -101,7 +101,7 @@ class ColumnsReader {
         source_, number,
         fmt::format("the line has {} columns, but line {} has {}; separate examples with an empty line{}",
                     cells_.size(), first_line_, entries_.size(),
-                    tabs_ ? ", and columns by tabs" : ", and use tabs between columns if entries contain blanks"));
+                    tabs_ ? ", and columns with tabs" : ", and use tabs between columns if entries contain blanks"));
   }
 
   void add_position(Index number) {

@@ -86,7 +86,7 @@ TEST_F(Compare, different_units_and_data_are_rejected) {
       EXPECT_THAT(error.what(), ::testing::HasSubstr(message));
     }
   };
-  refused({.models = {path("a"), path("bytes")}, .data = {data}}, "bits per character and");
+  refused({.models = {path("a"), path("bytes")}, .data = {data}}, "measures bits per character, but");
   refused({.models = {path("a")}, .data = {data}}, "two models");
   refused({.models = {path("a"), path("a")}}, "--data FILE");
   refused({.models = {path("a"), path("a")}, .data = {data}, .block = 1000}, "too few");

@@ -23,7 +23,8 @@ TEST(ColumnsReader, header_names_columns) {
   const Examples examples = read_as("columns", "# columns: word pos\n# #\n");
   EXPECT_EQ(names_of(examples), (Texts{"word", "pos"}));
   EXPECT_EQ(entries_of(examples, "pos"), Texts{"#"});
-  EXPECT_TRUE(contains(refusal("columns", "# columns: word\na b\n"), "data: line 2: 2 columns, but the header has 1"));
+  EXPECT_TRUE(contains(refusal("columns", "# columns: word\na b\n"),
+                       "data: line 2: the line has 2 columns, but the header has 1"));
   EXPECT_TRUE(contains(refusal("columns", "\n# columns: a a\nb b\n"), "line 2: two columns are named a"));
 }
 
@@ -69,7 +70,7 @@ TEST(ColumnsReader, decimals_are_numbers_and_integers_are_texts) {
 
 TEST(ColumnsReader, ragged_row_is_rejected_with_both_counts) {
   const std::string message = refusal("columns", "\na b c\nd e\n");
-  EXPECT_TRUE(contains(message, "data: line 3: 2 columns, but line 2 has 3")) << message;
+  EXPECT_TRUE(contains(message, "data: line 3: the line has 2 columns, but line 2 has 3")) << message;
 }
 
 TEST(ColumnsReader, empty_and_non_text_files_are_rejected) {

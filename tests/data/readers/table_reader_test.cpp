@@ -121,7 +121,7 @@ TEST(TableReader, ragged_row_is_rejected_with_both_counts) {
 TEST(TableReader, ASecondColumnOfOneNameGetsANumberAndATableWithoutRowsIsRefused) {
   const Examples twice = read_as("table", "x,x\n1,2\n");
   EXPECT_EQ(names_of(twice), (Texts{"x", "x.2"}));
-  EXPECT_TRUE(contains(twice.remarks.front(), "is named \"x.2\""));
+  EXPECT_TRUE(contains(twice.remarks.front(), "column 2 is renamed to \"x.2\""));
   EXPECT_TRUE(contains(refusal("table", "\n\n"), "data: it contains no examples"));
 }
 
