@@ -39,6 +39,7 @@ echo "$*" >> {calls}
 [ "$1" = train ] || exec "$unfold" "$@"
 case " $* " in *" --task "*) ;; *) unset UNFOLD_VALIDATE_ON ;; esac
 case " $* " in *" --resume"*) exec "$unfold" "$@" ;; esac
+case " $* " in *" --update "*) unset UNFOLD_STEPS UNFOLD_MINUTES; exec "$unfold" "$@" ;; esac
 case " $* " in
   *" --model "@({fitted})*) unset UNFOLD_STEPS UNFOLD_MINUTES ;;
   *" --model "*) ;;
