@@ -110,7 +110,9 @@ std::string suggested_next_command(const TrainOutcome& outcome) {
 }
 
 ExitCode Train::update(Console& console) {
-  const bool others = request_.given.size() > (request_.given.contains(&TrainSettings::data) ? 1 : 0);
+  const std::size_t permitted = (request_.given.contains(&TrainSettings::data) ? 1 : 0) +
+                                (request_.given.contains(&RunSettings::threads) ? 1 : 0);
+  const bool others = request_.given.size() > permitted;
   if (request_.settings.data.size() != 1 || !request_.out.empty() || request_.resume || request_.overwrite || others)
     throw UsageError("--update takes one run folder and no training options: unfold train RUN --update NEW.log");
   update_.run = request_.settings.data.front();
