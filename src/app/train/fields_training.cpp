@@ -333,8 +333,8 @@ TrainingResult FieldsTraining<T>::fit(NetworkModel<T>& model, TrainOutcome& outc
 
 template <class T>
 TrainingResult FieldsTraining<T>::fit_by_ridge(NetworkModel<T>& model, const ExampleSet& training) {
-  const auto reader = example_reader(training, one_pass(batches_));
-  return fit_ridge(model, *reader, *readout_of(model.spec()), team_, context_.reporter());
+  const auto readers = [&] { return example_reader(training, one_pass(batches_)); };
+  return fit_ridge(model, readers, *readout_of(model.spec()), team_, context_.reporter());
 }
 
 template <class T>

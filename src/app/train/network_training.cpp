@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "app/evaluate/reading.h"
 #include "app/fields/sequence_choice.h"
 #include "app/train/setup/training_requirements.h"
 #include "app/train/stages/divergence.h"
+#include "app/train/stages/ridge_training.h"
 #include "app/train/stages/step_time_estimate.h"
 #include "app/train/stages/train_restarts.h"
 #include "base/threads/available_memory.h"
@@ -36,12 +38,40 @@ LanguageModel<T> NetworkTraining::make_model(Symbol after) const {
 
 template <class T>
 void NetworkTraining::check(const LanguageModel<T>& model) const {
-  if (readout_of(model.spec()))
-    throw UsageError("a ridge readout predicts numbers, not symbols; use esn:" + std::to_string(model.spec().units) +
-                     ",readout=trained, which is trained by gradients");
   require_options_used(model.spec(), DataSpecification::text(model.alphabet()), NetworkLayout::language_model());
   check_training_support(model.network(), model.spec(), context().settings(), context().run());
   context().device().require(model.network());
+  if (!readout_of(model.spec())) return;
+  const TrainSettings& s = context().settings();
+  check_one_pass_settings(s, context().resume());
+  if (s.restarts > 1) throw UsageError(not_by_gradients(name_of(&TrainSettings::restarts), s.model));
+  if (s.sampled_softmax > 0) throw UsageError(not_by_gradients(name_of(&TrainSettings::sampled_softmax), s.model));
+}
+
+/// Fits the readout of a reservoir to segments of the text that are read side by side, and evaluates the model.
+template <class T>
+TrainOutcome NetworkTraining::fit_readout(LanguageModel<T>& model, Symbol after) const {
+  constexpr Index kMostSegments = 64, kLongEnough = 2000;  // much longer than the washout
+  const Corpus& corpus = material().corpus;
+  require_predictions(corpus, material().training, after);
+  const Index segments = std::clamp<Index>(material().training.symbols() / kLongEnough, 1, kMostSegments);
+  const auto readers = [&] {
+    auto reader = std::make_unique<StreamReader>(corpus, context().settings().window, after);
+    reader->start(scoring_streams(corpus, material().training, segments, 0));
+    return reader;
+  };
+  Team team(context().threads());
+  TrainingResult result = fit_ridge(model, readers, *readout_of(model.spec()), team, context().reporter());
+  if (!material().validation.empty()) {
+    const Evaluation validation = model.evaluate(material().validation_corpus(), material().validation, team,
+                                                 {.segments = kMostSegments, .predict_after = after});
+    result.validated = true;
+    result.best_nats_per_symbol = validation.nats_per_symbol();
+    result.validation_symbols = validation.predicted;
+  }
+  context().begin_folder(false);
+  context().save(model);
+  return outcome(model, result);
 }
 
 template <class T>
@@ -51,6 +81,11 @@ TrainOutcome NetworkTraining::train() {
   const Symbol after = predicts_after(material().corpus.alphabet());
   LanguageModel<T> model = make_model<T>(after);
   check(model);
+  if (readout_of(model.spec())) {
+    report_start(model);
+    model.configuration() = card_configuration();
+    return fit_readout(model, after);
+  }
   choose_sequences(model);
   TrainOptions options = context().train_options();
   options.trainer.batches.predict_after = after;

@@ -24,6 +24,8 @@ class NetworkTraining final : public CorpusTraining {
   template <class T>
   void check(const LanguageModel<T>& model) const;
   template <class T>
+  TrainOutcome fit_readout(LanguageModel<T>& model, Symbol after) const;
+  template <class T>
   void choose_sequences(const LanguageModel<T>& model);
   template <class T>
   Index best_restart(TrainerOptions options, const RestartOptions& restarts);

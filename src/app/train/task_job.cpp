@@ -91,8 +91,8 @@ TrainingResult TaskJob::fit_or_train(NetworkModel<T>& model, const Task& task, c
   const auto readout = readout_of(model.spec());
   if (!readout) return unfold::train(model, task, options, team, context_.reporter().observer(options.trainer.steps));
   const Index examples = s.steps ? options.trainer.steps * s.batch : task.examples(TaskSplit::training);
-  const auto reader = task_reader(task, TaskSplit::training, options.trainer.seed, examples, s.batch);
-  TrainingResult result = fit_ridge(model, *reader, *readout, team, context_.reporter());
+  const auto readers = [&] { return task_reader(task, TaskSplit::training, options.trainer.seed, examples, s.batch); };
+  TrainingResult result = fit_ridge(model, readers, *readout, team, context_.reporter());
   context_.begin_folder(false);
   context_.save(model);
   return result;

@@ -1,14 +1,18 @@
 #include "model/network/readout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "graph/cells/autoregression.h"
 #include "graph/cells/kernels.h"
 #include "graph/circuit/concatenation.h"
 #include "numerics/functions.h"
+#include "train/softmax_regression.h"
 #include "unfold/base/error.h"
 #include "unfold/data/examples/example_set.h"
 #include "unfold/graph/cells/cells.h"
+#include "unfold/numerics/product.h"
 
 namespace unfold {
 namespace {
@@ -67,11 +71,16 @@ class HeadFit {
   HeadFit(const Head<T>& head, const Current& current, const ReadoutOptions& options)
       : head_(head), circuit_(*head.signal.circuit), current_(current) {
     const auto refuse = [&](const std::string& why) {
-      throw UsageError("a ridge readout requires numbers that are predicted by a linear map; the head of " +
+      throw UsageError("a fitted readout requires numbers or classes predicted by a linear map; the head of " +
                        head.field + " " + why + "; use readout=trained");
     };
     normal_ = head.loss->name() == "normal";
-    if (!normal_ && head.loss->name() != "gaussian") refuse("has the loss " + std::string(head.loss->name()));
+    classes_ = head.loss->name() == "softmax";
+    if (classes_) current_ = {};
+    if (!normal_ && !classes_ && head.loss->name() != "gaussian")
+      refuse("has the loss " + std::string(head.loss->name()));
+    if (classes_ && node().size > kMostClasses)
+      refuse(fmt::format("has {} classes, but at most {} are supported", node().size, kMostClasses));
     if (node().kind != Node::Kind::affine || node().bias < 0) refuse("is not an affine map with a bias");
     Index inputs = 0;
     for (const auto& term : node().terms) {
@@ -82,41 +91,54 @@ class HeadFit {
     }
     sums_.emplace(inputs, outputs(), options.blocks);
     x_.resize(kRows * inputs), y_.resize(kRows * outputs());
+    inputs_.resize(at(inputs)), counts_.resize(at(outputs()));
   }
 
   Index outputs() const { return normal_ ? node().size / 2 : node().size; }
   const Node& node() const { return circuit_.nodes()[at(head_.signal.id)]; }
 
-  void add(const Batch& batch, const Unfolding<T>& u, const Positions& positions, Index washout) {
-    const ValueRows& target = std::get<ValueRows>(batch.field(head_.field));
-    const Matrix<const double> wanted = target.values<double>(0, target.rows());
+  void add(const Batch& batch, const Unfolding<T>& u, const Positions& positions, Index washout, Team& team) {
+    if (done_) return;
+    const Field& target = batch.field(head_.field);
     for (Index s = 0; s < batch.structure.sequences(); ++s)
       for (Index p = 0; p < batch.structure.size(s); ++p) {
         const Index row = batch.structure.row(s, p);
-        if (positions.before(batch, s) + p < washout || !target.present(row) || lacks_current(batch, row)) continue;
+        if (positions.before(batch, s) + p < washout || !is_present(target, row) || lacks_current(batch, row)) continue;
         double* to = x_.data() + filled_ * (x_.size() / kRows);
         for (const auto& term : node().terms) {
           const Matrix<const T> states = u.value({head_.signal.circuit, term.source});
           to = std::copy_n(states.row(row), states.cols, to);
         }
-        double* y = std::copy_n(wanted.row(row), outputs(), y_.data() + filled_ * outputs()) - outputs();
+        double* y = put_target(target, row);
         if (current_.place >= 0) {
           const double* current = x_.data() + filled_ * (x_.size() / kRows) + current_.place;
           for (Index k = 0; k < outputs(); ++k) y[k] -= current[k];
         }
-        if (++filled_ == kRows) flush();
+        if (++filled_ == kRows) flush(team);
       }
   }
 
-  RidgeFit finish(const ReadoutOptions& options, Parameters<T>& parameters) {
-    flush();
-    constexpr double kMostShrunk = 1e4;
-    RidgeOptions ridge{.lambda = options.lambda};
-    if (current_.place >= 0) ridge.most_lambda = kMostShrunk, ridge.standardized = true;
-    RidgeFit fit = sums_->solve(ridge);
-    for (Index k = 0; k < outputs() && current_.place >= 0; ++k)
-      fit.weights[at((current_.place + k) * outputs() + k)] += 1;
-    const double* from = fit.weights.data();
+  /// Ends a pass over the data. Returns whether another pass is needed.
+  bool finish_pass(const ReadoutOptions& options, Team& team) {
+    if (done_) return false;
+    flush(team);
+    if (regression_) {
+      done_ = !regression_->step(team);
+    } else {
+      fit_ = solve(options);
+      done_ = !classes_;
+      if (classes_) regression_.emplace(averages(inputs_), averages(counts_), rows(), fit_.lambda);
+    }
+    return !done_;
+  }
+
+  /// Sets the parameters. Call after the last pass.
+  const RidgeFit& finish(Parameters<T>& parameters) {
+    if (regression_) {
+      fit_.weights = regression_->weights();
+      fit_.bias = regression_->bias();
+    }
+    const double* from = fit_.weights.data();
     for (const auto& term : node().terms) {
       const Matrix<T> w = parameters[term.parameter];
       for (Index i = 0; i < w.rows; ++i) {
@@ -126,23 +148,61 @@ class HeadFit {
     }
     const Matrix<T> bias = parameters[node().bias];
     for (Index k = 0; k < outputs(); ++k) {
-      bias(0, k) = static_cast<T>(fit.bias[at(k)]);
-      if (normal_) bias(0, outputs() + k) = static_cast<T>(deviation_signal(fit.squares[at(k)]));
+      bias(0, k) = static_cast<T>(fit_.bias[at(k)]);
+      if (normal_) bias(0, outputs() + k) = static_cast<T>(deviation_signal(fit_.squares[at(k)]));
     }
-    return fit;
+    return fit_;
   }
   Index rows() const { return sums_->rows(); }
 
  private:
-  static constexpr Index kRows = RidgeSums::kRun;
+  static constexpr Index kRows = RidgeSums::kRun, kMostClasses = 1000;
+
+  RidgeFit solve(const ReadoutOptions& options) const {
+    constexpr double kMostShrunk = 1e4;
+    RidgeOptions ridge{.lambda = options.lambda};
+    if (current_.place >= 0) ridge.most_lambda = kMostShrunk, ridge.standardized = true;
+    RidgeFit fit = sums_->solve(ridge);
+    for (Index k = 0; k < outputs() && current_.place >= 0; ++k)
+      fit.weights[at((current_.place + k) * outputs() + k)] += 1;
+    return fit;
+  }
 
   bool lacks_current(const Batch& batch, Index row) const {
     return current_.place >= 0 && !std::get<ValueRows>(batch.field(current_.read)).present(row);
   }
 
-  void flush() {
+  /// Copies a target to the next row of y: numbers, or the one-hot code of a class. Returns the row.
+  double* put_target(const Field& target, Index row) {
+    double* y = y_.data() + filled_ * outputs();
+    if (classes_) {
+      const Symbol label = std::get<SymbolRows>(target).symbols[at(row)];
+      labels_[at(filled_)] = label;
+      std::fill_n(y, outputs(), 0.0);
+      y[label] = 1;
+    } else {
+      std::copy_n(std::get<ValueRows>(target).template values<double>(row, 1).data, outputs(), y);
+    }
+    return y;
+  }
+
+  std::vector<double> averages(std::vector<double> sums) const {
+    for (double& sum : sums) sum /= static_cast<double>(rows());
+    return sums;
+  }
+
+  void flush(Team& team) {
     const Index inputs = x_.size() / kRows;
-    sums_->add({x_.data(), filled_, inputs, inputs}, {y_.data(), filled_, outputs(), outputs()});
+    const Matrix<const double> x{x_.data(), filled_, inputs, inputs};
+    const Matrix<const double> y{y_.data(), filled_, outputs(), outputs()};
+    if (classes_ && !regression_) {
+      accumulate_columns<double>(x, inputs_.data(), {0, x.cols}, Start::accumulate);
+      accumulate_columns<double>(y, counts_.data(), {0, y.cols}, Start::accumulate);
+    }
+    if (!regression_)
+      sums_->add(x, y);
+    else if (filled_ > 0)
+      regression_->add(x, std::span(labels_).first(at(filled_)), team);
     filled_ = 0;
   }
 
@@ -150,10 +210,21 @@ class HeadFit {
   const Circuit& circuit_;
   Current current_;
   bool normal_ = false;  ///< its signal is means, then logarithms of deviations, which do not depend on the state
+  bool classes_ = false, done_ = false;
   std::optional<RidgeSums> sums_;
+  std::optional<SoftmaxRegression> regression_;  ///< for classes, after the first pass
+  std::vector<double> inputs_, counts_;          ///< for classes: sums of the states and of the one-hot targets
+  RidgeFit fit_ = {};
   Buffer<double> x_, y_;
+  std::vector<Symbol> labels_ = std::vector<Symbol>(at(kRows));
   Index filled_ = 0;
 };
+
+/// Rejects pairs of sequences, whose decoder has further random parameters: the map of the summary, and attention.
+void refuse_pairs(const Batch& batch) {
+  if (batch.structure.parts() > kSourcePart)
+    throw UsageError("a fitted readout does not support pairs of sequences; use readout=trained");
+}
 
 }  // namespace
 
@@ -193,24 +264,30 @@ ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, Bat
   const auto plan = std::make_shared<const Plan>(network.circuit(), sources);
   Unfolding<T> u(plan, team);
   u.set_parameters(parameters);
-  State<T> state(*plan, 1);
-  Positions positions;
   ReadoutFit result;
-  for (Batch batch; reader.next(batch);) {
-    enter_batch(batch, *plan, state);
-    positions.enter(batch.carry);
-    u.lay(batch.structure, batch.carry.slots);
-    upload_inputs(batch, 0, batch.structure.positions(), network, u);
-    u.forward(&state);
-    for (HeadFit<T>& head : heads) head.add(batch, u, positions, options.washout);
-    positions.leave(batch);
-    leave_batch(batch, state);
-    result.positions += batch.structure.positions();
+  for (bool again = true; again;) {
+    State<T> state(*plan, 1);
+    Positions positions;
+    result.positions = 0;
+    for (Batch batch; reader.next(batch);) {
+      refuse_pairs(batch);
+      enter_batch(batch, *plan, state);
+      positions.enter(batch.carry);
+      u.lay(batch.structure, batch.carry.slots);
+      upload_inputs(batch, 0, batch.structure.positions(), network, u);
+      u.forward(&state);
+      for (HeadFit<T>& head : heads) head.add(batch, u, positions, options.washout, team);
+      positions.leave(batch);
+      leave_batch(batch, state);
+      result.positions += batch.structure.positions();
+    }
+    again = false;
+    for (HeadFit<T>& head : heads) again = head.finish_pass(options, team) || again;
   }
   double squares = 0;
   Index numbers = 0;
   for (HeadFit<T>& head : heads) {
-    const RidgeFit fit = head.finish(options, parameters);
+    const RidgeFit& fit = head.finish(parameters);
     result.lambda = fit.lambda;
     result.fitted += head.rows();
     squares += fit.mean_square;

@@ -1,8 +1,8 @@
 #pragma once
-/// Fits the readout of a network and leaves everything below it unchanged, as in echo state networks: ridge regression
-/// in one pass over the data (train/ridge.h). If the inputs of the readout contain the current value of the predicted
-/// field itself, as those of an autoregression do, the difference from that value is fitted, on standardized inputs; a
-/// large lambda then leads to persistence.
+/// Fits the readout of a network and leaves everything below it unchanged, as in echo state networks. Numbers: by ridge
+/// regression in one pass (train/ridge.h); classes: train/softmax_regression.h. If the inputs of the readout contain
+/// the current value of the predicted field itself, as those of an autoregression do, the difference from that value is
+/// fitted, on standardized inputs; a large lambda then leads to persistence.
 
 #include <optional>
 
@@ -32,10 +32,10 @@ double deviation_signal(double mean_square);
 /// Returns the readout options of a SPEC if the readout is to be fitted; empty if all parameters are trained.
 std::optional<ReadoutOptions> readout_of(const ModelSpec& spec);
 
-/// Sets the weights and biases of the affine maps of the heads. Reads all batches of the reader once, in order; memory
-/// does not grow with their number. A head with the loss `normal` also gets the standard deviation of held-out
-/// residuals, which is the same at every position. Throws UsageError for a head that does not predict numbers with
-/// gaussian or normal, or whose map has terms that are not matrices. Throws DataError like RidgeSums::solve.
+/// Sets the affine maps of the heads by ridge regression (gaussian, normal), or for softmax by logistic regression in
+/// several passes; the reader must then start again after its end (RepeatedReader). `normal` also gets the standard
+/// deviation of held-out residuals. Throws UsageError for other losses, for maps with terms that are not matrices, for
+/// pairs of sequences and above 1,000 classes. Throws DataError like RidgeSums::solve.
 template <class T>
 ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, BatchReader& reader, Team& team,
                        const ReadoutOptions& options);

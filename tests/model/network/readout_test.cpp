@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "data/tasks/series_tasks.h"
+#include "data/text/repeated_reader.h"
 #include "unfold/base/error.h"
 #include "unfold/data/tasks/task_batches.h"
 #include "unfold/model/network/network_model.h"
@@ -107,9 +108,32 @@ TEST(Readout, readout_is_fitted_only_if_the_spec_requests_it) {
   EXPECT_FALSE(readout_of(parse_model_spec("rnn:5")).has_value());
 }
 
-TEST(Readout, nonnumeric_heads_are_rejected) {
-  const auto task = temporal_order({.length = 20});
-  NetworkModel<double> model("esn:5", task_specification("temporal-order:20", *task), task_layout());
+/// The label is one of four equally probable orders of two symbols; a constant prediction has ln 4 nats.
+TEST(Readout, softmax_readout_predicts_symbols_from_a_fixed_reservoir) {
+  const auto task = temporal_order({.length = 12});
+  NetworkModel<double> model("esn:120,radius=0.99,input-scale=0.2,washout=0",
+                             task_specification("temporal-order:12", *task), task_layout());
+  model.initialize(1);
+  const std::vector<double> before(model.parameters().flat().begin(), model.parameters().flat().end());
+  Team team(1);
+  RepeatedReader reader([&] { return task_reader(*task, TaskSplit::training, 1, 1000, 50); });
+  const ReadoutFit fit = fit_readout(model.network(), model.parameters(), reader, team, *readout_of(model.spec()));
+  EXPECT_GT(reader.passes(), 3);
+  EXPECT_EQ(fit.fitted, 1000);
+  Evaluator<double> evaluator(model.network(), team);
+  const auto after = model.parameters().flat();
+  for (const ParameterInfo& p : model.parameters().info())
+    for (Index i = 0; i < p.size() && !p.name.starts_with("output/"); ++i)
+      EXPECT_EQ(after[at(p.offset + i)], before[at(p.offset + i)]) << p.name;
+  const Evaluation fresh = evaluator.run(model.parameters(), *task_reader(*task, TaskSplit::test, 1, 200, 50));
+  EXPECT_LT(fresh.nats_per_symbol(), 0.5 * std::log(4));
+}
+
+TEST(Readout, heads_without_classes_or_numbers_are_rejected) {
+  const auto task = narma({.length = 400, .skip = 20});
+  NetworkLayout layout = task_layout();
+  layout.heads[0].loss = "mixture:2";
+  NetworkModel<double> model("esn:5", task_specification("narma:400", *task), layout);
   Team team(1);
   const auto reader = task_reader(*task, TaskSplit::training, 1, 2, 2);
   EXPECT_THROW(fit_readout(model.network(), model.parameters(), *reader, team, {}), UsageError);

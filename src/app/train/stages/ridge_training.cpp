@@ -4,18 +4,30 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/interruptible.h"
+#include "unfold/model/network/language_model.h"
+#include "unfold/model/network/network_model.h"
 
 namespace unfold {
 
-template <class T>
-TrainingResult fit_ridge(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team,
+template <class AnyModel>
+TrainingResult fit_ridge(AnyModel& model, RepeatedReader::Make readers, const ReadoutOptions& options, Team& team,
                          Reporter& reporter) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
+  const NothingToSave fitting;
+  RepeatedReader reader(std::move(readers));
   const ReadoutFit found = fit_readout(model.network(), model.parameters(), reader, team, options);
-  reporter.remark(
-      fmt::format("readout fitted to {} of {} positions, lambda {:.0e}", found.fitted, found.positions, found.lambda));
-  model.history().push_back({{"readout", "ridge"}, {"positions", found.positions}, {"lambda", found.lambda}});
+  reporter.remark(fmt::format("readout fitted to {} of {} positions, lambda {:.0e}{}", found.fitted, found.positions,
+                              found.lambda, reader.passes() > 1 ? fmt::format(", {} passes", reader.passes()) : ""));
+  nlohmann::json entry = {{"readout", "ridge"}, {"positions", found.positions}, {"lambda", found.lambda}};
+  if (reader.passes() > 1) {
+    entry["readout"] = "softmax";
+    entry["passes"] = reader.passes();
+  }
+  model.history().push_back(std::move(entry));
   return {.steps = 1,
           .epochs = 1,
           .symbols = found.positions,
@@ -23,7 +35,10 @@ TrainingResult fit_ridge(NetworkModel<T>& model, BatchReader& reader, const Read
           .reason = "fitted"};
 }
 
-template TrainingResult fit_ridge(NetworkModel<float>&, BatchReader&, const ReadoutOptions&, Team&, Reporter&);
-template TrainingResult fit_ridge(NetworkModel<double>&, BatchReader&, const ReadoutOptions&, Team&, Reporter&);
+template TrainingResult fit_ridge(NetworkModel<float>&, RepeatedReader::Make, const ReadoutOptions&, Team&, Reporter&);
+template TrainingResult fit_ridge(NetworkModel<double>&, RepeatedReader::Make, const ReadoutOptions&, Team&, Reporter&);
+template TrainingResult fit_ridge(LanguageModel<float>&, RepeatedReader::Make, const ReadoutOptions&, Team&, Reporter&);
+template TrainingResult fit_ridge(LanguageModel<double>&, RepeatedReader::Make, const ReadoutOptions&, Team&,
+                                  Reporter&);
 
 }  // namespace unfold

@@ -1,16 +1,17 @@
 #pragma once
-/// Training of models whose readout is fitted in one pass by ridge regression (model/network/readout.h).
+/// Training of models whose readout is fitted without gradient descent (model/network/readout.h).
 
 #include "app/common/reporter.h"
+#include "data/text/repeated_reader.h"
 #include "model/network/readout.h"
-#include "unfold/model/network/network_model.h"
 #include "unfold/train/trainer.h"
 
 namespace unfold {
 
-/// Fits the readout, reports the result, and adds it to the history of the model. Does not write the model.
-template <class T>
-TrainingResult fit_ridge(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team,
+/// Fits the readout of a NetworkModel or LanguageModel, reports the result, and adds it to the history of the model.
+/// Does not write the model.
+template <class AnyModel>
+TrainingResult fit_ridge(AnyModel& model, RepeatedReader::Make readers, const ReadoutOptions& options, Team& team,
                          Reporter& reporter);
 
 }  // namespace unfold

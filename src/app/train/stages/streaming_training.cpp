@@ -17,8 +17,8 @@ LanguageModel<T> model_of_stream(const TrainSettings& settings, const RunSetting
         fmt::format("--follow requires a model trained by gradients; {} is fitted in one pass", settings.model));
   LanguageModel<T> model(settings.model, Alphabet::all_bytes());
   if (readout_of(model.spec()))
-    throw UsageError("a ridge readout predicts numbers, not bytes; use esn:" + std::to_string(model.spec().units) +
-                     ",readout=trained, which is trained by gradients");
+    throw UsageError("--follow requires a model trained by gradients; use esn:" + std::to_string(model.spec().units) +
+                     ",readout=trained instead of a fitted readout");
   check_training_support(model.network(), model.spec(), settings, run);
   model.initialize(static_cast<std::uint64_t>(settings.seed));
   return model;
