@@ -11,7 +11,7 @@
 #include "numerics/simd.h"
 #include "unfold/numerics/random.h"
 
-namespace unfold {
+namespace unfold::skipped_adam_test {
 namespace {
 
 template <class T>
@@ -112,4 +112,4 @@ TEST(SkippedAdam, sum_within_ranges_has_the_bits_of_the_whole_sum) {
 }
 
 }  // namespace
-}  // namespace unfold
+}  // namespace unfold::skipped_adam_test
