@@ -41,7 +41,8 @@ void describe(Visitor& v, EsnOptions& o) {
   v("matrix", o.orthogonal, "sparse and random, or orthogonal times the radius",
     {{false, "sparse"}, {true, "orthogonal"}});
   v("reservoir", o.reservoir, "seed of the sparse matrix", range(0, 1e15));
-  v("readout", o.trained, "ridge: fitted over a fixed reservoir, by ridge or softmax regression; trained: all parameters by the optimizer",
+  v("readout", o.trained,
+    "ridge: fitted over a fixed reservoir, by ridge or softmax regression; trained: all parameters by the optimizer",
     {{false, "ridge"}, {true, "trained"}});
   v("ridge", o.ridge, "ridge parameter lambda, relative to the mean square of a state; 0: generalized cross-validation",
     at_least(0));
