@@ -209,6 +209,7 @@ class LogInspection {
     const std::size_t all = sorted.size();
     sorted.resize(std::min(all, kMostTemplates));
     std::vector<std::vector<std::string>> rows;
+    rows.reserve(sorted.size());
     for (const auto& [count, id] : sorted) rows.push_back(template_row(id));
     section.missing = "The log has no lines.";
     if (rows.empty()) return section;

@@ -192,14 +192,14 @@ class SchemaInference::State {
   /// rows are sorted by a category, the borders between its values do not count. If they are sorted by a number,
   /// columns that are related to it have a trend, which does not count either.
   std::vector<bool> find_serial_columns() {
-    constexpr Index kFewestDistinct = 3;
+    constexpr Index kFewestValues = 3;
     SerialDependence::Options comparison;
     for (std::size_t c = 0; c < profiles_.size(); ++c) {
       const ColumnSchema& column = schema_.columns[c];
       if (!column.sorted) continue;
       if (column.type == ColumnType::category)
         comparison.borders = std::max(comparison.borders, profiles_[c].serial().changes());
-      const bool measures = is_number(column) && column.distinct >= kFewestDistinct;
+      const bool measures = is_number(column) && column.distinct >= kFewestValues;
       comparison.trend = comparison.trend || (measures && !is_position_name(column.name) && !is_date_name(column.name));
     }
     std::vector<bool> strictly;

@@ -17,6 +17,7 @@
 /// A table holds at most `most` values. Above this number, values that were seen once are evicted; if this frees too
 /// few entries, all values are evicted.
 
+#include <cmath>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <unordered_map>
@@ -66,9 +67,7 @@ class CountTable {
 };
 
 /// Returns the nearest integer to factor * count.
-inline Index decayed_count(Index count, double factor) {
-  return static_cast<Index>(factor * static_cast<double>(count) + 0.5);
-}
+inline Index decayed_count(Index count, double factor) { return std::llround(factor * static_cast<double>(count)); }
 
 /// Returns the group of a count: exact below 32, then eighths of an octave.
 std::size_t count_group(Index count);

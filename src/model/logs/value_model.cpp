@@ -150,7 +150,8 @@ void LogValueModel::add(const LogEvent& event) {
 
 void LogValueModel::decay(double factor) {
   values_ = 0;
-  for (auto& [label, place] : places_) {
+  for (auto& entry : places_) {
+    Place& place = entry.second;
     place.exact.decay(factor);
     place.patterns.decay(factor);
     place.numbers.decay(factor);
