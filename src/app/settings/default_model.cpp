@@ -7,6 +7,7 @@
 
 #include "app/settings/evaluation_split.h"
 #include "model/defaults.h"
+#include "model/network/readout.h"
 #include "unfold/model/network/spec.h"
 #include "unfold/model/registry/registry.h"
 #include "unfold/optim/optimizer.h"
@@ -61,7 +62,8 @@ bool is_default_model(const TrainSettings& s, const Given& given) {
 }  // namespace
 
 bool is_small_text(const TrainSettings& s, Index symbols) {
-  if (is_fitted_model(s.model) || s.whole_sequences || s.curriculum > 0 || s.shards || s.minutes || s.steps)
+  if (is_fitted_model(s.model) || readout_of(parse_model_spec(s.model)) || s.whole_sequences || s.curriculum > 0 ||
+      s.shards || s.minutes || s.steps)
     return false;
   if (needs_full_batch(s.optimizer) || compares_losses(s.optimizer)) return false;
   return s.epochs.value_or(kDefaultEpochs) * static_cast<double>(symbols) <
