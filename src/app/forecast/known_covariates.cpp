@@ -69,6 +69,7 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
       throw DataError(fmt::format("{}: column {} is not numeric in the data, so its effect is unknown", future_name,
                                   in_quotes(field)));
   const FutureValues values(future, future_name);
+  const bool data_has_times = !table.series.empty() && table.series.front().index.has_times();
   const std::size_t width = table.fields.size();
   std::vector<TableSeries> left;
   std::vector<std::vector<std::vector<double>>> known;
@@ -86,6 +87,12 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
       known.push_back(covariates);
     }
   }
+  if (!data_has_times && !future.series.empty() && future.series.front().index.has_times())
+    notes.push_back(
+        fmt::format("{}: the rows are matched with the steps of the forecast by their order, not by their dates, "
+                    "because the times of "
+                    "the data have no regular step",
+                    future_name));
   std::erase_if(table.fields, is_known);
   if (table.fields.empty())
     throw DataError(fmt::format("{}: all columns of the data are covariates; none is left to forecast", future_name));

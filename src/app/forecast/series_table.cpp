@@ -449,9 +449,10 @@ class ColumnSeriesReader {
     for (const GroupRows& group : groups_)
       if (index && !fits(group, *index)) index.reset();
     if (!index)
-      table.notes.push_back(
-          fmt::format("{}: the times of column \"{}\" have no regular step; the rows are treated as consecutive steps",
-                      source_, escape_cell(schema_.columns[order_].name, kShownBytes)));
+      table.notes.push_back(fmt::format(
+          "{}: the times of column \"{}\" have no regular step; the rows are treated as consecutive steps; to keep "
+          "the times, add a row with empty values for each missing time",
+          source_, escape_cell(schema_.columns[order_].name, kShownBytes)));
     return index.value_or(TimeIndex{});
   }
 

@@ -1,4 +1,6 @@
 #include "app/forecast/forecast_table.h"
+#include "app/forecast/known_covariates.h"
+#include "app/forecast/series_table.h"
 #include "data/cells/civil_date.h"
 
 #include <fmt/format.h>
@@ -353,6 +355,25 @@ TEST(ForecastTable, CoverageIsInPercent) {
   EXPECT_EQ(parse_coverage("95,80"), (std::vector<double>{0.8, 0.95}));
   EXPECT_THROW(parse_coverage("0"), UsageError);
   EXPECT_THROW(parse_coverage("80,x"), UsageError);
+}
+
+TEST(ForecastTable, FutureRowsOfIrregularTimesAreMatchedByOrderWithANote) {
+  ScratchFolder folder;
+  std::string rows = "day,promo,units\n";
+  for (int week = 0; week < 12; ++week)
+    for (const int day : {0, 1, 3}) {
+      const int of_year = 7 * week + day;
+      const int promo = of_year % 2;
+      rows += fmt::format("2024-{:02}-{:02},{},{}\n", 1 + of_year / 28, 1 + of_year % 28, promo, 10 + 5 * promo + day);
+    }
+  const SeriesTable table = read_series_table(folder.write("days.csv", rows), {});
+  const SeriesTable future =
+      read_series_table(folder.write("future.csv", "day,promo\n2031-07-01,1\n2031-07-02,0\n2031-07-03,1\n"), {});
+  SeriesTable left = table;
+  take_known_covariates(left, future, "future.csv", 3);
+  ASSERT_FALSE(left.notes.empty());
+  EXPECT_NE(left.notes.front().find("add a row with empty values for each missing time"), std::string::npos);
+  EXPECT_NE(left.notes.back().find("by their order, not by their dates"), std::string::npos);
 }
 
 }  // namespace
