@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 
 #include "app/fields/predicted_list.h"
 #include "app/forecast/known_covariates.h"
@@ -211,20 +212,36 @@ std::vector<double> parse_coverage(std::string_view text) {
   return coverage;
 }
 
+namespace {
+
+/// Reads the table of known covariates (--future), if there is one.
+std::optional<SeriesTable> read_future(const ForecastTableRequest& request) {
+  if (request.future.empty()) return std::nullopt;
+  SchemaOptions schema = request.schema;
+  schema.predict.clear();
+  schema.ignore_absent = true;
+  return read_series_table(request.future, schema);
+}
+
+/// Adds the covariates to the columns that are read, if these are stated (--predict).
+SchemaOptions with_covariates(SchemaOptions schema, const std::optional<SeriesTable>& future) {
+  if (schema.predict.empty() || !future) return schema;
+  for (const std::string& field : future->fields)
+    if (std::ranges::find(schema.predict, field) == schema.predict.end()) schema.predict.push_back(field);
+  return schema;
+}
+
+}  // namespace
+
 TableForecast forecast_table(const ForecastTableRequest& request, Reporter& reporter) {
-  TableForecast result{.table = read_series_table(request.data, request.schema),
+  const std::optional<SeriesTable> future = read_future(request);
+  TableForecast result{.table = read_series_table(request.data, with_covariates(request.schema, future)),
                        .horizon = request.horizon,
                        .coverage = request.coverage};
   require_rows(result, request.data);
   require_calendar(result);
   std::vector<std::vector<std::vector<double>>> known(result.table.series.size());
-  if (!request.future.empty()) {
-    SchemaOptions schema = request.schema;
-    schema.predict.clear();
-    schema.ignore_absent = true;
-    const SeriesTable future = read_series_table(request.future, schema);
-    known = take_known_covariates(result.table, future, request.future, request.horizon);
-  }
+  if (future) known = take_known_covariates(result.table, *future, request.future, request.horizon);
   for (const std::string& note : result.table.notes) reporter.remark(note);
   result.periods = periods_of(result.table, request.season);
   std::vector<UnivariateSeries> series;

@@ -302,6 +302,10 @@ TEST(ForecastTable, FutureCovariatesAreFoundByTime) {
   EXPECT_NEAR(forecast.forecasts[0].mean[2] - forecast.forecasts[0].mean[1], 30, 3);
   EXPECT_EQ(forecast.forecasts[0].members[0].name, "mean+known");
 
+  ForecastTableRequest stated = request;
+  stated.schema.predict = {"sales"};
+  EXPECT_EQ(forecast_table(stated, reporter).forecasts.at(0).mean, forecast.forecasts[0].mean);
+
   ForecastTableRequest longer = request;
   longer.horizon = 4;
   EXPECT_THROW(forecast_table(longer, reporter), DataError);
