@@ -90,8 +90,8 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
   if (!data_has_times && !future.series.empty() && future.series.front().index.has_times())
     notes.push_back(
         fmt::format("{}: the rows are matched with the steps of the forecast by their order, not by their dates, "
-                    "because the times of "
-                    "the data have no regular step",
+                    "because the data "
+                    "has no regular step",
                     future_name));
   std::erase_if(table.fields, is_known);
   if (table.fields.empty())
