@@ -1,7 +1,7 @@
 #include "graph/cells/activations.h"
 #include "graph/cells/delays.h"
 #include "graph/cells/gates.h"
-#include "graph/cells/norm.h"
+#include "graph/cells/norm_option.h"
 #include "graph/cells/zoneout.h"
 #include "graph/circuit/cell_maps.h"
 #include "unfold/graph/cells/cell.h"

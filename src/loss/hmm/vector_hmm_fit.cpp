@@ -135,8 +135,8 @@ double squared_distance(const double* a, const double* b, Index n) {
   return sum;
 }
 
-/// Initializes the means with data vectors, each drawn with probability proportional to its squared distance from the
-/// nearest earlier mean.
+/// Initializes the means as k-means++ does: with data vectors, each drawn with probability proportional to its squared
+/// distance from the nearest earlier mean.
 void scatter_means(VectorHmm& hmm, Matrix<const double> rows, Random& random) {
   const Index n = hmm.shape.numbers;
   std::vector<double> nearest(at(rows.rows), std::numeric_limits<double>::infinity());
