@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "train/budget.h"
+#include "train/minutes_budget.h"
 #include "train/run_context.h"
 #include "unfold/train/evaluate.h"
 

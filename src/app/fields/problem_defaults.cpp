@@ -63,17 +63,17 @@ double epochs_for(const Examples& examples, double to_read, double fewest = 5, d
 /// Small sets are trained for a fixed number of updates in small batches, because a few epochs contain only few
 /// updates. Training ends early if validation has not improved for a third of the updates. REQUIRES a default budget.
 void settle_small_set(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
-  constexpr Index kUpdates = 600, kValidations = 60, kPatience = 20, kSmallestBatch = 4, kBatches = 16;
+  constexpr Index kBatches = 16;
   if (plan.problem != Problem::classifying && plan.problem != Problem::tagging) return;
   if (readout_of(parse_model_spec(s.model))) return;
   const Index count = std::max<Index>(1, examples.count());
-  if (static_cast<double>(count) * *s.epochs >= static_cast<double>(kUpdates * s.batch)) return;
+  if (static_cast<double>(count) * *s.epochs >= static_cast<double>(kFewestUpdates * s.batch)) return;
   if (!given.contains(&TrainSettings::batch))
     s.batch = std::clamp(count / kBatches, kSmallestBatch, std::max(s.batch, kSmallestBatch));
-  s.epochs = std::max(*s.epochs, std::ceil(static_cast<double>(kUpdates * s.batch) / static_cast<double>(count)));
+  s.epochs = std::max(*s.epochs, std::ceil(static_cast<double>(kFewestUpdates * s.batch) / static_cast<double>(count)));
   if (!validates(s)) return;
-  if (!given.contains(&TrainSettings::validate_every)) s.validate_every = kUpdates / kValidations;
-  if (!given.contains(&TrainSettings::early_stop)) s.early_stop = kPatience;
+  if (!given.contains(&TrainSettings::validate_every)) s.validate_every = kFewestUpdates / kSmallDataValidations;
+  if (!given.contains(&TrainSettings::early_stop)) s.early_stop = kSmallDataPatience;
 }
 
 bool is_of_bits(const HeadSpecification& head) { return head.loss == "bernoulli"; }

@@ -11,7 +11,7 @@
 #include "app/settings/evaluation_split.h"
 #include "app/settings/line_lists.h"
 #include "app/settings/setting_rows.h"
-#include "app/settings/step_settings.h"
+#include "app/settings/step_checks.h"
 #include "base/formats/decompress.h"
 #include "base/formats/text_encoding.h"
 #include "base/options/integer_range.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "app/settings/defaults.h"
 #include "base/options/option_row.h"
-#include "model/defaults.h"
 #include "unfold/base/formats/config.h"
 #include "unfold/data/text/alphabet.h"
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "app/logs/log_data.h"
-#include "app/settings/default_model.h"
+#include "app/settings/text_defaults.h"
 #include "app/train/fitted_training.h"
 #include "app/train/network_training.h"
 #include "unfold/base/error.h"

@@ -6,9 +6,9 @@
 
 #include "base/printable.h"
 #include "interop/c/export_c_fields.h"
-#include "interop/c/export_c_file.h"
 #include "interop/c/export_c_functions.h"
 #include "interop/c/export_c_series.h"
+#include "interop/c/export_c_shared.h"
 #include "interop/c/export_c_step.h"
 #include "model/registry/run_folder.h"
 #include "unfold/base/error.h"

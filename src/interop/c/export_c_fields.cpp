@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "interop/c/export_c_file.h"
 #include "interop/c/export_c_functions.h"
+#include "interop/c/export_c_shared.h"
 #include "interop/c/export_c_step.h"
 #include "interop/c/exported_model.h"
 #include "unfold/base/error.h"

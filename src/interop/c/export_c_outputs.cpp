@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "interop/c/export_c_file.h"
+#include "interop/c/export_c_shared.h"
 
 namespace unfold {
 namespace {

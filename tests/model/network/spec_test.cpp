@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "model/defaults.h"
 #include "model/network/density_model.h"
 #include "unfold/base/error.h"
 #include "unfold/graph/cells/cells.h"
@@ -163,10 +162,6 @@ TEST(ModelSpec, bidirectional_layers_read_both_outputs_of_the_layer_below) {
 TEST(ModelSpec, bidirectional_model_does_not_predict_the_next_symbol) {
   Circuit circuit;
   EXPECT_THROW(build_model(parse_model_spec("bigru:6"), 11, circuit), UsageError);
-}
-
-TEST(Defaults, defaults_are_valid) {
-  for (const char* spec : {kDefaultModel, kTimedModel}) EXPECT_EQ(to_string(parse_model_spec(spec)), spec);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #pragma once
 /// Default settings of the command: the settings with the best results on ordinary text within minutes on a small
-/// machine (docs/performance.md). This is the only place where they are defined.
+/// machine (docs/performance.md). Those that depend on the data are chosen among them by text_defaults.h for running
+/// text and by app/fields/problem_defaults.h for data with fields, which also adapts the batch size to the number of
+/// examples.
 
 #include "unfold/base/types.h"
 
@@ -9,7 +11,7 @@ namespace unfold {
 inline constexpr const char* kDefaultModel = "gru:448,reset=after,dropout=0.15";
 inline constexpr const char* kDefaultOptimizer = "adam:rate=0.006,clip=1,schedule=cosine,warmup=100";
 /// For running text with a budget in minutes: this, or fewer units with a higher learning rate
-/// (app/settings/default_model.h).
+/// (text_defaults.h).
 inline constexpr const char* kTimedModel = "gru:448,reset=after,gated-state=true,dropout=0.15";
 inline constexpr const char* kTimedOptimizer = "adamw:rate={},clip=1,decay=0.05,schedule=cosine,warmup=100";
 inline constexpr double kTimedRate = 0.006;
@@ -17,7 +19,13 @@ inline constexpr Index kDefaultWindow = 64;
 inline constexpr Index kDefaultBatch = 16;
 inline constexpr double kDefaultEpochs = 10;  ///< budget in epochs if none is given
 
-/// For running text that is so short that kDefaultEpochs epochs have few updates (app/settings/default_model.h).
+/// Data is small if its default epochs have fewer updates than kFewestUpdates. It is trained for that number of
+/// updates, validated kSmallDataValidations times; training stops after kSmallDataPatience validations without an
+/// improvement.
+inline constexpr Index kFewestUpdates = 600;
+inline constexpr Index kSmallDataValidations = 60, kSmallDataPatience = 20, kSmallestBatch = 4;
+
+/// For running text that is so short that kDefaultEpochs epochs have few updates (text_defaults.h).
 inline constexpr const char* kSmallTextModel = "gru:128,reset=after,dropout=0.3";
 /// For a list of names or words: a smaller network reproduces fewer lines of the list when it samples.
 inline constexpr const char* kSmallListModel = "gru:64,reset=after,dropout=0.3";

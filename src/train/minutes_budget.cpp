@@ -1,4 +1,4 @@
-#include "train/budget.h"
+#include "train/minutes_budget.h"
 
 #include <algorithm>
 #include <cmath>

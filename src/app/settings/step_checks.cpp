@@ -1,4 +1,4 @@
-#include "app/settings/step_settings.h"
+#include "app/settings/step_checks.h"
 
 #include <fmt/format.h>
 

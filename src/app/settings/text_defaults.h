@@ -25,11 +25,9 @@ Index default_units(double minutes, Index symbols);
 /// how to override it.
 std::string choose_default_model(TrainSettings& settings, const Given& given, Index symbols);
 
-/// A text is small if its default epochs amount to fewer updates than this.
-inline constexpr Index kFewestUpdates = 600;
-
-/// Returns whether the default epochs of a text of `symbols` symbols are fewer than kFewestUpdates updates: a list of
-/// 300 names has 20. Only windows of the same network are counted as updates, not whole texts or sequences.
+/// Returns whether the default epochs of a text of `symbols` symbols are fewer than kFewestUpdates updates
+/// (defaults.h): a list of 300 names has 20. Only windows of the same network are counted as updates, not whole texts
+/// or sequences.
 bool is_small_text(const TrainSettings& settings, Index symbols);
 
 /// Sets the defaults for a small text: small batches, kFewestUpdates updates or more, early stopping after a third of

@@ -1,12 +1,12 @@
-#include "app/settings/default_model.h"
+#include "app/settings/text_defaults.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "app/settings/defaults.h"
 #include "app/settings/evaluation_split.h"
-#include "model/defaults.h"
 #include "model/network/readout.h"
 #include "unfold/model/network/spec.h"
 #include "unfold/model/registry/registry.h"
@@ -71,7 +71,7 @@ bool is_small_text(const TrainSettings& s, Index symbols) {
 }
 
 std::string set_small_text_defaults(TrainSettings& s, const Given& given, Index symbols) {
-  constexpr Index kUpdatesOfEpoch = 64, kSmallestBatch = 4, kValidations = 60, kPatience = 20;
+  constexpr Index kUpdatesOfEpoch = 64;
   const double all = static_cast<double>(std::max<Index>(1, symbols));
   if (is_default_model(s, given)) s.model = canonical_model(s.lines ? kSmallListModel : kSmallTextModel);
   if (!given.contains(&TrainSettings::optimizer)) s.optimizer = canonical_optimizer(kSmallTextOptimizer);
@@ -80,8 +80,9 @@ std::string set_small_text_defaults(TrainSettings& s, const Given& given, Index 
   s.epochs = std::max(kSmallTextEpochs, std::ceil(static_cast<double>(kFewestUpdates) * symbols_of_update(s) / all));
   const auto updates = static_cast<Index>(*s.epochs * all / symbols_of_update(s));
   if (validates(s)) {
-    if (!given.contains(&TrainSettings::validate_every)) s.validate_every = std::max<Index>(1, updates / kValidations);
-    if (!given.contains(&TrainSettings::early_stop)) s.early_stop = kPatience;
+    if (!given.contains(&TrainSettings::validate_every))
+      s.validate_every = std::max<Index>(1, updates / kSmallDataValidations);
+    if (!given.contains(&TrainSettings::early_stop)) s.early_stop = kSmallDataPatience;
   }
   return fmt::format(
       "small data ({} symbols): training {} for up to {:.0f} epochs, {} updates, in batches of {}; --epochs, --batch "

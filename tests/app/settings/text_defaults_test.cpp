@@ -1,14 +1,15 @@
-#include "app/settings/default_model.h"
+#include "app/settings/text_defaults.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "app/settings/defaults.h"
 #include "app/train/train.h"
-#include "model/defaults.h"
 #include "model/registry/run_folder.h"
 #include "tests/app/texts.h"
 #include "tests/base/scratch.h"
 #include "unfold/base/error.h"
+#include "unfold/model/network/spec.h"
 #include "unfold/model/registry/registry.h"
 #include "unfold/optim/optimizer.h"
 
@@ -132,6 +133,10 @@ TEST(SizeChoice, selected_size_is_stored_with_the_run) {
   resumed.resume = true;
   resumed.settings.minutes = 0.004;
   EXPECT_EQ(train(resumed, silent).settings.model, model);
+}
+
+TEST(Defaults, defaults_are_valid) {
+  for (const char* spec : {kDefaultModel, kTimedModel}) EXPECT_EQ(to_string(parse_model_spec(spec)), spec);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "interop/c/export_c_file.h"
+#include "interop/c/export_c_shared.h"
 
 #include <fmt/format.h>
 
