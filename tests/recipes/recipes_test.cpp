@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -77,8 +78,25 @@ class Recipes : public ::testing::Test {
   void follow(const std::string& heading) {
     const std::vector<Edit> edits = edits_of(read_file(source_ / "CONTRIBUTING.md"), heading);
     ASSERT_FALSE(edits.empty()) << heading;
-    for (const Edit& edit : edits)
+    for (const Edit& edit : edits) {
       write_file_atomically(edit.file, edited(edit.where == "new" ? "" : read_file(edit.file), edit));
+      changed_.insert(edit.file);
+    }
+  }
+
+  /// Compiles the sources that the recipes change and the sources that include a changed registry.
+  void compile_changed() {
+    configure(false);
+    std::string objects;
+    for (const std::string& file : changed_) {
+      if (file.ends_with(".cpp")) objects += " " + object_of(file);
+      if (!file.ends_with(".def")) continue;
+      const std::string include = "#include \"" + file.substr(file.find('/') + 1) + "\"";
+      for (const auto& entry : fs::recursive_directory_iterator(module_of(file)))
+        if (entry.path().extension() == ".cpp" && read_file(entry.path()).find(include) != std::string::npos)
+          objects += " " + object_of(entry.path());
+    }
+    if (!HasFailure()) run(UNFOLD_CMAKE " --build build --parallel 2 --target" + objects);
   }
 
   /// Builds the programs of this folder, unoptimized, and runs them.
@@ -91,29 +109,60 @@ class Recipes : public ::testing::Test {
                  ")\ntarget_link_libraries(" + target + " " + library + ")\n";
     }
     write_file_atomically("CMakeLists.txt", targets);
-    run(UNFOLD_CMAKE " -G '" UNFOLD_GENERATOR "' -DCMAKE_CXX_COMPILER='" UNFOLD_COMPILER
-                     "' -DCMAKE_CXX_COMPILER_LAUNCHER='" UNFOLD_LAUNCHER
-                     "' -S . -B build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_UNITY_BUILD=ON"
-                     " -DCMAKE_UNITY_BUILD_BATCH_SIZE=36 -DUNFOLD_TESTS=OFF"
-                     " -DUNFOLD_EXAMPLES=OFF -DCMAKE_CXX_FLAGS='-march=native -DHWY_COMPILE_ONLY_STATIC'");
+    configure(true);
     for (const std::string& program : programs) {
       if (!HasFailure()) run(UNFOLD_CMAKE " --build build --parallel 2 --target recipe_" + program);
       if (!HasFailure()) run("build/recipe_" + program);
     }
   }
 
+ private:
+  static void configure(bool unity) {
+    run(UNFOLD_CMAKE " -G '" UNFOLD_GENERATOR "' -DCMAKE_CXX_COMPILER='" UNFOLD_COMPILER
+                     "' -DCMAKE_CXX_COMPILER_LAUNCHER='" UNFOLD_LAUNCHER
+                     "' -S . -B build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0"
+                     " -DCMAKE_UNITY_BUILD_BATCH_SIZE=36 -DUNFOLD_TESTS=OFF"
+                     " -DUNFOLD_EXAMPLES=OFF -DCMAKE_CXX_FLAGS='-march=native -DHWY_COMPILE_ONLY_STATIC'"
+                     " -DCMAKE_UNITY_BUILD=" +
+        std::string(unity ? "ON" : "OFF"));
+  }
+
+  /// The folder of the module that contains the file: the nearest one with a CMakeLists.txt.
+  static fs::path module_of(const fs::path& file) {
+    fs::path folder = file.parent_path();
+    while (!fs::exists(folder / "CMakeLists.txt")) folder = folder.parent_path();
+    return folder;
+  }
+
+  /// The name of the target that compiles the file.
+  static std::string object_of(const fs::path& file) {
+    const fs::path module = module_of(file);
+    return (module / "CMakeFiles" / ("unfold_" + module.filename().string() + ".dir") / fs::relative(file, module))
+               .string() +
+           ".o";
+  }
+
   const fs::path source_ = UNFOLD_SOURCE_DIR,
                  copy_ = fs::path(UNFOLD_WORK_DIR) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::set<std::string> changed_;
 };
 
+TEST_F(Recipes, every_recipe_compiles) {
+  for (const char* kind :
+       {"an operation", "a cell", "a loss", "an optimizer", "a reader", "a generated task", "a subcommand"})
+    ASSERT_NO_FATAL_FAILURE(follow(std::string("How to add ") + kind));
+  compile_changed();
+}
+
+/// The other tests build and run whole modules, for which .ci/run has no time.
+bool is_thorough() { return std::getenv("UNFOLD_THOROUGH") != nullptr; }
+
 TEST_F(Recipes, recipes_build_with_all_derivatives) {
+  if (!is_thorough()) GTEST_SKIP() << "set UNFOLD_THOROUGH to build these modules";
   for (const char* kind : {"an operation", "a cell", "a loss"})
     ASSERT_NO_FATAL_FAILURE(follow(std::string("How to add ") + kind));
   build_and_run({"operation", "cell", "loss"}, "unfold::gradcheck");
 }
-
-/// Compiles more modules than .ci/run has time for.
-bool is_thorough() { return std::getenv("UNFOLD_THOROUGH") != nullptr; }
 
 TEST_F(Recipes, recipes_of_data_and_optimizers_build) {
   if (!is_thorough()) GTEST_SKIP() << "set UNFOLD_THOROUGH to build these modules";
@@ -126,19 +175,6 @@ TEST_F(Recipes, recipe_of_a_subcommand_builds) {
   if (!is_thorough()) GTEST_SKIP() << "set UNFOLD_THOROUGH to build the whole command";
   ASSERT_NO_FATAL_FAILURE(follow("How to add a subcommand"));
   build_and_run({"subcommand"}, "unfold::command");
-}
-
-TEST(RecipeEdits, recipe_edits_are_found_and_applied) {
-  const std::string page =
-      "## A\n```cpp\n// x.h, new:\nnot this\n```\n## B\n```\nplain\n```\n```cpp\n// a/b.h, after "
-      "\"two\":\nthree\n```\n";
-  const std::vector<Edit> edits = edits_of(page, "B");
-  ASSERT_EQ(edits.size(), 1u);
-  EXPECT_EQ(edits[0].file, "a/b.h");
-  EXPECT_EQ(edited("one\ntwo\nfour\n", edits[0]), "one\ntwo\nthree\nfour\n");
-  EXPECT_EQ(edited("one\ntwo\n", {"", "before", "two", "and\n"}), "one\nand\ntwo\n");
-  EXPECT_THROW(edited("one\n", edits[0]), std::runtime_error);
-  EXPECT_THROW(edited("two\ntwo\n", edits[0]), std::runtime_error);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ void* compiled(const std::string& source) {
   if (words.empty()) throw RuntimeFailure("the words of simulated kernels are missing: " UNFOLD_SIMULATED_WORDS);
   const std::string text = words + "\n#line 1 \"kernel\"\n" + source;
   const std::string command =
-      "c++ -std=c++17 -O1 -shared -fPIC -w -ffp-contract=off -fno-math-errno "
+      "c++ -std=c++17 -O0 -shared -fPIC -w -ffp-contract=off -fno-math-errno "
       "-fvisibility=hidden";
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / ("unfold-kernels-" + std::to_string(getuid()));
