@@ -66,18 +66,10 @@ void run(const std::string& command) {
 /// The folder of the copy, outside the build folder of the tests.
 class Recipes : public ::testing::Test {
  protected:
-  Recipes() {
-    fs::create_directories(copy_);
-    for (const char* name : {"CMakeLists.txt", "LICENSE", "cmake", "src", "include", "cli", "bindings"}) {
-      fs::remove_all(copy_ / name);
-      fs::copy(source_ / name, copy_ / name, fs::copy_options::recursive);
-    }
-    fs::current_path(copy_);
-  }
-
   void follow(const std::string& heading) {
     const std::vector<Edit> edits = edits_of(read_file(source_ / "CONTRIBUTING.md"), heading);
     ASSERT_FALSE(edits.empty()) << heading;
+    if (changed_.empty()) copy_sources();
     for (const Edit& edit : edits) {
       write_file_atomically(edit.file, edited(edit.where == "new" ? "" : read_file(edit.file), edit));
       changed_.insert(edit.file);
@@ -117,6 +109,15 @@ class Recipes : public ::testing::Test {
   }
 
  private:
+  void copy_sources() {
+    fs::create_directories(copy_);
+    for (const char* name : {"CMakeLists.txt", "LICENSE", "cmake", "src", "include", "cli", "bindings"}) {
+      fs::remove_all(copy_ / name);
+      fs::copy(source_ / name, copy_ / name, fs::copy_options::recursive);
+    }
+    fs::current_path(copy_);
+  }
+
   static void configure(bool unity) {
     run(UNFOLD_CMAKE " -G '" UNFOLD_GENERATOR "' -DCMAKE_CXX_COMPILER='" UNFOLD_COMPILER
                      "' -DCMAKE_CXX_COMPILER_LAUNCHER='" UNFOLD_LAUNCHER
