@@ -1,6 +1,6 @@
 #pragma once
-/// Operators on whole vectors for use in cells (vector_map.h): layer normalization, normalization by the sum, leaks,
-/// and complex decay.
+/// Operators on whole vectors for use in cells and heads (vector_map.h): layer normalization, normalization by the sum,
+/// softmax, means of mixtures, leaks, and complex decay.
 
 #include <memory>
 #include <vector>
@@ -15,6 +15,13 @@ std::shared_ptr<const VectorMap> layer_norm(Index n);
 
 /// y_i = x_i / sum_j x_j. No parameters. NaN if the sum is 0. Has a squared Jacobian.
 std::shared_ptr<const Operator> shares(Index n);
+
+/// y_i = exp(x_i) / sum_j exp(x_j). No parameters. Has a squared Jacobian.
+std::shared_ptr<const Operator> softmax_operator(Index n);
+
+/// The mean of a mixture of vectors of n numbers: y = sum over k of softmax(a)_k m_k. The input is a, one number per
+/// component, followed by m_1, m_2, .... No parameters.
+std::shared_ptr<const Operator> mixture_mean(Index components, Index n);
 
 /// The recurrence of linear recurrent units (Orvieto et al. 2023): n complex numbers, stored as n real followed by n
 /// imaginary parts, are multiplied by l = exp(-exp(nu) + i phase). Parameters [1 x 2n]: nu, then phases.

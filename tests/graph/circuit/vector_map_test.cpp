@@ -136,6 +136,89 @@ TEST(LayerNorm, layer_norm_rows_have_mean_zero_and_variance_one_before_gains) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], gains[i] * (x[i] - 3) / std::sqrt(variance + 1e-5), 1e-15);
 }
 
+/// Returns the Jacobian of an operator without parameters at x, by central differences: [outputs][inputs].
+std::vector<std::vector<double>> jacobian(const Operator& op, std::vector<double> x) {
+  std::vector<double> scratch(at(op.scratch()));
+  const auto value = [&] {
+    std::vector<double> y(at(op.outputs()), 0.0);
+    op.apply(OperatorRows<double>{.x = {x.data(), 1, op.inputs(), op.inputs()}, .scratch = scratch.data()},
+             {y.data(), 1, op.outputs(), op.outputs()});
+    return y;
+  };
+  std::vector<std::vector<double>> result(at(op.outputs()), std::vector<double>(x.size()));
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double kept = x[j];
+    x[j] = kept + 1e-5;
+    const std::vector<double> above = value();
+    x[j] = kept - 1e-5;
+    const std::vector<double> below = value();
+    x[j] = kept;
+    for (std::size_t i = 0; i < above.size(); ++i) result[i][j] = (above[i] - below[i]) / 2e-5;
+  }
+  return result;
+}
+
+/// Compares the rules of an operator without parameters with its dense Jacobian, row by row.
+void expect_rules_of_jacobian(const Operator& op) {
+  const Index rows = 5, n = op.inputs(), m = op.outputs();
+  const Numbers x(rows, n, "x"), dx(rows, n, "dx"), dy(rows, m, "dy");
+  std::vector<double> scratch(at(op.scratch()));
+  const OperatorRows<double> in{.x = x.read(), .scratch = scratch.data()};
+  for (const bool squared : {false, true}) {
+    if (squared && !op.has_squared()) continue;
+    Numbers sets(rows, n, "sets"), adds(rows, n, "adds");
+    const Numbers before = adds;
+    op.transposed(in, dy.read(), sets.view, true, squared);
+    op.transposed(in, dy.read(), adds.view, false, squared);
+    for (Index r = 0; r < rows; ++r) {
+      const auto j = jacobian(op, {x.view.row(r), x.view.row(r) + n});
+      for (Index k = 0; k < n; ++k) {
+        double sum = 0;
+        for (Index i = 0; i < m; ++i) sum += (squared ? j[at(i)][at(k)] : 1) * j[at(i)][at(k)] * dy.view(r, i);
+        EXPECT_NEAR(sets.view(r, k), sum, 1e-8) << op.name();
+        EXPECT_NEAR(adds.view(r, k), before.view(r, k) + sum, 1e-8) << op.name();
+      }
+    }
+  }
+  Numbers moved(rows, m, "moved");
+  const Numbers before = moved;
+  op.tangent(in, {nullptr, 0, m, m}, dx.read(), moved.view);
+  for (Index r = 0; r < rows; ++r) {
+    const auto j = jacobian(op, {x.view.row(r), x.view.row(r) + n});
+    for (Index i = 0; i < m; ++i) {
+      double sum = before.view(r, i);
+      for (Index k = 0; k < n; ++k) sum += j[at(i)][at(k)] * dx.view(r, k);
+      EXPECT_NEAR(moved.view(r, i), sum, 1e-8) << op.name();
+    }
+  }
+}
+
+TEST(Softmax, softmax_and_mixture_means_follow_their_jacobians) {
+  expect_rules_of_jacobian(*softmax_operator(1));
+  expect_rules_of_jacobian(*softmax_operator(5));
+  expect_rules_of_jacobian(*mixture_mean(1, 2));
+  expect_rules_of_jacobian(*mixture_mean(3, 2));
+  EXPECT_THROW(softmax_operator(0), UsageError);
+  EXPECT_THROW(mixture_mean(0, 2), UsageError);
+}
+
+TEST(Softmax, softmax_of_large_numbers_is_finite) {
+  const double x[] = {1000, 999, -1000};
+  double y[3] = {1, 1, 1}, scratch[3];
+  softmax_operator(3)->apply(OperatorRows<double>{.x = {x, 1, 3, 3}, .scratch = scratch}, {y, 1, 3, 3});
+  EXPECT_NEAR(y[0], 1 + 1 / (1 + std::exp(-1.0)), 1e-15);
+  EXPECT_NEAR(y[1], 1 + 1 / (1 + std::exp(1.0)), 1e-15);
+  EXPECT_EQ(y[2], 1);
+}
+
+TEST(Softmax, mixture_mean_weighs_the_means_of_components) {
+  const double x[] = {std::log(1.0), std::log(3.0), 4, 8, 0, 12};
+  double y[2] = {}, scratch[4];
+  mixture_mean(2, 2)->apply(OperatorRows<double>{.x = {x, 1, 6, 6}, .scratch = scratch}, {y, 1, 2, 2});
+  EXPECT_NEAR(y[0], 1, 1e-14);
+  EXPECT_NEAR(y[1], 11, 1e-14);
+}
+
 TEST(Leak, leak_rates_have_log_spaced_time_constants) {
   const std::vector<double> times = initial_time_constants(4, 16);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(times[i], std::pow(16.0, (static_cast<double>(i) + 0.5) / 4), 1e-12);
