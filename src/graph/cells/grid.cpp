@@ -1,12 +1,53 @@
 #include "graph/cells/activations.h"
+#include "graph/circuit/concatenation.h"
 #include "unfold/graph/cells/cell.h"
 #include "unfold/graph/cells/cells.h"
 #include "unfold/graph/cells/grid_pooling.h"
 
 namespace unfold {
+namespace {
+
+/// Adds two networks, one along rows and one along columns, with half of the units each. `add` adds a network of some
+/// units that reads one neighbor.
+template <class Add>
+Signal add_lines(Circuit& c, Index n, const Add& add) {
+  const auto line = [&](const char* name, Index units, const Delay& delay) {
+    const auto scope = c.scope(name);
+    return add(units, delay);
+  };
+  const Signal rows = line("rows", n - n / 2, Delay::left()), columns = line("columns", n / 2, Delay::up());
+  return concatenate(c, "h", {rows, columns});
+}
+
+/// h_ij = s(x_ij W + h_{i,j-1} U + b) along rows; with h_{i-1,j} along columns.
+Signal line_rnn(Circuit& c, Signal x, Index n, const Delay& delay, Map activation) {
+  auto before = c.link(n, delay);
+  auto h = activated(c, activation, c.affine("z", n, {{"W", x, Init::glorot()}, {"U", before, Init::identity(1, 1)}}));
+  c.feed(before, h);
+  return h;
+}
+
+/// The LSTM along rows or columns (columns of the product i|o|f|g).
+Signal line_lstm(Circuit& c, Signal x, Index n, const Delay& delay, double forget_bias) {
+  auto before = c.link(n, delay), cell_before = c.link(n, delay);
+  constexpr Index kGates = 4;
+  auto z = c.affine("z", kGates * n, {{"W", x, Init::glorot(kGates)}, {"U", before, Init::orthogonal(kGates)}},
+                    Init::block_values({0, 0, forget_bias, 0}));
+  auto [i, o, f, g] = c.split<kGates>(z);
+  auto next = sigmoid(f) * cell_before + sigmoid(i) * tanh(g);
+  auto y = sigmoid(o) * tanh(next);
+  c.feed(cell_before, next);
+  c.feed(before, y);
+  return y;
+}
+
+}  // namespace
 
 /// h_ij = s(x_ij W + h_{i,j-1} U + h_{i-1,j} V + b)                                                  Graves et al. 2007
 Signal grid_rnn(Circuit& c, Signal x, Index n, const GridRnnOptions& options) {
+  if (options.stack.lines)
+    return add_lines(c, n,
+                     [&](Index units, const Delay& delay) { return line_rnn(c, x, units, delay, options.activation); });
   auto left = c.link(n, Delay::left()), up = c.link(n, Delay::up());
   constexpr double kHalf = 0.5;  // mean of both neighbors
   auto z = c.affine(
@@ -21,6 +62,9 @@ Signal grid_rnn(Circuit& c, Signal x, Index n, const GridRnnOptions& options) {
 /// c_ij = f * c_{i,j-1} + f' * c_{i-1,j} + i * g
 /// h_ij = o * tanh(c_ij)                                                       Graves, Fernandez & Schmidhuber 2007
 Signal grid_lstm(Circuit& c, Signal x, Index n, const GridLstmOptions& options) {
+  if (options.stack.lines)
+    return add_lines(
+        c, n, [&](Index units, const Delay& delay) { return line_lstm(c, x, units, delay, options.forget_bias); });
   auto left = c.link(n, Delay::left()), up = c.link(n, Delay::up());
   auto cell_left = c.link(n, Delay::left()), cell_up = c.link(n, Delay::up());
   constexpr Index kGates = 5;

@@ -29,6 +29,8 @@ std::string grid_fault(const StackOptions& stack, const GridStackOptions& option
     return "patch has " + std::to_string(sides.size()) + " sides for " + std::to_string(stack.layers) +
            (stack.layers == 1 ? " layer" : " layers") + "; write layers=" + std::to_string(sides.size());
   if (options.directions == 3) return "directions must be 1, 2 or 4, not 3";
+  if (options.lines && stack.units < 2)
+    return "lines= requires at least two units, one along rows and one along columns";
   if (stack.both_directions) return "grids do not support \"bi\"; use directions=2 or directions=4";
   if (stack.trained_initial) return "cells over grids do not support trained-initial=; leave it out";
   const bool patched = std::ranges::any_of(sides, [](Index side) { return side > 1; });

@@ -47,6 +47,7 @@ TEST(GridCells, grid_cells_have_correct_derivatives_with_corners_blocks_and_pool
   const Shape shapes[] = {{3, 4}, {1, 2}, {2, 2}};
   for (const char* name : kGridCells)
     for (const char* options : {"2,directions=1,pool=last", "2,directions=2,pool=mean", "2,pool=max", "1,pool=all",
+                                "3,lines=true,directions=2,pool=all", "2,lines=true,layers=2,patch=1+2",
                                 "1,layers=2,patch=2", "1,layers=2,patch=1+2,pool=mean", "1,layers=2,patch=2+2"}) {
       const std::string spec = std::string(name) + ":" + options;
       Circuit c;
@@ -238,6 +239,56 @@ TEST(GridCells, grid_cells_equal_their_equations_from_every_corner) {
   }
 }
 
+/// A plain recurrent network along one line of a field: h_t = tanh(x_t W + h_{t-1} U + b).
+GridVector along_line(const Parameters<double>& p, const Circuit& c, const std::string& scope, const Field2& x,
+                      const std::vector<Shape>& line) {
+  const auto block = [&](const std::string& name) {
+    for (std::size_t i = 0; i < c.parameters().size(); ++i)
+      if (c.parameters()[i].name == scope + name) return p[static_cast<int>(i)];
+    throw UsageError("no parameter " + scope + name);
+  };
+  const auto w = block("z/W"), u = block("z/U"), b = block("z/bias");
+  GridVector h(at(u.rows), 0.0);
+  for (const auto& [i, j] : line) {
+    GridVector next(h.size());
+    for (Index k = 0; k < u.cols; ++k) {
+      double z = b(0, k);
+      for (Index m = 0; m < w.rows; ++m) z += x[at(i)][at(j)][at(m)] * w(m, k);
+      for (Index m = 0; m < u.rows; ++m) z += h[at(m)] * u(m, k);
+      next[at(k)] = std::tanh(z);
+    }
+    h = next;
+  }
+  return h;
+}
+
+/// Four networks, one in each direction, at every corner two of them: along the row and along the column.
+TEST(GridCells, networks_along_lines_are_recurrent_networks_of_rows_and_columns) {
+  const Index height = 4, width = 3;
+  const Field2 x = random_field(height, width, 2, 7);
+  Circuit c;
+  Parameters<double> p(c);
+  const std::vector<Field2> found = layer_of_model("grid-rnn:5,lines=true", x, c, p);
+  ASSERT_EQ(found.size(), 4u);
+  for (std::size_t corner = 0; corner < 4; ++corner)
+    for (Index i = 0; i < height; ++i)
+      for (Index j = 0; j < width; ++j) {
+        std::vector<Shape> row, column;
+        const bool from_right = (corner & 1U) != 0, from_below = (corner & 2U) != 0;
+        for (Index k = from_right ? width - 1 : 0; k != j; k += from_right ? -1 : 1) row.emplace_back(i, k);
+        for (Index k = from_below ? height - 1 : 0; k != i; k += from_below ? -1 : 1) column.emplace_back(k, j);
+        row.emplace_back(i, j), column.emplace_back(i, j);
+        const std::string scope = std::string("layer1/") + kGridCorners[corner] + "/";
+        GridVector wanted = along_line(p, c, scope + "rows/", x, row);
+        const GridVector second = along_line(p, c, scope + "columns/", x, column);
+        ASSERT_EQ(wanted.size(), 3u);
+        ASSERT_EQ(second.size(), 2u);
+        wanted.insert(wanted.end(), second.begin(), second.end());
+        for (std::size_t k = 0; k < 5; ++k)
+          EXPECT_NEAR(found[corner][at(i)][at(j)][k], wanted[k], 1e-12) << kGridCorners[corner] << i << j;
+      }
+}
+
 TEST(GridCells, blocks_are_read_in_raster_order_with_zero_padding) {
   const Field2 x = random_field(5, 4, 2, 9);
   Circuit c;
@@ -332,6 +383,9 @@ TEST(GridCells, autoregressive_grids_read_only_previous_positions) {
       EXPECT_EQ(reached_from(name, changed), after) << name << " " << changed;
     }
   for (const Index q : reached_from("grid-lstm:3,layers=2,directions=1", 7)) EXPECT_GE(q % 5, 2);
+  for (const char* name : {"grid-rnn:4,lines=true", "grid-lstm:2,lines=true,layers=2"})
+    for (Index changed = 0; changed < 20; ++changed)
+      for (const Index q : reached_from(name, changed)) EXPECT_GT(q, changed) << name;
 }
 
 TEST(GridCells, autoregressive_grids_have_correct_derivatives) {
@@ -350,7 +404,7 @@ TEST(GridCells, unsupported_grid_options_are_rejected) {
   for (const char* spec :
        {"grid-lstm:4,patch=0", "grid-lstm:4,patch=2+2", "grid-lstm:4,patch=2x", "grid-lstm:4,patch=65",
         "grid-lstm:4,directions=3", "bigrid-lstm:4", "grid-rnn:4,trained-initial=true", "grid-rnn:4,direct=2",
-        "grid-rnn:4,direct=1,patch=2", "grid-rnn:4,directions=5"})
+        "grid-rnn:4,direct=1,patch=2", "grid-rnn:4,directions=5", "grid-rnn:1,lines=true"})
     EXPECT_THROW(parse_model_spec(spec), UsageError) << spec;
   EXPECT_EQ(to_string(parse_model_spec("grid-lstm:4,layers=2,patch=2+2")), "grid-lstm:4,patch=2+2,layers=2");
   EXPECT_EQ(parse_patches("2+3+64"), (std::vector<Index>{2, 3, 64}));

@@ -12,6 +12,7 @@ namespace unfold {
 /// Options common to all cells over grids.
 struct GridStackOptions {
   Index directions = 4;     ///< 1: from the top left corner; 2: from both upper corners; 4: from all four
+  bool lines = false;       ///< half of the units read only the left neighbor, the other half only the upper one
   std::string patch = "1";  ///< per layer, side of the block of positions that forms one position, such as "2+2"
 };
 
@@ -20,6 +21,7 @@ void describe_grid(Visitor& v, GridStackOptions& o) {
   constexpr double kMostDirections = 4;
   v("directions", o.directions, "number of corners to scan from: 1 (top left), 2 (both upper corners) or 4",
     range(1, kMostDirections));
+  v("lines", o.lines, "networks along rows and along columns: each half of the units reads only one of the neighbors");
   v.add({.name = "patch",
          .target = &o.patch,
          .help = "side of the block of positions that forms one position of a layer; one per layer, such as 2+2",
