@@ -4,13 +4,18 @@
 #include <cmath>
 #include <limits>
 
+#include "numerics/moments.h"
 #include "numerics/softmax_rows.h"
+#include "optim/riemannian/damped_cholesky.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {
 
 constexpr Index kRowTile = 512;  // rows whose activations and signals fit into the second-level cache
+
+/// Maximum number of output weights for a full matrix.
+constexpr Index kMostFullWeights = 2048;
 
 template <class T>
 void scale_all(Matrix<T> m, double k) {
@@ -21,7 +26,7 @@ void scale_all(Matrix<T> m, double k) {
 }  // namespace
 
 template <class T>
-HeadMetric<T>::HeadMetric(const CoreHead<T>& head, int members, double damping, bool averages)
+HeadMetric<T>::HeadMetric(const CoreHead<T>& head, int members, double damping, bool averages, bool full)
     : head_(head.head),
       rows_of_loss_(head.head.loss->template need<RowLoss<T>>("Riemannian training")),
       fisher_(head.head.loss->template need<LossFisher<T>>("Riemannian training")),
@@ -30,10 +35,18 @@ HeadMetric<T>::HeadMetric(const CoreHead<T>& head, int members, double damping, 
       bias_(head.output.bias),
       units_(head.units),
       outputs_(head.output.size),
+      full_(full),
       damping_(damping) {
   term_parameters_.reserve(head.output.terms.size());
   for (const auto& term : head.output.terms) term_parameters_.push_back(term.parameter);
-  sums_.assign(at(3 * block() + 2 * outputs_), 0);
+  if (full && full_size() > kMostFullWeights)
+    throw UsageError(
+        "Riemannian training: writing=full needs a matrix with the square of the number of output weights, "
+        "but the head of " +
+        head_.field + " has " + std::to_string(full_size()) + " weights, more than " +
+        std::to_string(kMostFullWeights) + "; leave writing= out");
+  if (full) head_.loss->template need<RowCurvature<T>>("Riemannian training with writing=full");
+  sums_.assign(at(full_begin() + (full ? full_size() * full_size() : 0)), 0);
   if (averages) average_.assign(sums_.size() + 1, T{0});
   frequencies_.assign(at(outputs_), 1);
   scratch_.resize(at(members));
@@ -165,6 +178,7 @@ void HeadMetric<T>::tile(CorePass<T>& core, const Field& field, const MetricWant
                   .targets = gather_targets(field, range, s)};
   multiply<T>(activities, packed_, tile.signal, {0, packed_.panels()}, bias_ >= 0 ? Start::bias : Start::zero,
               bias_values_.data());
+  if (wanted.metric && full_) accumulate_full(tile, activities, wanted, s, sums);
   if (wanted.seeds == MetricSeeds::drawn)
     draw_errors(tile, wanted, s.nats.data());
   else
@@ -258,6 +272,31 @@ void HeadMetric<T>::accumulate(const Tile& tile, Matrix<const T> activities, Scr
   for (Index i = 0; i < 3 * n * a + 2 * a; ++i) sums[i] += static_cast<double>(part[i]);
 }
 
+/// Adds F (x) a a' of every row, column by column of F. REQUIRES: the signal of the tile has not been replaced.
+template <class T>
+void HeadMetric<T>::accumulate_full(const Tile& tile, Matrix<const T> activities, const MetricWanted& wanted,
+                                    Scratch& s, double* sums) const {
+  const Index a = outputs_, n = units_, m = inputs(), rows = tile.signal.rows;
+  const auto& curvature = head_.loss->template need<RowCurvature<T>>("Riemannian training with writing=full");
+  if (s.columns.empty()) s.directions.resize(kRowTile * a), s.columns.resize(kRowTile * a);
+  const Matrix<T> directions{s.directions.data(), rows, a, a}, columns{s.columns.data(), rows, a, a};
+  double* matrix = sums + full_begin();
+  for (Index k = 0; k < a; ++k) {
+    for (Index r = 0; r < rows; ++r)
+      for (Index x = 0; x < a; ++x) directions(r, x) = x == k ? T{1} : T{0};
+    curvature.row_curvatures(tile.signal, tile.targets, static_cast<T>(head_.weight), directions, columns);
+    weigh(tile, wanted, columns, false);
+    for (Index r = 0; r < rows; ++r)
+      for (Index x = k; x < a; ++x)
+        for (Index i = 0; i < m; ++i) {
+          const double scaled =
+              static_cast<double>(columns(r, x)) * (i < n ? static_cast<double>(activities(r, i)) : 1);
+          double* row = matrix + (x * m + i) * full_size() + k * m;
+          for (Index j = 0; j < m; ++j) row[j] += scaled * (j < n ? static_cast<double>(activities(r, j)) : 1);
+        }
+  }
+}
+
 template <class T>
 void HeadMetric<T>::add_seeds(CorePass<T>& core, const Tile& tile) const {
   Index first = 0;
@@ -300,6 +339,29 @@ void HeadMetric<T>::gradient(const Parameters<T>& parameters, std::span<double> 
   }
 }
 
+/// Returns an entry of the Hessian, averaged over batches if `keep` > 0.
+template <class T>
+double HeadMetric<T>::hessian(double keep, Index i) const {
+  return keep > 0 ? static_cast<double>(average_[at(i)]) / static_cast<double>(average_.back()) : sums_[at(i)];
+}
+
+template <class T>
+double HeadMetric<T>::damping_of(Index output) const {
+  return damping_ * head_.weight * frequencies_[at(output)] + std::numeric_limits<double>::epsilon();
+}
+
+/// Returns the place of the weight of each unit to the first output.
+template <class T>
+std::vector<Index> HeadMetric<T>::places_of_weights(const Parameters<T>& parameters) const {
+  std::vector<Index> places(at(units_));
+  Index first = 0;
+  for (const int parameter : term_parameters_) {
+    const ParameterInfo& p = parameters.info()[at(parameter)];
+    for (Index i = 0; i < p.rows; ++i) places[at(first++)] = p.offset + i * outputs_;
+  }
+  return places;
+}
+
 /// delta_i = (G_i - G_0 H_0i / H_00) / (H_ii - H_0i^2 / H_00), delta_0 = G_0 / H_00 - sum_i H_0i / H_00 delta_i, for
 /// each output.
 template <class T>
@@ -311,28 +373,42 @@ void HeadMetric<T>::direction(const Parameters<T>& parameters, double keep, std:
     blend(average_.back(), 1);
     for (std::size_t i = 0; i < sums_.size(); ++i) blend(average_[i], sums_[i]);
   }
-  const auto hessian = [&](Index i) {
-    return keep > 0 ? static_cast<double>(average_[at(i)]) / static_cast<double>(average_.back()) : sums_[at(i)];
-  };
+  if (full_) return full_direction(parameters, keep, direction);
   const Index n = units_, a = outputs_;
-  std::vector<Index> weight_of(at(n));
-  Index first = 0;
-  for (const int parameter : term_parameters_) {
-    const ParameterInfo& p = parameters.info()[at(parameter)];
-    for (Index i = 0; i < p.rows; ++i) weight_of[at(first++)] = p.offset + i * a;
-  }
+  const std::vector<Index> weight_of = places_of_weights(parameters);
   for (Index x = 0; x < a; ++x) {
-    const double damping = damping_ * head_.weight * frequencies_[at(x)] + std::numeric_limits<double>::epsilon();
-    const double g0 = sums_[at(3 * n * a + x)], h00 = hessian(3 * n * a + a + x) + damping;
+    const double damping = damping_of(x);
+    const double g0 = sums_[at(3 * n * a + x)], h00 = hessian(keep, 3 * n * a + a + x) + damping;
     double d0 = g0 / h00;
     for (Index i = 0; i < n; ++i) {
-      const double g = sums_[at(i * a + x)], hii = hessian((2 * n + i) * a + x) + damping;
-      const double h0i = bias_ >= 0 ? hessian((n + i) * a + x) : 0;
+      const double g = sums_[at(i * a + x)], hii = hessian(keep, (2 * n + i) * a + x) + damping;
+      const double h0i = bias_ >= 0 ? hessian(keep, (n + i) * a + x) : 0;
       const double d = (g - g0 * h0i / h00) / std::max(hii - h0i * h0i / h00, damping);  // >= except for rounding
       direction[at(weight_of[at(i)] + x)] = d;
       d0 -= h0i / h00 * d;
     }
     if (bias_ >= 0) direction[at(parameters.info()[at(bias_)].offset + x)] = d0;
+  }
+}
+
+/// Solves M delta = G by a Cholesky factorization.
+template <class T>
+void HeadMetric<T>::full_direction(const Parameters<T>& parameters, double keep, std::span<double> direction) const {
+  const Index n = units_, a = outputs_, m = inputs(), size = full_size();
+  std::vector<double> matrix(at(size * size)), solution(at(size));
+  for (Index p = 0; p < size; ++p) {
+    const Index x = p / m, i = p % m;
+    for (Index q = 0; q <= p; ++q)
+      matrix[at(p * size + q)] = hessian(keep, full_begin() + p * size + q) + (p == q ? damping_of(x) : 0);
+    solution[at(p)] = i < n ? sums_[at(i * a + x)] : sums_[at(3 * n * a + x)];
+  }
+  raised_factor(matrix.data(), size);
+  solve_lower(matrix.data(), size, size, solution.data());
+  solve_upper(matrix.data(), size, size, solution.data());
+  const std::vector<Index> weight_of = places_of_weights(parameters);
+  for (Index p = 0; p < size; ++p) {
+    const Index x = p / m, i = p % m;
+    direction[at(x + (i < n ? weight_of[at(i)] : parameters.info()[at(bias_)].offset))] = solution[at(p)];
   }
 }
 

@@ -3,6 +3,9 @@
 /// computed in one sweep over the positions with targets (equations 17-21 and 24 of the paper; docs/riemannian.md).
 ///
 /// The loss must have independent rows and a Fisher metric. A softmax loss uses a faster method with the same result.
+/// For small heads, the full matrix over all output weights can take the place of the quasi-diagonal one (equation 50):
+/// M = sum over positions of F (x) a a', where F is the Hessian or Fisher matrix of the loss at its signal, and a are
+/// the activations, with a 1 for the bias.
 
 #include <vector>
 
@@ -31,8 +34,9 @@ class HeadMetric {
  public:
   /// `damping` is added to the diagonal of the Hessian of each output, multiplied by the frequency of the output (the
   /// relative frequency of a symbol among the targets, 1 for a number) and by the head's weight. `averages`: whether
-  /// `direction` will keep a running average.
-  HeadMetric(const CoreHead<T>& head, int members, double damping, bool averages);
+  /// `direction` will keep a running average. `full`: whether `direction` uses the full matrix. Throws UsageError if it
+  /// is too large, or if the loss has no curvature.
+  HeadMetric(const CoreHead<T>& head, int members, double damping, bool averages, bool full = false);
 
   const std::string& field() const { return head_.field; }
 
@@ -60,6 +64,7 @@ class HeadMetric {
     Buffer<T> activities, squares, signal, hessians, seeds, variances, nats, sums;
     std::vector<Symbol> symbols;
     Buffer<T> values;
+    Buffer<T> directions, columns;  // one column of F at every row, for the full matrix
   };
   /// A tile of rows, gathered.
   struct Tile {
@@ -83,8 +88,17 @@ class HeadMetric {
   void draw_errors(const Tile& tile, const MetricWanted& wanted, T* nats) const;
   void weigh(const Tile& tile, const MetricWanted& wanted, Matrix<T> m, bool root) const;
   void accumulate(const Tile& tile, Matrix<const T> activities, Scratch& s, double* sums) const;
+  void accumulate_full(const Tile& tile, Matrix<const T> activities, const MetricWanted& wanted, Scratch& s,
+                       double* sums) const;
+  void full_direction(const Parameters<T>& parameters, double keep, std::span<double> direction) const;
+  double hessian(double keep, Index i) const;
+  double damping_of(Index output) const;
+  std::vector<Index> places_of_weights(const Parameters<T>& parameters) const;
   void add_seeds(CorePass<T>& core, const Tile& tile) const;
   Index block() const { return units_ * outputs_; }
+  Index inputs() const { return units_ + (bias_ >= 0 ? 1 : 0); }
+  Index full_begin() const { return 3 * block() + 2 * outputs_; }
+  Index full_size() const { return inputs() * outputs_; }
 
   Head<T> head_;
   const RowLoss<T>& rows_of_loss_;
@@ -98,7 +112,9 @@ class HeadMetric {
   Buffer<T> weights_, weights_by_output_, bias_values_;  // [units x outputs], its transpose, [outputs]
   std::vector<Index> rows_;                              // rows with a target
   Buffer<T> variances_;                                  // [positions x units]
-  /// G, H_0i, H_ii [units x outputs] each, then G_0, H_00 [outputs] each.
+  bool full_;
+  /// G, H_0i, H_ii [units x outputs] each, then G_0, H_00 [outputs] each, then, if `full_`, the lower triangle of M,
+  /// with rows and columns in the order (output, input).
   std::vector<double> sums_;
   std::vector<T> average_;  // like sums_, followed by its weight
   double damping_;

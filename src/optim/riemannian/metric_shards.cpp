@@ -27,7 +27,8 @@ MetricShards<T>::MetricShards(Objective<T>& objective, const RiemannianOptions& 
     Shard shard;
     shard.core = std::make_unique<CorePass<T>>(objective.network(), team_);
     if (options.metric == RiemannianMetric::rbpm) require_squares(shard.core->plan());
-    shard.output = std::make_unique<OutputMetric<T>>(*shard.core, options.writing_damping, options.keep > 0);
+    shard.output = std::make_unique<OutputMetric<T>>(*shard.core, options.writing_damping, options.keep > 0,
+                                                     options.writing == Reduction::full);
     if (!plain)
       shard.metric = std::make_unique<UnitMetric<T>>(*shard.core, options.reduction, options.damping, options.keep > 0);
     if (options.own > 0) {

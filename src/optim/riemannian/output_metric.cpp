@@ -5,11 +5,16 @@
 namespace unfold {
 
 template <class T>
-OutputMetric<T>::OutputMetric(const CorePass<T>& core, double damping, bool averages) {
+OutputMetric<T>::OutputMetric(const CorePass<T>& core, double damping, bool averages, bool full) {
   heads_.reserve(core.heads().size());
   for (const CoreHead<T>& head : core.heads())
-    if (head.split)
-      heads_.emplace_back(std::in_place_type<HeadMetric<T>>, head, core.team().size(), damping, averages);
+    if (full && !head.split)
+      throw UsageError(
+          "Riemannian training: writing=full requires an output that is an affine map of units, with a loss "
+          "of single positions, which the head of " +
+          head.head.field + " is not; leave writing= out");
+    else if (head.split)
+      heads_.emplace_back(std::in_place_type<HeadMetric<T>>, head, core.team().size(), damping, averages, full);
     else
       heads_.emplace_back(std::in_place_type<LossMetric<T>>, head, core.plan(), damping, averages);
 }

@@ -16,8 +16,9 @@ namespace unfold {
 template <class T>
 class OutputMetric {
  public:
-  /// `averages`: whether `direction` will keep a running average.
-  OutputMetric(const CorePass<T>& core, double damping, bool averages);
+  /// `averages`: whether `direction` will keep a running average. `full`: whether the matrix over all output weights of
+  /// a head is used. Throws UsageError if a head does not support it.
+  OutputMetric(const CorePass<T>& core, double damping, bool averages, bool full = false);
 
   using Wanted = MetricWanted;
   /// Returns the sum of nats over the targets of the batch, weighted by head, from the activations of the core's last

@@ -27,7 +27,8 @@ struct RiemannianOptions {
   RiemannianMetric metric = RiemannianMetric::ruop;  ///< set by the optimizer's name
   Reduction reduction = Reduction::full;
   StepControl control = StepControl::backtracking;
-  double damping = 1;          ///< epsilon, added to the diagonal of M
+  double damping = 1;                             ///< epsilon, added to the diagonal of M
+  Reduction writing = Reduction::quasi_diagonal;  ///< approximation of the matrix of the output weights, not diagonal
   double writing_damping = 1;  ///< multiplied by the frequency of a symbol, added to the diagonal of its Hessian
   Index draws = 0;             ///< ruop: number of random errors over which B^2 is averaged; 0: the actual error
   Index own = 0;               ///< sampled sequences per data sequence over which M is summed; 0: the data
@@ -47,6 +48,9 @@ void describe(Visitor& v, RiemannianOptions& o) {
     v("damping", o.damping, "added to the diagonal of the matrices of the units", at_least(0));
     v("writing-damping", o.writing_damping, "damping of the output weights, multiplied by the frequency of each symbol",
       at_least(0));
+    v("writing", o.writing,
+      "matrix of the output weights: quasi-diagonal, or full for heads with at most 2,048 weights",
+      {{Reduction::quasi_diagonal, "quasi-diagonal"}, {Reduction::full, "full"}});
     if (o.metric == RiemannianMetric::ruop)
       v("draws", o.draws, "number of random errors for the metric (the recurrent natural metric); 0: the actual error",
         at_least(0));

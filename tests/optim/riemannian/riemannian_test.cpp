@@ -242,6 +242,54 @@ TEST(UnitMetric, quasi_diagonal_reduction_is_exact_for_one_input) {
     }
 }
 
+/// The Hessian of the loss in all output weights, written out: sum over positions of (diag(p) - p p') (x) a a'.
+TEST(OutputMetric, full_output_metric_is_the_newton_step_of_all_output_weights) {
+  WindowProblem problem(kNetworks.at("rnn"), {9, 14});
+  CorePass<double> core(problem.net, problem.crew);
+  State<double> state = problem.before;
+  core.forward(problem.window, problem.values, state, std::nullopt);
+  OutputMetric<double> metric(core, 1, false, true);
+  metric.pass(core, problem.values, problem.window, {.metric = true, .adjoints = true});
+  Vector found(at(problem.circuit.parameter_count()), 0);
+  metric.direction(problem.values, 0, found);
+  CircuitInputs inputs;
+  inputs.symbols[problem.x.id] = read_symbols(problem.window);
+  const ScalarGraph graph(problem.circuit, problem.window.structure, problem.values.flat(), inputs);
+  const Index n = problem.activity.size(), m = n + 1, size = kAlphabet * m;
+  std::vector<Vector> hessian(at(size), Vector(at(size), 0));
+  Vector gradient(at(size), 0);
+  for (Index r = 0; r < problem.window.structure.positions(); ++r) {
+    const Symbol target = predicted_symbols(problem.window)[at(r)];
+    if (target == kNoSymbol) continue;
+    Vector a(at(m), 1), p(at(kAlphabet));
+    double total = 0;
+    for (Index i = 0; i < n; ++i) a[at(i)] = graph.value(graph.node(problem.activity.id, r, i));
+    for (Index x = 0; x < kAlphabet; ++x)
+      total += p[at(x)] = std::exp(graph.value(graph.node(problem.logits.id, r, x)));
+    for (double& each : p) each /= total;
+    for (Index x = 0; x < kAlphabet; ++x)
+      for (Index i = 0; i < m; ++i) {
+        gradient[at(x * m + i)] += a[at(i)] * (p[at(x)] - (x == target));
+        for (Index y = 0; y < kAlphabet; ++y)
+          for (Index j = 0; j < m; ++j)
+            hessian[at(x * m + i)][at(y * m + j)] += p[at(x)] * ((x == y) - p[at(y)]) * a[at(i)] * a[at(j)];
+      }
+    for (Index i = 0; i < m; ++i)
+      hessian[at(target * m + i)][at(target * m + i)] += 1 / static_cast<double>(problem.window.predicted);
+  }
+  const Index weights =
+      problem.circuit.parameters()[at(problem.net.plan->nodes()[at(problem.logits.id)].terms[0].parameter)].offset;
+  const Index bias = problem.circuit.parameters()[at(problem.circuit.nodes()[at(problem.logits.id)].bias)].offset;
+  for (Index p = 0; p < size; ++p) {  // M times the direction is G
+    double sum = 0;
+    for (Index q = 0; q < size; ++q) {
+      const Index x = q / m, i = q % m;
+      sum += hessian[at(p)][at(q)] * found[at(i < n ? weights + i * kAlphabet + x : bias + x)];
+    }
+    EXPECT_NEAR(sum, gradient[at(p)], 1e-8);
+  }
+}
+
 TEST(OutputMetric, output_metric_is_the_quasi_diagonal_newton_step) {
   WindowProblem problem(kNetworks.at("rnn"), {9, 14});
   const MetricPass found = find(problem, true, true, 1);
