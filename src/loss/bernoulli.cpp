@@ -2,7 +2,9 @@
 #include <memory>
 
 #include "loss/distribution.h"
+#include "loss/expected_target.h"
 #include "numerics/functions.h"
+#include "unfold/graph/circuit/circuit.h"
 #include "unfold/loss/components.h"
 #include "unfold/loss/registry.h"
 #include "unfold/numerics/vector.h"
@@ -11,9 +13,10 @@ namespace unfold {
 namespace {
 
 template <class T>
-class BernoulliLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
+class BernoulliLoss final : public NaturalLoss<T>, public ValueDistribution<T>, public ExpectedTarget<T> {
  public:
   std::string_view name() const override { return "bernoulli"; }
+  Signal expected_target(Circuit&, Signal signal) const override { return sigmoid(signal); }
 
   void mean(std::span<const T> signal, std::span<T> mean) const override {
     require_size(*this, signal, mean);

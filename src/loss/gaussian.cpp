@@ -2,7 +2,9 @@
 #include <memory>
 
 #include "loss/distribution.h"
+#include "loss/expected_target.h"
 #include "loss/univariate_distributions.h"
+#include "unfold/graph/circuit/circuit.h"
 #include "unfold/loss/registry.h"
 #include "unfold/loss/rows.h"
 #include "unfold/numerics/vector.h"
@@ -14,9 +16,11 @@ template <class T>
 class GaussianLoss final : public RowLoss<T>,
                            public RowCurvature<T>,
                            public LossFisher<T>,
-                           public ValueDistribution<T> {
+                           public ValueDistribution<T>,
+                           public ExpectedTarget<T> {
  public:
   std::string_view name() const override { return "gaussian"; }
+  Signal expected_target(Circuit& circuit, Signal signal) const override { return circuit.map(Map::copy, signal); }
 
   void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
     require_values(*this, signal, targets);

@@ -2,9 +2,12 @@
 #include <memory>
 #include <vector>
 
+#include "graph/circuit/cell_maps.h"
 #include "loss/deviation.h"
 #include "loss/distribution.h"
+#include "loss/expected_target.h"
 #include "loss/univariate_distributions.h"
+#include "unfold/graph/circuit/circuit.h"
 #include "unfold/loss/registry.h"
 #include "unfold/loss/rows.h"
 #include "unfold/numerics/vector.h"
@@ -29,7 +32,11 @@ namespace {
 /// Fisher metric. The metric of y has no closed form, but the metric of the pair (k, y) has: it is G with p_k, the mean
 /// of r_k, in place of r_k. It is an upper bound of the metric of y, with equality if the components do not overlap.
 template <class T>
-class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T>, public ValueDistribution<T> {
+class MixtureLoss final : public RowLoss<T>,
+                          public RowCurvature<T>,
+                          public LossFisher<T>,
+                          public ValueDistribution<T>,
+                          public ExpectedTarget<T> {
  public:
   explicit MixtureLoss(Index components) : components_(components) {
     if (components < 1) throw UsageError("mixture loss: at least one component is required");
@@ -42,6 +49,14 @@ class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
       throw UsageError("mixture loss: the signal has " + std::to_string(signal_size) + " numbers; the size must be " +
                        std::to_string(components_) + " * (1 + 2 n), where n is the number of predicted numbers");
     return each / 2;
+  }
+  Signal expected_target(Circuit& circuit, Signal signal) const override {
+    const Index n = target_size(signal.size());
+    const Term mean{.parameter = "mean",
+                    .source = circuit.slice(signal, 0, components_ * (1 + n)),
+                    .init = Init::zero(),
+                    .op = mixture_mean(components_, n)};
+    return circuit.affine("expected", n, {mean}, Init::zero(), false);
   }
 
   void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {

@@ -3,7 +3,9 @@
 
 #include "loss/deviation.h"
 #include "loss/distribution.h"
+#include "loss/expected_target.h"
 #include "loss/univariate_distributions.h"
+#include "unfold/graph/circuit/circuit.h"
 #include "unfold/loss/components.h"
 #include "unfold/loss/registry.h"
 #include "unfold/numerics/vector.h"
@@ -14,7 +16,7 @@ namespace {
 /// With z = (y - m) / d: nats = log(2 pi) / 2 + log d + z^2 / 2; the derivatives are -z / d for m and 1 - z^2 for log
 /// d. Their squares have means 1 / d^2 and 2, and their product has mean 0.
 template <class T>
-class NormalLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
+class NormalLoss final : public NaturalLoss<T>, public ValueDistribution<T>, public ExpectedTarget<T> {
  public:
   std::string_view name() const override { return "normal"; }
   Index target_size(Index signal_size) const override {
@@ -22,6 +24,9 @@ class NormalLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
       throw UsageError("normal loss: the signal has " + std::to_string(signal_size) +
                        " numbers; it must have a mean and a standard deviation for each predicted number");
     return signal_size / 2;
+  }
+  Signal expected_target(Circuit& circuit, Signal signal) const override {
+    return circuit.map(Map::copy, circuit.slice(signal, 0, signal.size() / 2));
   }
 
   void mean(std::span<const T> signal, std::span<T> mean) const override {

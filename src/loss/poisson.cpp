@@ -2,8 +2,10 @@
 #include <memory>
 
 #include "loss/distribution.h"
+#include "loss/expected_target.h"
 #include "loss/univariate_distributions.h"
 #include "numerics/functions.h"
+#include "unfold/graph/circuit/circuit.h"
 #include "unfold/loss/components.h"
 #include "unfold/loss/registry.h"
 
@@ -11,9 +13,10 @@ namespace unfold {
 namespace {
 
 template <class T>
-class PoissonLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
+class PoissonLoss final : public NaturalLoss<T>, public ValueDistribution<T>, public ExpectedTarget<T> {
  public:
   std::string_view name() const override { return "poisson"; }
+  Signal expected_target(Circuit&, Signal signal) const override { return exp(signal); }
 
   void mean(std::span<const T> signal, std::span<T> mean) const override {
     require_size(*this, signal, mean);

@@ -1,7 +1,10 @@
 #include <cmath>
 #include <memory>
 
+#include "graph/circuit/cell_maps.h"
+#include "loss/expected_target.h"
 #include "numerics/functions.h"
+#include "unfold/graph/circuit/circuit.h"
 #include "unfold/loss/registry.h"
 #include "unfold/loss/rows.h"
 #include "unfold/numerics/vector.h"
@@ -10,9 +13,19 @@ namespace unfold {
 namespace {
 
 template <class T>
-class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T>, public Categorical<T> {
+class SoftmaxLoss final : public RowLoss<T>,
+                          public RowCurvature<T>,
+                          public LossFisher<T>,
+                          public Categorical<T>,
+                          public ExpectedTarget<T> {
  public:
   std::string_view name() const override { return "softmax"; }
+
+  Signal expected_target(Circuit& circuit, Signal signal) const override {
+    const Term softmax{
+        .parameter = "softmax", .source = signal, .init = Init::zero(), .op = softmax_operator(signal.size())};
+    return circuit.affine("expected", signal.size(), {softmax}, Init::zero(), false);
+  }
 
   void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
     for (Index r = 0; r < signal.rows; ++r) {
