@@ -54,10 +54,11 @@ TrainingSources<T> text_sources(const TrainingData& data, const TrainerOptions& 
                                          {"window", b.window},
                                          {"batch", b.batch},
                                          {"whole_sequences", b.whole_sequences},
-                                         {"curriculum", b.curriculum},
+                                         {"curriculum", b.curriculum.step},
                                          {"predict_after", b.predict_after},
                                          {"validation_lanes", options.validation_streams},
                                          {"validation_warmup", options.validation_warmup}};
+  if (b.curriculum.each_epoch) (*sources.configuration)["curriculum_each_epoch"] = true;
   return sources;
 }
 

@@ -415,8 +415,7 @@ TEST_F(HabitsTest, AddedColumnsDoNotReplaceThoseOfTheData) {
 TEST_F(HabitsTest, AnOptionDoesNotChangeTheKindOfData) {
   const std::string file = data("a.csv", lines_of(
                                              60, [](int i) { return fmt::format("{},{}.5", i, i % 7); }, "t,load"));
-  for (const Arguments& option : {Arguments{"--curriculum", "5"},
-                                  {"--restarts", "2"},
+  for (const Arguments& option : {Arguments{"--restarts", "2"},
                                   {"--activity-penalty", "0.1"},
                                   {"--symbols", "words"},
                                   {"--lines"},

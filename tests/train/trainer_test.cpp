@@ -242,7 +242,7 @@ TEST_F(TrainerTest, resume_works_for_whole_sequences_ragged_windows_and_a_curric
   for (const bool whole_sequences : {false, true}) {
     TrainerOptions options = small_options(40);
     options.batches.whole_sequences = whole_sequences;
-    options.batches.curriculum = 5;
+    options.batches.curriculum.step = 5;
     options.checkpoint = file("c.safetensors");
     std::vector<std::vector<float>> endings;
     for (const bool interrupted : {false, true}) {

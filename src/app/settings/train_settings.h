@@ -49,7 +49,7 @@ struct TrainSettings {
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1, sampled_softmax = 0;
   std::optional<std::string> only_label = {};
-  bool label_column = false, lines = false;
+  bool label_column = false, lines = false, curriculum_each_epoch = false;
   bool whole_sequences =
       false;  ///< if neither this nor `window` is given, the optimizer determines it (sequence_choice.h)
   std::optional<double> epochs = {}, minutes = {}, goal_error = {};

@@ -87,12 +87,20 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
   rows.push_back({.name = "curriculum",
                   .target = &s.curriculum,
                   .placeholder = "N",
-                  .help = "epoch e reads only the first e*N symbols of each sequence; tasks: start with the shortest "
+                  .help = "epoch e reads only the first e*N positions of each sequence; tasks: start with the shortest "
                           "examples and double the length after every N; 0: all",
                   .least = 0,
                   .keep = Keep::model,
                   .group = OptionGroup::training,
-                  .kinds = kFiniteText | Kind::task,
+                  .kinds = kFiniteFiles | Kind::task,
+                  .by_gradient = true});
+  rows.push_back({.name = "curriculum-each-epoch",
+                  .target = &s.curriculum_each_epoch,
+                  .help = "every epoch reads the first N positions of each sequence, then the first 2*N, up to whole "
+                          "sequences (--curriculum N)",
+                  .keep = Keep::model,
+                  .group = OptionGroup::training,
+                  .kinds = kFiniteFiles,
                   .by_gradient = true});
   rows.push_back({.name = "epochs",
                   .target = &s.epochs,

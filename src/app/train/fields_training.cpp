@@ -11,6 +11,7 @@
 #include "app/fields/field_model.h"
 #include "app/fields/field_plan.h"
 #include "app/train/setup/objectives.h"
+#include "app/train/setup/trainer_options.h"
 #include "app/train/setup/training_requirements.h"
 #include "app/train/setup/warm_start.h"
 #include "app/train/stages/divergence.h"
@@ -193,6 +194,7 @@ ExampleBatchOptions FieldsTraining<T>::batch_options(bool lists_features) const 
           .predicts = plan_.choice.predicts,
           .batch = s.batch,
           .window = s.whole_sequences ? 0 : s.window,
+          .curriculum = curriculum_of(s),
           .patches = patches_of(parse_model_spec(s.model)),
           .unknown_rate = full || lists_features ? 0 : kUnknownRate,
           .word_dropout = s.word_dropout,

@@ -40,10 +40,15 @@ struct Cut {
   bool whole = true;
 };
 
-/// Batches of `batch` examples in the given order: whole, or with a window in lanes.
-std::vector<Cut> cut(const ExampleSet& examples, std::span<const Index> order, const ExampleBatchOptions& options) {
+/// Batches of `batch` examples in the given order: whole, or with a window in lanes. A pass of a curriculum reads only
+/// prefixes of examples.
+std::vector<Cut> cut(const ExampleSet& examples, std::span<const Index> all, const ExampleBatchOptions& options,
+                     const Curriculum::Pass& pass = {}) {
   std::vector<Cut> cuts;
-  const auto whole = [&](Index e) { return Cut::Stretch{.example = e, .first = 0, .length = examples.length(e)}; };
+  std::vector<Index> order;
+  std::ranges::copy_if(all, std::back_inserter(order), [&](Index e) { return pass.reads(examples.length(e)); });
+  const auto length = [&](Index e) { return pass.prefix(examples.length(e)); };
+  const auto whole = [&](Index e) { return Cut::Stretch{.example = e, .first = 0, .length = length(e)}; };
   if (options.window == 0) {
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i % at(options.batch) == 0) cuts.emplace_back();
@@ -52,7 +57,7 @@ std::vector<Cut> cut(const ExampleSet& examples, std::span<const Index> order, c
     return cuts;
   }
   std::vector<Index> lengths(order.size());
-  std::ranges::transform(order, lengths.begin(), [&](Index e) { return examples.length(e); });
+  std::ranges::transform(order, lengths.begin(), length);
   std::vector<std::vector<Index>> dealt = deal(lengths, options.batch), items(dealt.size());
   for (std::size_t lane = 0; lane < dealt.size(); ++lane) {
     std::ranges::sort(dealt[lane]);  // restores the given order
@@ -64,7 +69,7 @@ std::vector<Cut> cut(const ExampleSet& examples, std::span<const Index> order, c
     for (const Lanes::Stretch& s : stretches) {
       const Index example = order[at(dealt[s.lane][s.item])];
       next.stretches.push_back({.example = example, .first = s.first, .length = s.length});
-      next.whole &= s.length == examples.length(example);
+      next.whole &= s.length == length(example);
     }
     cuts.push_back(std::move(next));
   }
@@ -473,6 +478,7 @@ class ExampleBatches final : public BatchSource {
     if (examples.count() == 0)
       throw DataError(fmt::format("{}: there are no training examples; use more data, or a larger training share",
                                   examples.source()));
+    if (options.curriculum.on()) require_prefixes();
     seek(0, 0);
   }
 
@@ -491,7 +497,9 @@ class ExampleBatches final : public BatchSource {
     Random random(seed_, stream_of("examples/order") + static_cast<std::uint64_t>(epoch));
     for (std::size_t i = order_.size(); i > 1 && !options_.in_order; --i)
       std::swap(order_[i - 1], order_[random.below(i)]);
-    cuts_ = cut(examples_, order_, options_);
+    cuts_.clear();
+    for (const Curriculum::Pass& pass : options_.curriculum.passes(epoch, examples_.longest()))
+      std::ranges::move(cut(examples_, order_, options_, pass), std::back_inserter(cuts_));
     if (position < 0 || position >= static_cast<Index>(cuts_.size()))
       throw UsageError(fmt::format("epoch {1} has no batch {0}", position, epoch));
     go_to(position);
@@ -502,10 +510,27 @@ class ExampleBatches final : public BatchSource {
     return static_cast<double>(epoch_) + static_cast<double>(position_) / static_cast<double>(cuts_.size());
   }
   Index streams() const override { return std::min(options_.batch, examples_.count()); }
-  bool shortened() const override { return false; }
-  bool unchanging() const override { return options_.in_order && !by_chance_ && cuts_.size() == 1; }
+  bool shortened() const override { return options_.curriculum.shortens(epoch_, examples_.longest()); }
+  bool unchanging() const override {
+    return options_.in_order && !by_chance_ && cuts_.size() == 1 && !options_.curriculum.on();
+  }
 
  private:
+  /// Throws UsageError for examples whose prefixes are not examples.
+  void require_prefixes() const {
+    if (examples_.has_sources() || examples_.has_trees() || examples_.has_grids())
+      throw UsageError(fmt::format("{} are read as a whole; leave out --curriculum",
+                                   examples_.has_sources() ? "examples with a source or a condition"
+                                   : examples_.has_trees() ? "trees"
+                                                           : "grids"));
+    for (const std::string& name : options_.predicts)
+      if (examples_.data().field(name).once)
+        throw UsageError(
+            fmt::format("{} is predicted once per sequence, at its end, which shorter prefixes do not contain; leave "
+                        "out --curriculum",
+                        name));
+  }
+
   void go_to(Index position) {
     position_ = position;
     if (std::exchange(filled_, true) && unchanging()) return;

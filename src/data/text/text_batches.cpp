@@ -179,8 +179,10 @@ TextBatches::TextBatches(const Corpus& corpus, const Split& part, const BatchOpt
   batch_.whole = options.whole_sequences;
   if (options.window < 1) throw UsageError(fmt::format("window {}: must be at least 1 symbol", options.window));
   if (options.batch < 1) throw UsageError(fmt::format("batch {}: must be at least 1", options.batch));
-  if (options.curriculum < 0)
-    throw UsageError(fmt::format("curriculum {}: must be 0 or more symbols", options.curriculum));
+  if (options.curriculum.each_epoch && !options.whole_sequences)
+    throw UsageError(
+        "a curriculum in each epoch reads whole prefixes of sequences, but text is read in windows; use "
+        "--whole-sequences, or leave out --curriculum-each-epoch");
   if (part.empty()) throw UsageError("the training part is empty; use more data, or a larger training share");
   require_predictions(corpus, part, options.predict_after);
   // The number of streams is computed from the whole part, so the state keeps its size as a curriculum grows.
@@ -190,21 +192,30 @@ TextBatches::TextBatches(const Corpus& corpus, const Split& part, const BatchOpt
   read();
 }
 
+Index TextBatches::longest() const {
+  Index most = 0;
+  for (const Piece& piece : part_.pieces) most = std::max(most, piece.range.size());
+  return most;
+}
+
 /// Returns the pieces in the order of the epoch, truncated by the curriculum.
 std::vector<Piece> TextBatches::pieces_of_epoch() const {
   std::vector<Piece> pieces = part_.pieces;
   Random random(seed_, stream_of("batches/order") + static_cast<std::uint64_t>(epoch_));
   for (std::size_t i = pieces.size(); i > 1; --i) std::swap(pieces[i - 1], pieces[random.below(i)]);
-  if (options_.curriculum > 0)
-    for (Piece& piece : pieces) piece.range.end = std::min(piece.range.end, piece.range.begin + curriculum_length());
-  return pieces;
+  std::vector<Piece> result;
+  result.reserve(pieces.size());
+  for (const Curriculum::Pass& pass : options_.curriculum.passes(epoch_, longest()))
+    for (Piece piece : pieces) {
+      const Index length = piece.range.size();
+      if (!pass.reads(length)) continue;
+      piece.range.end = piece.range.begin + pass.prefix(length);
+      result.push_back(std::move(piece));
+    }
+  return result;
 }
 
-bool TextBatches::shortened() const {
-  return options_.curriculum > 0 && std::any_of(part_.pieces.begin(), part_.pieces.end(), [&](const Piece& piece) {
-           return piece.range.size() > curriculum_length();
-         });
-}
+bool TextBatches::shortened() const { return options_.curriculum.shortens(epoch_, longest()); }
 
 void TextBatches::start_epoch() {
   pieces_ = pieces_of_epoch();

@@ -21,6 +21,8 @@ TrainingSources<T> example_sources(const ExampleSet& training, const ExampleSet&
   sources.configuration =
       nlohmann::json{{"reads", options.reads},   {"predicts", options.predicts}, {"batch", options.batch},
                      {"window", options.window}, {"examples", training.count()}, {"positions", training.positions()}};
+  if (options.curriculum.on())
+    (*sources.configuration)["curriculum"] = {options.curriculum.step, options.curriculum.each_epoch};
   return sources;
 }
 

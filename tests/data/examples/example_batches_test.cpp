@@ -295,6 +295,60 @@ TEST(ExampleBatches, have_full_windows_with_examples_of_unequal_lengths) {
   for (std::size_t b = 0; b + 2 < batches.size(); ++b) EXPECT_EQ(batches[b].symbols, 40);
 }
 
+/// Lengths 5, 1, 8, 3, 3, 11 and 2.
+TEST(ExampleBatches, curriculum_reads_growing_prefixes) {
+  const ExampleSet set = set_from(ragged(kLengths), {"tag"});
+  const Indices short_ones = {4, 1, 4, 3, 3, 4, 2}, longer = {5, 1, 8, 3, 3, 8, 2}, all = kLengths;
+  const Indices passes = {4, 1, 4, 3, 3, 4, 2, 5, 8, 8, 11};
+  for (const bool each_epoch : {false, true})
+    for (const Index window : {0, 3}) {
+      const ExampleBatchOptions options{.reads = {"word", "previous tag"},
+                                        .predicts = {"tag"},
+                                        .batch = 2,
+                                        .window = window,
+                                        .curriculum = {.step = 4, .each_epoch = each_epoch}};
+      const auto source = example_batches(set, options, 7);
+      for (Index epoch = 0; epoch < 3; ++epoch) {
+        const std::vector<Batch> batches = epoch_of(*source, epoch).second;
+        Indices lengths;
+        std::map<Index, std::size_t> chain_in_slot;
+        for (const Batch& batch : batches) {
+          for (Index c = 0; c < batch.structure.sequences(); ++c) {
+            const Index slot = batch.carry.slots[at(c)], size = batch.structure.size(c);
+            const bool fresh = std::ranges::find(batch.carry.fresh, slot) != batch.carry.fresh.end();
+            if (fresh) chain_in_slot[slot] = lengths.size(), lengths.push_back(0);
+            lengths[chain_in_slot.at(slot)] += size;
+            for (Index t = 0; t < size; ++t) {
+              const Index row = batch.structure.row(c, t), entry = batch.places[at(c)] + t;
+              EXPECT_EQ(std::get<SymbolRows>(batch.field("tag")).symbols[at(row)],
+                        set.column("tag").symbols[at(entry)]);
+            }
+          }
+          for (const auto& [from, to] : batch.carry.moves) chain_in_slot[to] = chain_in_slot[from];
+        }
+        Indices wanted = each_epoch ? passes : epoch == 0 ? short_ones : epoch == 1 ? longer : all;
+        if (each_epoch && window == 0) {
+          EXPECT_EQ(lengths.back(), 11);
+        }
+        std::ranges::sort(wanted), std::ranges::sort(lengths);
+        EXPECT_EQ(lengths, wanted) << "epoch " << epoch << ", window " << window;
+        source->seek(epoch, 0);
+        EXPECT_EQ(source->shortened(), each_epoch ? epoch == 0 : epoch < 2);
+      }
+    }
+}
+
+TEST(ExampleBatches, curriculum_needs_prefixes_that_are_examples) {
+  const auto refused = [](const Examples& examples, std::vector<std::string> predicts, Curriculum curriculum) {
+    const ExampleSet set = set_from(examples, predicts);
+    const ExampleBatchOptions options{.reads = {"word"}, .predicts = predicts, .curriculum = curriculum};
+    return message_of<UsageError>([&] { example_batches(set, options, 1); });
+  };
+  EXPECT_THAT(refused(ragged(kLengths), {"tag", "class"}, {.step = 4}), HasSubstr("class is predicted once"));
+  EXPECT_THAT(refused(ragged(kLengths), {"tag"}, {.step = -1}), HasSubstr("curriculum -1"));
+  EXPECT_THAT(refused(ragged({30'000}), {"tag"}, {.step = 2, .each_epoch = true}), HasSubstr("at least 3"));
+}
+
 TEST(ExampleBatches, oversized_batch_holds_all_examples) {
   const ExampleSet set = set_from(ragged(kLengths));
   ExampleBatchOptions options = kAll;

@@ -199,7 +199,7 @@ TEST(TextBatches, curriculum_reads_growing_prefixes) {
   const Corpus corpus = numbered_corpus({10, 3, 7});
   const Split part = whole_corpus(corpus, "training");
   for (const bool whole : {false, true}) {
-    TextBatches batches(corpus, part, {.window = 4, .batch = 2, .whole_sequences = whole, .curriculum = 4}, 1);
+    TextBatches batches(corpus, part, {.window = 4, .batch = 2, .whole_sequences = whole, .curriculum = {4}}, 1);
     for (const Index expected : {4 + 3 + 4, 8 + 3 + 7, 10 + 3 + 7, 10 + 3 + 7}) {
       const Index epoch = batches.epoch();
       EXPECT_EQ(batches.shortened(), expected < 20);
@@ -208,6 +208,24 @@ TEST(TextBatches, curriculum_reads_growing_prefixes) {
       EXPECT_EQ(symbols, expected);
     }
   }
+}
+
+/// Prefixes of 3, 6, 9 and 10 symbols; shorter sequences are left out after they have been read to their end.
+TEST(TextBatches, curriculum_within_an_epoch_reads_all_prefixes_in_order) {
+  const Corpus corpus = numbered_corpus({10, 3, 7});
+  const Split part = whole_corpus(corpus, "training");
+  const Curriculum curriculum{.step = 3, .each_epoch = true};
+  TextBatches batches(corpus, part, {.batch = 1, .whole_sequences = true, .curriculum = curriculum}, 1);
+  for (Index epoch = 0; epoch < 2; ++epoch) {
+    EXPECT_EQ(batches.shortened(), epoch == 0);
+    std::vector<Index> lengths;
+    for (; batches.epoch() == epoch; batches.advance()) lengths.push_back(batches.batch().symbols);
+    EXPECT_TRUE(std::ranges::is_sorted(std::span(lengths).first(5)));
+    std::ranges::sort(lengths);
+    EXPECT_EQ(lengths, (std::vector<Index>{3, 3, 3, 6, 6, 7, 9, 10}));
+  }
+  EXPECT_THROW(TextBatches(corpus, part, {.window = 4, .batch = 1, .curriculum = curriculum}, 1), UsageError);
+  EXPECT_THROW(TextBatches(corpus, part, {.batch = 1, .curriculum = {.step = -1}}, 1), UsageError);
 }
 
 TEST(TextBatches, whole_sequences_are_separate_chains) {

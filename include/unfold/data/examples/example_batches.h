@@ -9,6 +9,7 @@
 
 #include "unfold/data/examples/example_set.h"
 #include "unfold/data/text/batch.h"
+#include "unfold/data/text/curriculum.h"
 
 namespace unfold {
 
@@ -18,6 +19,7 @@ struct ExampleBatchOptions {
   std::vector<std::string> predicts = {};  ///< fields that the set does not contain are missing in every row
   Index batch = 16;                        ///< number of examples that are processed in parallel
   Index window = 0;                        ///< positions of each lane per step; 0: whole examples
+  Curriculum curriculum = {};              ///< in training, for sequences with predictions at every position
   /// For grids: the side lengths of the blocks that form one position of the next coarser grid, starting from the
   /// finest (Structure::grids). The structure of a batch is the coarsest grid; fields that are read are in its deepest
   /// part, and fields that are predicted once per example are at the last position.

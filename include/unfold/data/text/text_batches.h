@@ -16,6 +16,7 @@
 
 #include "unfold/data/text/batch.h"
 #include "unfold/data/text/corpus.h"
+#include "unfold/data/text/curriculum.h"
 #include "unfold/data/text/lanes.h"
 #include "unfold/data/text/split.h"
 
@@ -76,7 +77,7 @@ struct BatchOptions {
   Index window = 64;             ///< symbols per stream and step (truncated backpropagation; the state is carried over)
   Index batch = 32;              ///< streams; with whole_sequences: sequences per step
   bool whole_sequences = false;  ///< full backpropagation: every chain is one whole sequence
-  Index curriculum = 0;  ///< > 0: epoch e (from 0) reads only the first (e + 1) * curriculum symbols of each sequence
+  Curriculum curriculum = {};    ///< with `each_epoch`, only for whole sequences
   Symbol predict_after = kNoSymbol;  ///< only symbols after this one are predicted
   LocalShards own = {};  ///< the shards of each batch to read; all if a mask or a symbol selects the predictions
 };
@@ -109,7 +110,7 @@ class TextBatches final : public BatchSource {
   void start_epoch();
   void read();
   std::vector<Piece> pieces_of_epoch() const;
-  Index curriculum_length() const { return options_.curriculum * (epoch_ + 1); }
+  Index longest() const;
 
   const Split& part_;
   BatchOptions options_;

@@ -28,10 +28,17 @@ TeacherForcing teacher_forcing(const TrainSettings& s) {
 
 }  // namespace
 
+Curriculum curriculum_of(const TrainSettings& s) {
+  if (s.curriculum_each_epoch && s.curriculum == 0)
+    throw UsageError("--curriculum-each-epoch requires --curriculum N, the number of positions by which prefixes grow");
+  return {.step = s.curriculum, .each_epoch = s.curriculum_each_epoch};
+}
+
 TrainerOptions trainer_options(const TrainSettings& s, const RunSettings& run) {
   TrainerOptions t;
   t.optimizer = s.optimizer;
-  t.batches = {.window = s.window, .batch = s.batch, .whole_sequences = s.whole_sequences, .curriculum = s.curriculum};
+  t.batches = {
+      .window = s.window, .batch = s.batch, .whole_sequences = s.whole_sequences, .curriculum = curriculum_of(s)};
   t.precision = s.precision == "bf16" && !run.device ? Precision::bf16 : Precision::exact;
   t.penalties = {.activity = s.activity_penalty, .flow = s.flow_penalty, .smoothing = s.label_smoothing};
   t.forcing = teacher_forcing(s);

@@ -6,6 +6,9 @@
 
 namespace unfold {
 
+/// Throws UsageError for --curriculum-each-epoch without --curriculum.
+Curriculum curriculum_of(const TrainSettings& settings);
+
 /// Returns all options except file paths and participating processes. REQUIRES canonical settings. Throws UsageError
 /// for an invalid setting.
 TrainerOptions trainer_options(const TrainSettings& settings, const RunSettings& run);
