@@ -4,70 +4,102 @@
 
 #include <algorithm>
 
-#include "loss/distribution.h"
+#include "loss/expected_target.h"
 #include "unfold/base/error.h"
 #include "unfold/data/examples/example_set.h"
 #include "unfold/train/objective/output_feedback.h"
 
 namespace unfold {
-namespace {
 
-/// Returns whether the signal of a loss begins with its mean, element by element. This is tested by evaluating the loss
-/// on sample values.
-template <class T>
-bool begins_with_mean(const Loss<T>& loss, Index size) {
-  const auto* law = loss.template as<ValueDistribution<T>>();
-  if (law == nullptr) return false;
-  std::vector<T> signal(at(size)), mean(at(loss.target_size(size)));
-  for (std::size_t i = 0; i < signal.size(); ++i) signal[i] = static_cast<T>(0.25 + 0.125 * static_cast<double>(i));
-  law->mean(signal, mean);
-  return std::equal(mean.begin(), mean.end(), signal.begin());
+bool FeedbackLoops::is_predicted(const std::string& field) const {
+  return std::ranges::any_of(layout_.heads, [&](const HeadSpecification& head) { return head.field == field; });
 }
 
-}  // namespace
-
-Signal FeedbackLoops::open(const std::string& read, Signal input, Circuit& circuit) {
+Signal FeedbackLoops::open(const std::string& read, const FieldSpecification& field, const std::string& name,
+                           Circuit& circuit) {
   const FieldRead what = parse_read(read);
-  const bool predicted = std::ranges::any_of(layout_.heads, [&](const auto& head) { return head.field == what.field; });
-  if (!wanted_ || what.back == 0 || !predicted || circuit.is_symbols(input)) return input;
-  const Signal free = circuit.input(free_field(read), input.size());
-  const Signal own = circuit.link(input.size(), Delay::previous(what.back));
-  loops_.push_back({.read = read, .field = what.field, .input = input, .free = free, .own = own});
-  return one_minus(free) * input + free * own;
+  const bool symbols = field.type == FieldSpecification::Type::symbols;
+  const bool always = std::ranges::find(layout_.feedback, read) != layout_.feedback.end();
+  const bool fed_back = wanted_ && what.back > 0 && is_predicted(what.field) && !field.spelt;
+  if (!always && !fed_back) return symbols ? circuit.symbols(name, field.size) : circuit.input(name, field.size);
+  Loop loop{.read = read, .field = what.field, .own = {}, .symbols = symbols};
+  if (!always) {
+    loop.input = circuit.input(name, field.size);
+    loop.free = circuit.input(free_field(read), field.size);
+  }
+  loop.own = circuit.link(field.size, Delay::previous(what.back));
+  loops_.push_back(loop);
+  if (always) return loop.own;
+  return symbols ? loop.input + loop.free * loop.own : one_minus(loop.free) * loop.input + loop.free * loop.own;
 }
 
 template <class T>
-void FeedbackLoops::close(const HeadSpecification& head, const Loss<T>& loss, Signal signal, Circuit& circuit) {
+void FeedbackLoops::close(const Head<T>& head, Circuit& circuit) {
+  Signal expected;
   for (const Loop& loop : loops_) {
     if (loop.field != head.field) continue;
-    if (!begins_with_mean(loss, signal.size()))
+    const auto* loss = head.loss->template as<ExpectedTarget<T>>();
+    if (loss == nullptr)
       throw UsageError(
-          fmt::format("feedback requires the mean of the prediction as a part of the signal, which the loss {} of {} "
-                      "does not have; "
-                      "use gaussian or normal, or --teacher-forcing without --feedback",
-                      loss.name(), head.field));
-    circuit.feed(loop.own, circuit.map(Map::copy, circuit.slice(signal, 0, loop.input.size())));
+          fmt::format("feedback requires the mean of the prediction, or its probabilities, as a function of the signal "
+                      "of one position, which the loss {} of {} does not have; use softmax, gaussian, normal, mixture, "
+                      "bernoulli or poisson, or leave --feedback out",
+                      head.loss->name(), head.field));
+    if (!expected.valid()) {
+      const auto scope = circuit.scope("feedback/" + head.field);
+      expected = loss->expected_target(circuit, head.signal);
+    }
+    if (expected.size() != loop.own.size())
+      throw UsageError(fmt::format("feedback: the prediction of {} has {} numbers, but {} has {}", head.field,
+                                   expected.size(), loop.read, loop.own.size()));
+    circuit.feed(loop.own, expected);
   }
 }
 
-std::vector<NetworkInput> FeedbackLoops::inputs(std::vector<NetworkInput> read) const {
-  for (const Loop& loop : loops_) {
-    for (NetworkInput& input : read)
-      if (input.field == loop.read) input.signal = loop.input;
-    read.push_back({free_field(loop.read), loop.free});
+std::vector<NetworkInput> FeedbackLoops::inputs(const std::vector<NetworkInput>& read) const {
+  std::vector<NetworkInput> result;
+  result.reserve(read.size() + loops_.size());
+  for (const NetworkInput& input : read) {
+    const auto loop = std::ranges::find(loops_, input.field, &Loop::read);
+    if (loop == loops_.end()) {
+      result.push_back(input);
+    } else if (loop->input.valid()) {
+      result.push_back({loop->symbols ? shown_field(loop->read) : loop->read, loop->input});
+    }
   }
-  return read;
+  for (const Loop& loop : loops_)
+    if (loop.free.valid()) result.push_back({free_field(loop.read), loop.free});
+  return result;
 }
 
 void FeedbackLoops::require_feedback() const {
   if (wanted_ && loops_.empty())
     throw UsageError(
-        "feedback requires a network that reads the numbers that it predicts as \"previous F\" (train --ahead, --read "
-        "'previous F'). Symbols are sampled, and gradients do not flow through sampling; for symbols use "
-        "--teacher-forcing without --feedback");
+        "feedback requires a network that reads the field that it predicts as \"previous F\" (train --ahead, --read "
+        "'previous F'); leave --feedback out");
 }
 
-template void FeedbackLoops::close(const HeadSpecification&, const Loss<float>&, Signal, Circuit&);
-template void FeedbackLoops::close(const HeadSpecification&, const Loss<double>&, Signal, Circuit&);
+template <class T>
+Network<T> build_feedback_network(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
+                                  const Circuit& plain, Circuit& circuit, bool output_hidden) {
+  Network<T> network =
+      build_network<T>(spec, data, layout, circuit, {.output_hidden = output_hidden, .feedback = true});
+  for (const ParameterInfo& own : plain.parameters()) {
+    const auto found = std::ranges::find(circuit.parameters(), own.name, &ParameterInfo::name);
+    if (found != circuit.parameters().end() && found->rows == own.rows && found->cols == own.cols) continue;
+    throw UsageError(
+        fmt::format("feedback: the weights {} of {} for symbols cannot read probabilities; use a model such as lstm, "
+                    "gru, rnn or mrnn, or leave --feedback out",
+                    own.name, to_string(spec)));
+  }
+  return network;
+}
+
+template Network<float> build_feedback_network(const ModelSpec&, const DataSpecification&, const NetworkLayout&,
+                                               const Circuit&, Circuit&, bool);
+template Network<double> build_feedback_network(const ModelSpec&, const DataSpecification&, const NetworkLayout&,
+                                                const Circuit&, Circuit&, bool);
+template void FeedbackLoops::close(const Head<float>&, Circuit&);
+template void FeedbackLoops::close(const Head<double>&, Circuit&);
 
 }  // namespace unfold

@@ -40,6 +40,8 @@ using Type = FieldSpecification::Type;
 constexpr const char* kCellKey = "cell";
 /// Key of the card with the reason why these circuits are missing.
 constexpr const char* kNotStored = "not-stored";
+/// Key of the card with the inputs that are outputs of the network.
+constexpr const char* kFeedbackKey = "feedback";
 
 /// Returns the name of a cell without the prefix "bi", which selects layers in both directions.
 std::string cell_name(const std::string& spec) {
@@ -158,8 +160,7 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
                                    to_string(spec), name, "FIELD.prefix3, FIELD.suffix3 and similar fields"));
     std::optional<Circuit::InPart> part;
     if (field.spelt) part.emplace(circuit, kSpellingPart);
-    const Signal input = symbols ? circuit.symbols(signal, field.size) : circuit.input(signal, field.size);
-    inputs.push_back({name, loops.open(name, input, circuit)});
+    inputs.push_back({name, loops.open(name, field, signal, circuit)});
   }
   if (!several || is_linear(spec)) return inputs.back().signal;
   if (reads_channels(spec)) return add_channels(spec, std::span(inputs).subspan(before), circuit);
@@ -176,6 +177,11 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
 
 /// Throws if a bidirectional network would read the field that it predicts.
 void require_causal(const ModelSpec& spec, const NetworkLayout& layout) {
+  if (!layout.feedback.empty())
+    throw UsageError(
+        fmt::format("model {} reads sequences in both directions, but its outputs are read at later positions; leave "
+                    "out \"bi\"",
+                    to_string(spec)));
   for (const std::string& read : layout.reads)
     for (const HeadSpecification& head : layout.heads)
       if (parse_read(read).field == head.field)
@@ -299,6 +305,24 @@ bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data
   return true;
 }
 
+/// Throws UsageError for an input that cannot be the network's own output.
+void require_feedback_possible(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout) {
+  if (!layout.feedback.empty() && (data.trees || data.grids))
+    throw UsageError(
+        fmt::format("model {}: outputs are read at later positions of a sequence, but the data consists of "
+                    "{}; leave out feedback",
+                    to_string(spec), positions_of(data.trees, data.grids)));
+  for (const std::string& read : layout.feedback) {
+    const FieldRead what = parse_read(read);
+    const auto reads_it = [&](const HeadSpecification& head) { return head.field == what.field; };
+    if (what.back == 0 || std::ranges::none_of(layout.heads, reads_it) || data.field(what.field).once)
+      throw UsageError(
+          fmt::format("feedback: {} is not an earlier output of the network; name \"previous F\" for a field F that is "
+                      "predicted at every position",
+                      read));
+  }
+}
+
 /// Adds everything below the heads. If some field is a source, this is an encoder-decoder network.
 Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, Circuit& circuit,
                   FeedbackLoops& loops, std::vector<NetworkInput>& inputs) {
@@ -306,6 +330,7 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
   std::vector<std::string> sources, own;
   for (const std::string& read : layout.reads)
     (data.field(parse_read(read).field).source ? sources : own).push_back(read);
+  own.insert(own.end(), layout.feedback.begin(), layout.feedback.end());
   ModelSpec stack = spec;
   if (is_orderless(spec))
     return {.top = add_orderless(spec, data.field(layout.heads.front().field).size, circuit, inputs),
@@ -470,6 +495,7 @@ NetworkLayout NetworkLayout::from_file(const ModelFile& file) {
   NetworkLayout layout;
   try {
     layout.reads = file.value<Json>("reads").get<std::vector<std::string>>();
+    if (file.has(kFeedbackKey)) layout.feedback = file.value<Json>(kFeedbackKey).get<std::vector<std::string>>();
     for (const Json& head : file.value<Json>("heads"))
       layout.heads.push_back({.field = head.at("field").get<std::string>(),
                               .loss = head.value("loss", std::string()),
@@ -478,7 +504,7 @@ NetworkLayout NetworkLayout::from_file(const ModelFile& file) {
       layout.heads[h].listing =
           read_listing(file, layout.output_name(h), layout.reads, outputs_of(file.data(), layout.heads[h]));
   } catch (const Json::exception&) {
-    file.fail("\"reads\" or \"heads\" in the card is invalid");
+    file.fail("\"reads\", \"heads\" or \"feedback\" in the card is invalid");
   } catch (const UsageError& error) {
     file.fail(fmt::format("\"heads\" in the card: {}", error.what()));
   }
@@ -513,6 +539,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
         fmt::format("model {} is a distribution of vectors: rows of a table or an array (--format table, npy); it "
                     "supports no other predictions",
                     to_string(spec)));
+  require_feedback_possible(spec, data, layout);
   Network<T> network;
   FeedbackLoops loops(layout, variant.feedback);
   std::vector<NetworkInput> read;
@@ -551,9 +578,9 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     const bool everywhere = set_label_names(*loss, field);
     const Signal signal = signals.add(layout.output_name(h), size, field.once && !everywhere, head.listing);
     loss->declare(circuit, signal);
-    loops.close<T>(head, *loss, signal, circuit);
     network.heads.push_back({head.field, signal, loss, head.weight});
   }
+  for (const Head<T>& head : network.heads) loops.close(head, circuit);
   if (data.found) network.merges = add_merges(spec, layers, circuit);
   if (variant.merges) {
     circuit.output(network.merges);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "model/network/feedback.h"
 #include "model/network/stored_spec.h"
 #include "model/network/train_with_objective.h"
 #include "unfold/base/error.h"
@@ -29,6 +30,7 @@ NetworkModel<T>::NetworkModel(const ModelFile& file)
 template <class T>
 void NetworkModel<T>::add_to_card(nlohmann::json& card) const {
   card["reads"] = layout_.reads;
+  if (!layout_.feedback.empty()) card["feedback"] = layout_.feedback;
   card["heads"] = layout_.heads_to_json();
   add_cell_to_card(spec(), card);
 }
@@ -111,7 +113,7 @@ TrainingResult train_with_losses(const Network<T>& network, NetworkModel<T>& mod
 
 template <class T>
 Network<T> feedback_network(const NetworkModel<T>& model, Circuit& circuit) {
-  Network<T> network = build_network<T>(model.spec(), model.data(), model.layout(), circuit, {.feedback = true});
+  Network<T> network = build_feedback_network<T>(model.spec(), model.data(), model.layout(), model.circuit(), circuit);
   network.drops = model.network().drops;
   return network;
 }

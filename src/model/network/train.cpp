@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "model/network/feedback.h"
 #include "train/text_sources.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/bf16.h"
@@ -111,7 +112,7 @@ TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const 
   validate(options.sampling);
   TrainerOptions trainer_options = options.trainer;
   trainer_options.model = fmt::format("{} over {} symbols", to_string(model.spec()), model.alphabet().size());
-  Circuit with_hidden, with_candidates;
+  Circuit with_hidden, with_candidates, with_feedback;
   const auto variant = [&](Circuit& circuit, const NetworkVariant& how) {
     return build_network<T>(model.spec(), model.data(), NetworkLayout::language_model(), circuit, how);
   };
@@ -121,6 +122,15 @@ TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const 
     const Index candidates = candidates_of(options, model.alphabet().size());
     network.fewer_outputs = std::make_shared<const Network<T>>(variant(with_candidates, {.candidates = candidates}));
     trainer_options.model += fmt::format(", sampled softmax {}", options.sampled_softmax);
+  }
+  if (trainer_options.feedback.on()) {
+    if (options.sampled_softmax > 0)
+      throw UsageError(
+          "--feedback reads the probabilities of all symbols, which --sampled-softmax does not compute; leave one of "
+          "them out");
+    sources.feedback = std::make_shared<const Network<T>>(
+        build_feedback_network<T>(model.spec(), model.data(), NetworkLayout::language_model(), model.circuit(),
+                                  with_feedback, trainer_options.penalties.any()));
   }
   Trainer<T> trainer(network, model.parameters(), std::move(sources), trainer_options, team);
   trainer.set_observer(observer);

@@ -45,6 +45,15 @@ bool has_row_metric(const Loss<T>& loss) {
   return loss.template as<RowLoss<T>>() != nullptr && loss.template as<LossFisher<T>>() != nullptr;
 }
 
+/// Returns whether other nodes of the circuit read the signal, as with output feedback.
+bool is_read(Signal signal) {
+  const auto reads_it = [&](const Node& node) {
+    return node.source == signal.id || std::ranges::find(node.operands, signal.id) != node.operands.end() ||
+           std::ranges::find(node.terms, signal.id, &Node::AffineTerm::source) != node.terms.end();
+  };
+  return std::ranges::any_of(signal.circuit->nodes(), reads_it);
+}
+
 /// Returns the number of components that an affine map reads; for other signals, the number of components.
 Index inputs_of(Signal signal) {
   Index inputs = 0;
@@ -55,7 +64,7 @@ Index inputs_of(Signal signal) {
 template <class T>
 CoreHead<T> core_head(const Head<T>& given) {
   const Head<T> head = without_logarithm(given);
-  if (!reads_activations(head.signal) || !has_row_metric(*head.loss))
+  if (!reads_activations(head.signal) || is_read(given.signal) || !has_row_metric(*head.loss))
     return {
         .head = given, .split = false, .output = {}, .activities = {given.signal}, .units = inputs_of(given.signal)};
   CoreHead<T> result{.head = head, .output = node_of(head.signal), .activities = {}};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -50,6 +51,24 @@ TEST_F(TrainTest, every_cell_learns_a_periodic_sequence) {
     EXPECT_LT(result.best_nats_per_symbol, 0.05) << spec;
     EXPECT_LT(model.evaluate(corpus, parts[1], team).nats_per_symbol(), 0.06) << spec;
   }
+}
+
+/// At two of every four positions, the network reads its own probabilities instead of the previous symbol.
+TEST_F(TrainTest, language_models_learn_with_output_feedback) {
+  const Corpus corpus = Corpus::from_text(periodic_text(), Alphabet::chars_of("abcd"));
+  const auto parts = split_corpus(corpus, parse_split("80/20"));
+  const TrainingData data{corpus, parts[0], &parts[1], nullptr};
+  TrainOptions options = small_options(200);
+  options.trainer.feedback = {.given = 2, .free = 2};
+  Team team(1);
+  LanguageModel<float> model("lstm:16,embedding=4", corpus.alphabet()), plain("lstm:16,embedding=4", corpus.alphabet());
+  model.initialize(1), plain.initialize(1);
+  EXPECT_LT(train(model, data, options, team).best_nats_per_symbol, 0.3);
+  train(plain, data, small_options(200), team);
+  EXPECT_FALSE(std::ranges::equal(model.parameters().flat(), plain.parameters().flat()));
+  LanguageModel<float> tensor("tensor-rnn:4", corpus.alphabet());
+  tensor.initialize(1);
+  EXPECT_THROW(train(tensor, data, options, team), UsageError);  // it has a matrix for each symbol
 }
 
 TEST_F(TrainTest, model_file_is_identical_for_any_threads_and_interruptions) {

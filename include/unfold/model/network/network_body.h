@@ -6,8 +6,10 @@
 ///   NetworkBody<float> body(parse_model_spec("lstm:64"), data, {.reads = {"word"}, .heads = {{"tag"}}});
 ///
 /// A field named "previous F" contains the field F one position earlier: a language model reads "previous symbol" and
-/// predicts "symbol". If an input field is a source, the network is an encoder-decoder (encoder_decoder.h). Several
-/// input fields are embedded together: the embedding is a bias plus one term per field.
+/// predicts "symbol". Such an input can also be the network's own output (NetworkLayout::feedback): without other
+/// inputs, the network is an autonomous dynamical system. If an input field is a source, the network is an
+/// encoder-decoder (encoder_decoder.h). Several input fields are embedded together: the embedding is a bias plus one
+/// term per field.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -33,6 +35,9 @@ struct HeadSpecification {
 struct NetworkLayout {
   std::vector<std::string> reads;
   std::vector<HeadSpecification> heads;
+  /// Inputs "previous F" that are the network's own expected outputs of F at every position, in training and in use.
+  /// They are not read from the data.
+  std::vector<std::string> feedback = {};
 
   nlohmann::json heads_to_json() const;
   /// Throws ModelError.
@@ -49,7 +54,7 @@ struct NetworkLayout {
 struct NetworkVariant {
   bool output_hidden = false;  ///< the output of each layer is also an output of the network, for penalties
   Index candidates = 0;        ///< > 0: number of outputs for a sampled softmax, instead of one per symbol
-  bool feedback = false;       ///< numbers read as "previous F" can be the network's own predictions (feedback.h)
+  bool feedback = false;       ///< inputs "previous F" can be the network's own expected outputs (feedback.h)
   bool merges = false;         ///< for trees that the network builds: an additional head for their merges
                                ///< (loss/tree_merges.h)
 };

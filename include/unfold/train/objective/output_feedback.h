@@ -1,8 +1,10 @@
 #pragma once
-/// Output feedback during training: the input "previous F" is the true value at some positions and the network's own
-/// earlier output at others, for example true for n steps, then free for k. The gradient flows back through this output
-/// (the output recurrence of Williams & Zipser 1989). The network has an additional input "free previous F", which is 1
-/// where its own output is read (model/network/feedback.h). This module selects these positions.
+/// Output feedback during training: the input "previous F" is the true entry at some positions and the network's own
+/// earlier output at others, for example true for n steps, then free for k: the mean of numbers, or the probabilities
+/// of symbols. The gradient flows back through this output (the output recurrence of Williams & Zipser 1989). The
+/// network has an additional input "free previous F", which is 1 where its own output is read, and for symbols the
+/// input "shown previous F", the one-hot vector of the true symbol at the other positions (model/network/feedback.h).
+/// This module selects these positions.
 
 #include <cstdint>
 #include <string_view>
@@ -15,13 +17,19 @@ namespace unfold {
 /// true value.
 struct Feedback {
   Index given = 0, free = 0;
+  /// Whether every position reads the output, in training and in use; this is a property of the network
+  /// (NetworkLayout::feedback), not of training.
+  bool always = false;
   bool on() const { return free > 0; }
-  /// Parses "20+10". Throws UsageError unless both are integers from 1 to 1,000,000; the first may also be 0.
+  /// Parses "20+10" or "always". Throws UsageError unless both are integers from 1 to 1,000,000; the first may also be
+  /// 0.
   static Feedback parse(std::string_view text);
 };
 
 /// Returns the name of the field that marks where the network's outputs replace the field `read`.
 std::string free_field(std::string_view read);
+/// Returns the name of the field that contains the one-hot vectors of true symbols of the field `read`.
+std::string shown_field(std::string_view read);
 
 template <class T>
 class OutputFeedback {
@@ -36,8 +44,8 @@ class OutputFeedback {
 
  private:
   struct Use {
-    std::string read, field;
-    Index back;
+    std::string read;
+    Index back, size;
   };
   void mark(const Use& use, double forcing, Random& random);
 
