@@ -58,6 +58,7 @@ def train(
     batch: int | None = None,
     whole_sequences: bool | None = None,
     curriculum: int | None = None,
+    curriculum_each_epoch: bool | None = None,
     epochs: float | None = None,
     steps: int | None = None,
     minutes: float | None = None,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <tuple>
 #include "app/fields/density_data.h"
@@ -31,6 +32,7 @@
 #include "model/network/readout.h"
 #include "unfold/base/error.h"
 #include "unfold/optim/optimizer.h"
+#include "unfold/train/objective/output_feedback.h"
 
 namespace unfold {
 namespace {
@@ -176,6 +178,29 @@ void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan)
   add_decoder(plan, Problem::generating);
 }
 
+/// Replaces earlier entries of predicted fields with the network's own outputs (--feedback always).
+void read_own_outputs(const Examples& examples, const TrainSettings& s, FieldPlan& plan) {
+  if (s.ends || has_source(examples))
+    throw UsageError(
+        "--feedback always: the symbols of a target are chosen one by one, so the next one depends on the chosen "
+        "symbol, not only on its probability; use --feedback N+K, which changes only training");
+  for (const HeadSpecification& head : plan.layout.heads) {
+    if (plan.choice.once.contains(head.field))
+      throw UsageError(fmt::format(
+          "--feedback always: {} is predicted once per sequence, so there is no previous output; leave it out",
+          head.field));
+    const auto is_own = [&](const std::string& read) {
+      const FieldRead what = parse_read(read);
+      return what.field == head.field && what.back > 0;
+    };
+    const auto own = std::ranges::stable_partition(plan.layout.reads, std::not_fn(is_own));
+    if (own.empty()) plan.layout.feedback.push_back(FieldRead{head.field, 1}.name());
+    plan.layout.feedback.insert(plan.layout.feedback.end(), own.begin(), own.end());
+    plan.layout.reads.erase(own.begin(), own.end());
+    std::erase(plan.choice.reads, head.field);
+  }
+}
+
 /// Returns whether a loss predicts numbers that are not standardized: bits and counts.
 bool wants_raw_numbers(const std::string& loss) { return loss.starts_with("bernoulli") || loss.starts_with("poisson"); }
 
@@ -227,6 +252,11 @@ void require_other_fields(const char* option, const std::optional<std::string>& 
 FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   require_other_fields("predict", s.predict, s, column_names(examples));
   require_other_fields("read", s.read, s, column_names(examples));
+  const bool reads_outputs = s.feedback && Feedback::parse(*s.feedback).always;
+  if (names_density(s.model) && reads_outputs)
+    throw UsageError(fmt::format(
+        "--feedback always: {} is a distribution of independent rows, which have no previous outputs; leave it out",
+        s.model));
   if (names_density(s.model)) return plan_density(examples, s);
   if (is_of_crf(s.model)) take_template(column_names(examples), s);
   if (!s.predict) {
@@ -287,6 +317,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     plan.choice.least = spec.options.as<LinearOptions>().cut;
     plan.choice.hash_bits = spec.options.as<LinearOptions>().hash;
   }
+  if (reads_outputs) read_own_outputs(examples, s, plan);
   plan.problem = problem_of(plan.layout, plan.choice.once);
   if (s.ends) add_ends(examples, s, plan);
   if (has_source(examples)) add_decoder(plan, Problem::transducing);
@@ -294,6 +325,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
 }
 
 Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std::less<>>& once) {
+  if (layout.reads.empty()) return Problem::forecasting;  // reads only its own outputs
   for (const std::string& read : layout.reads)
     if (parse_read(read).back > 0) return Problem::forecasting;
   const bool at_ends = std::ranges::all_of(layout.heads, [&](const auto& head) { return once.contains(head.field); });

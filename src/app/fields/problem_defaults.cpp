@@ -162,7 +162,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
   const bool of_bits = std::ranges::all_of(plan.layout.heads, is_of_bits);
   switch (plan.problem) {
     case Problem::tagging:
-      settle(&TrainSettings::model, kTaggingModel);
+      settle(&TrainSettings::model, plan.layout.feedback.empty() ? kTaggingModel : kFeedbackModel);
       if (!is_of_crf(s.model)) settle(&TrainSettings::optimizer, kTaggingOptimizer);
       if (!is_of_crf(s.model) && reads_derived(plan, "suffix")) settle(&TrainSettings::word_dropout, 0.1);
       if (!budget) s.epochs = kTaggingEpochs;

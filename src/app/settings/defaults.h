@@ -35,6 +35,8 @@ inline constexpr double kSmallTextEpochs = 40;
 /// For data with fields, depending on what is predicted: a label for each position, a label for each sequence (of
 /// symbols; of words), or the numbers of a series.
 inline constexpr const char* kTaggingModel = "bilstm:256,dropout=0.6,embedding=128";
+/// Labels of positions if the network reads its own outputs (--feedback always).
+inline constexpr const char* kFeedbackModel = "lstm:256,dropout=0.6,embedding=128";
 inline constexpr const char* kTaggingOptimizer = "adam:rate=0.002,clip=1,schedule=cosine,warmup=100";
 inline constexpr double kTaggingEpochs = 16;
 inline constexpr const char* kLabelModel = "bilstm:128,dropout=0.3,embedding=128";

@@ -6,6 +6,7 @@
 #include "model/network/readout.h"
 #include "unfold/model/registry/registry.h"
 #include "unfold/optim/rtrl/gradient_method.h"
+#include "unfold/train/objective/output_feedback.h"
 
 namespace unfold {
 
@@ -33,7 +34,7 @@ void check_shards(TrainSettings& s) {
   if (s.gradient) refuse("--gradient " + *s.gradient);
   if (s.sampled_softmax > 0) refuse("--sampled-softmax");
   if (s.teacher_forcing) refuse("--teacher-forcing");
-  if (s.feedback) refuse("--feedback");
+  if (s.feedback && !Feedback::parse(*s.feedback).always) refuse("--feedback");
   if (s.activity_penalty > 0) refuse("--activity-penalty");
   if (s.flow_penalty > 0) refuse("--flow-penalty");
 }

@@ -204,13 +204,14 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
   rows.push_back({.name = "feedback",
                   .target = &s.feedback,
                   .placeholder = "N+K",
-                  .help = "numbers read as \"previous F\" are true for N positions, then outputs of the network for K "
-                          "positions, with gradients through them; --teacher-forcing: the fraction of these K "
-                          "positions that read the true value",
+                  .help = "inputs \"previous F\" are true for N positions, then outputs of the network (means, or "
+                          "probabilities of symbols) for K positions, with gradients through them; --teacher-forcing: "
+                          "the fraction of these K positions that read the true value. always: the network reads its "
+                          "own outputs instead of earlier entries of what it predicts, in training and in use",
                   .keep = Keep::model,
                   .default_text = "none",
                   .group = OptionGroup::training,
-                  .kinds = kFields,
+                  .kinds = kFiniteFiles,
                   .by_gradient = true});
   rows.push_back({.name = "forcing-schedule",
                   .target = &s.forcing_schedule,

@@ -349,7 +349,7 @@ TrainingResult FieldsTraining<T>::train_by_gradients(NetworkModel<T>& model, con
     sources = orderless_sources(std::move(sources), plan_.choice.predicts.front(),
                                 density_columns(model.spec(), training.data().field(kVector).size), trainer.seed);
   Circuit freely, finding;
-  if (s.feedback) sources.feedback = std::make_shared<const Network<T>>(feedback_network(model, freely));
+  if (trainer.feedback.on()) sources.feedback = std::make_shared<const Network<T>>(feedback_network(model, freely));
   const Network<T> network = network_with_objective(model, s, finding, team_, sources);
   trainer.best_by_error = validation.count() > 0 && add_error_metric(model, s, team_, sources);
   return train_with_losses(network, model, std::move(sources), trainer, options.model_file, team_,

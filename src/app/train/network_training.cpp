@@ -17,6 +17,7 @@
 #include "unfold/base/error.h"
 #include "unfold/base/threads/team.h"
 #include "unfold/model/network/train.h"
+#include "unfold/train/objective/output_feedback.h"
 
 namespace unfold {
 
@@ -41,6 +42,11 @@ void NetworkTraining::check(const LanguageModel<T>& model) const {
   require_options_used(model.spec(), DataSpecification::text(model.alphabet()), NetworkLayout::language_model());
   check_training_support(model.network(), model.spec(), context().settings(), context().run());
   context().device().require(model.network());
+  if (context().settings().feedback && Feedback::parse(*context().settings().feedback).always)
+    throw UsageError(
+        "--feedback always: a model of running text has no inputs other than the previous symbols, so it would not "
+        "read "
+        "the text; use --feedback N+K");
   if (!readout_of(model.spec())) return;
   const TrainSettings& s = context().settings();
   check_one_pass_settings(s, context().resume());

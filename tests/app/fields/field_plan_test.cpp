@@ -75,6 +75,28 @@ TEST(FieldPlan, numbers_are_predicted_from_their_previous_values) {
   EXPECT_EQ(plan.layout.heads.front().loss, "normal");
 }
 
+TEST(FieldPlan, networks_that_always_read_their_outputs_do_not_read_true_entries) {
+  TrainSettings tags = predicting("tag");
+  tags.feedback = "always";
+  const FieldPlan tagger = plan_fields(sentences(4), tags);
+  EXPECT_THAT(tagger.layout.reads, ElementsAre("word"));
+  EXPECT_THAT(tagger.layout.feedback, ElementsAre("previous tag"));
+  EXPECT_EQ(tagger.problem, Problem::tagging);
+  TrainSettings numbers;
+  numbers.feedback = "always";
+  const FieldPlan autonomous = plan_fields(series(20), numbers);
+  EXPECT_THAT(autonomous.layout.reads, ElementsAre());
+  EXPECT_THAT(autonomous.choice.reads, ElementsAre());
+  EXPECT_THAT(autonomous.layout.feedback, ElementsAre("previous value"));
+  EXPECT_EQ(autonomous.problem, Problem::forecasting);
+  TrainSettings label = predicting("label");
+  label.feedback = "always";
+  EXPECT_THROW(plan_fields(sentences(4), label), UsageError);
+  TrainSettings ends;
+  ends.feedback = "always", ends.predict = "tag", ends.ends = "symbol";
+  EXPECT_THROW(plan_fields(sentences(4), ends), UsageError);
+}
+
 TEST(FieldPlan, field_names_may_contain_separators) {
   Examples examples = sentences(4);
   examples.columns[0].name = "load, \"net\"";

@@ -60,11 +60,21 @@ const std::vector<Rule>& refusal_rules() {
        "Features of columns have one weight for each string and label. Their outer product metric would have the "
        "square of this number of entries, of which almost all are 0.",
        "The loss is convex in these weights: `lbfgs` finds the minimum."},
-      {"Sequences that the model generates",
-       "own= requires a text model that reads exactly what it predicts; (remove|leave)",
-       "Riemannian training: own= requires a text model that reads exactly what it predicts; leave it out",
-       "The metric of whole sequences is a mean over sequences sampled from the model. The model must therefore define "
-       "the distribution of everything that it reads.",
+      {"The full matrix of output weights", "writing=full (requires an output|needs a matrix) .*leave writing=? out",
+       "Riemannian training: writing=full requires an output that is an affine map of units, with a loss of single "
+       "positions, which the head of tag is not; leave writing= out",
+       "The matrix is a sum over positions of the Fisher matrix of the loss, times the products of the activations "
+       "that "
+       "the output weights read. Losses of whole sequences have no Fisher matrix by position, and parameters of a loss "
+       "are not weights of units.",
+       "Leave it out: the parameters of such losses have the outer product metric over whole observations."},
+      {"Sequences that the model generates", "own= samples .*; leave it out",
+       "Riemannian training: own= samples one position after another, but layer1/backward/link2 reads along next(1); "
+       "leave it out",
+       "The metric of whole sequences is a mean over sequences that are sampled from the model, one position after "
+       "another. Networks that read later positions, sources, trees or grids have no such order. Labels that are "
+       "predicted jointly, and vectors whose numbers are predicted one after another, are not sampled from the signal "
+       "of one position alone.",
        "Leave `own` out; `draws` samples errors instead."},
       {"Trees that are found", "--trees found|with --trees found",
        "ruop compares losses and cannot be used with --trees found, which draws random trees; train with sgd, asgd, "
@@ -150,12 +160,23 @@ const std::vector<Rule>& refusal_rules() {
        "Use `crf`, pairs, or `--ends symbol`."},
       {"Own outputs as inputs",
        "scheduled sampling (needs|requires) .*; (leave out|remove) --teacher-forcing|feedback requires (the mean|a "
-       "network) .*use",
+       "network) .*(use|leave)|feedback: the weights .*; use|feedback always: .*(use|leave)|outputs are read at later "
+       "positions.*leave",
        "scheduled sampling needs a network that reads its predictions as \"previous F\"; leave out --teacher-forcing",
        "The output of a position replaces the input of the next one. The network must read what it predicts, and "
-       "feedback with gradients needs an output that is a differentiable number: the mean.",
-       "`--feedback` supports `gaussian` and `normal`; `--teacher-forcing` also supports symbols and other losses for "
-       "numbers."},
+       "feedback with gradients needs an expected output that is a differentiable function of the signal of one "
+       "position. For labels that are predicted jointly it depends on all positions, and for NADE and related "
+       "densities "
+       "it is a sum over all vectors.",
+       "`--feedback` supports `softmax`, `gaussian`, `normal`, `mixture`, `bernoulli` and `poisson`; "
+       "`--teacher-forcing` reads samples instead."},
+      {"Prefixes of sequences",
+       "read as a whole; leave out --curriculum|shorter prefixes do not contain; leave out --curriculum",
+       "class is predicted once per sequence, at its end, which shorter prefixes do not contain; leave out "
+       "--curriculum",
+       "A curriculum of lengths reads prefixes of sequences. A prefix of a tree, a grid or a sentence of a pair is not "
+       "an example, and a label for a whole sequence is not a label of its prefixes.",
+       "Leave the option out."},
       {"Selection by labels", "(select the best model|select it) by|--best-by .* has no effect with",
        "the best model cannot be selected by labels or sequences, because no predicted field has labels; select it by "
        "nats",

@@ -241,7 +241,8 @@ std::vector<Change> optimizer_changes() {
   for (const char* spec :
        {"adam:component-clip=0.1", "adam:path-penalty=0.01", "hf:windows=1,iterations=3,structural=0.1", "ruop:draws=1",
         "ruop:own=1", "ruop:reduction=quasi-diagonal", "ruop:sequences=equal", "ruop:control=fixed,keep=0.5",
-        "rbpm:reduction=quasi-diagonal", "rbpm:own=1", "ruop:reduction=diagonal", "path:kappa=both"})
+        "rbpm:reduction=quasi-diagonal", "rbpm:own=1", "ruop:reduction=diagonal", "ruop:writing=full",
+        "path:kappa=both"})
     add(spec);
   return result;
 }
@@ -259,6 +260,7 @@ std::vector<Change> option_changes() {
                                             {"gradient", "uoro"},
                                             {"teacher-forcing", "1..0.5"},
                                             {"feedback", "2+2"},
+                                            {"feedback", "always"},
                                             {"objective", "margin"},
                                             {"objective", "risk"},
                                             {"precision", "double"},

@@ -1,5 +1,7 @@
 #include "app/train/setup/trainer_options.h"
 
+#include <fmt/format.h>
+
 #include "unfold/base/error.h"
 #include "unfold/train/objective/scheduled_sampling.h"
 
@@ -21,8 +23,9 @@ TeacherForcing teacher_forcing(const TrainSettings& s) {
     throw UsageError(
         "--forcing-schedule has no effect with a constant --teacher-forcing; omit it, or use A..B, for example "
         "1..0.2");
-  if (s.feedback && forcing.always())
-    throw UsageError("--teacher-forcing 1 and --feedback cannot be combined; leave one of them out");
+  if (s.feedback && (forcing.always() || Feedback::parse(*s.feedback).always))
+    throw UsageError(fmt::format("--teacher-forcing {} and --feedback {} cannot be combined; leave one of them out",
+                                 *s.teacher_forcing, *s.feedback));
   return forcing;
 }
 
