@@ -338,6 +338,7 @@ std::unique_ptr<SymbolModel> LogTraining::words_model(const std::vector<Input>& 
 
 std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettings& s, Reporter& reporter) {
   check_encoding(inputs);
+  for (const Input& input : inputs) learned_.add(input);
   join_records(inputs, s, reporter);
   if (!s.label_column && std::ranges::all_of(inputs, [](const Input& i) { return begins_with_labels(i.bytes()); })) {
     s.label_column = true;

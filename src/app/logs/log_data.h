@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/common/reporter.h"
+#include "app/logs/learned_logs.h"
 #include "app/logs/log_value_surprisal.h"
 #include "app/settings/train_settings.h"
 #include "data/logs/log_lines.h"
@@ -81,6 +82,7 @@ class LogTraining {
   nlohmann::json to_json() const;
   const LogShapeCounts& shapes() const { return shapes_; }  ///< of all lines of DATA
   const LogDetector& detector() const { return detector_; }
+  const LearnedLogs& learned() const { return learned_; }  ///< the files of DATA
 
  private:
   class HeldOut;
@@ -93,6 +95,7 @@ class LogTraining {
   LogScanner scanner_;
   LogDetector detector_;
   LogShapeCounts shapes_;
+  LearnedLogs learned_;
   std::optional<JsonBox> parts_;  // parts of the card: sessions (app/logs/log_sessions.h) and rates
 };
 

@@ -17,7 +17,7 @@
 namespace unfold {
 namespace {
 
-constexpr const char* kStateFormat = "unfold log state 4";
+constexpr const char* kStateFormat = "unfold log state 5";
 constexpr std::string_view kJournalFormat = "unfold log journal 2 ";
 constexpr std::size_t kLeastJournal = std::size_t{4} << 20;
 /// Bit of the size field of a record that marks an event instead of a line.

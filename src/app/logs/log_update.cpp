@@ -25,7 +25,7 @@
 namespace unfold {
 namespace {
 
-constexpr const char* kCountsFormat = "unfold log counts 1";
+constexpr const char* kCountsFormat = "unfold log counts 2";
 constexpr std::size_t kMostListedUpdates = 100;
 
 std::string counts_path(const RunFolder& folder) { return folder.path() + "/" + kLogCountsFile; }
@@ -34,6 +34,7 @@ std::string counts_path(const RunFolder& folder) { return folder.path() + "/" + 
 struct LogCounts {
   LogShapeCounts shapes;
   LogDetector detector;
+  LearnedLogs learned;
 };
 
 LogCounts read_log_counts(const RunFolder& folder, const SymbolModel& model) {
@@ -48,7 +49,8 @@ LogCounts read_log_counts(const RunFolder& folder, const SymbolModel& model) {
     throw ModelError(fmt::format("{} is damaged; train again with all logs", path));
   if (log_part(json, "model") != log_fingerprint(model))
     throw ModelError(fmt::format("{} belongs to a different model; train again with all logs", path));
-  return {LogShapeCounts::from_json(log_part(json, "shapes")), LogDetector::from_json(log_part(json, "detector"))};
+  return {LogShapeCounts::from_json(log_part(json, "shapes")), LogDetector::from_json(log_part(json, "detector")),
+          LearnedLogs::from_json(log_part(json, "learned"))};
 }
 
 /// Returns the label of the lines that the model was trained on; no value if it was trained on all lines.
@@ -58,20 +60,63 @@ std::optional<std::string> trained_label(const SymbolModel& model) {
                                                                     : std::nullopt;
 }
 
+std::string count_text(Index lines) { return fmt::format("{} line{}", lines, lines == 1 ? "" : "s"); }
+
+/// Returns the part of a log that was not learned before, which may be empty.
+Input new_part(Input log, const LearnedLogs& learned, Reporter& reporter) {
+  const std::optional<RepeatedLog> repeated = learned.beginning_of(log);
+  if (!repeated) return log;
+  if (!first_log_time(log.bytes())) {
+    reporter.warn(fmt::format(
+        "{} begins with the {} that were already learned (as {}). They have no times, so they may be from a different "
+        "log, and they are learned again",
+        log.name(), count_text(repeated->lines), repeated->name));
+    return log;
+  }
+  if (repeated->rest.empty())
+    throw DataError(fmt::format("--update: the {} of {} were already learned (as {}); leave the file out",
+                                count_text(repeated->lines), log.name(), repeated->name));
+  reporter.remark(fmt::format("{}: its first {} were already learned (as {}); only the lines after them are added",
+                              log.name(), count_text(repeated->lines), repeated->name));
+  return Input::from_bytes(log.name(), std::string(repeated->rest));
+}
+
+/// Notes that a log begins before the last time that was learned.
+void note_earlier_time(const Input& log, const LearnedLogs& learned, Reporter& reporter) {
+  constexpr double kDay = 86400, kYear = 366 * kDay;
+  const std::optional<LogMoment> first = first_log_time(log.bytes());
+  const std::optional<LogMoment>& latest = learned.latest();
+  if (!first || !latest || first->seconds >= latest->seconds) return;
+  const bool no_date = latest->seconds < kDay, no_year = latest->seconds < kYear;
+  if (no_date || (no_year && latest->seconds - first->seconds > kYear / 2)) return;  // a new day, or a new year
+  reporter.remark(
+      fmt::format("{} begins at {}, before the last line that was learned ({}). If it contains lines that were already "
+                  "learned, they count twice; remove them from the file",
+                  log.name(), first->text, latest->text));
+}
+
 /// Reads the newer logs: calls use(line) for every record with the label of training.
 class NewerLogs {
  public:
-  NewerLogs(const LogUpdateRequest& request, const LogCard& card, std::optional<std::string> only)
+  /// Adds the logs to `learned`.
+  NewerLogs(const LogUpdateRequest& request, const LogCard& card, std::optional<std::string> only, LearnedLogs& learned,
+            Reporter& reporter)
       : card_(card), only_(std::move(only)) {
     std::vector<Input> inputs;
-    for (const std::string& log : request.logs) {
-      inputs.push_back(Input::open(log));
-      reject_utf16(log, inputs.back().bytes());
+    for (const std::string& path : request.logs) {
+      const Input log = Input::open(path);
+      reject_utf16(path, log.bytes());
+      inputs.push_back(new_part(log, learned, reporter));
+      note_earlier_time(inputs.back(), learned, reporter);
+      learned.add(log);
     }
     inputs_ = log_records(card, std::move(inputs));
   }
-  void for_each(const std::function<void(std::string_view, const LogLineReader&)>& use) const {
+  /// `begin` is called before the first line of each log.
+  void for_each(const std::function<void(std::string_view, const LogLineReader&)>& use,
+                const std::function<void()>& begin = nullptr) const {
     for (const Input& input : inputs_) {
+      if (begin) begin();
       LogLineReader reader(card_, input.name());
       for_each_log_line(input.bytes(), [&](std::string_view line) {
         reader.read(line);
@@ -96,6 +141,11 @@ class LineLearner {
     sessions_.emplace(model, false, "the log");
     sessions_->learn_all();
   }
+  /// The next line is the first one of a log.
+  void begin_log() {
+    rates_.end_log();
+    add_span();
+  }
   void learn(std::string_view line, const LogLineReader& read) {
     const LogLine& parts = read.parts();
     for (const MaskedValue& value : parts.masked) card_.values.count(value);
@@ -109,32 +159,44 @@ class LineLearner {
     if (!rates_.empty()) rates_.see(time->seconds, detector_.event().template_id, kNothing);
     if (!first_) first_ = time->seconds;
     last_ = time->seconds;
-    ++timed_;
+    ++lines_;
   }
   /// Completes the JSON of the card.
   void finish(nlohmann::json& json) {
+    rates_.end_log();
     if (!rates_.empty()) json["rates"] = rates_.to_json();
     if (!sessions_) return;
     sessions_->finish();
     json["sessions"] = to_json(sessions_->learned_card());
   }
   /// Returns the number of lines per day in the earlier and the newer logs together.
-  double lines_per_day() const {
+  double lines_per_day() {
     constexpr double kSecondsOfDay = 86400;
-    if (!first_ || last_ <= *first_ || card_.lines_per_day <= 0) return card_.lines_per_day;
+    add_span();
+    if (seconds_ <= 0 || card_.lines_per_day <= 0) return card_.lines_per_day;
     const double before = static_cast<double>(card_.lines) * kSecondsOfDay / card_.lines_per_day;
-    return static_cast<double>(card_.lines + timed_) * kSecondsOfDay / (before + last_ - *first_);
+    return static_cast<double>(card_.lines + timed_) * kSecondsOfDay / (before + seconds_);
   }
 
  private:
+  /// Adds the time that the last log covers.
+  void add_span() {
+    if (first_ && last_ > *first_) {
+      seconds_ += last_ - *first_;
+      timed_ += lines_;
+    }
+    lines_ = 0;
+    first_.reset();
+  }
+
   LogDetector& detector_;
   LogCard& card_;
   LogScorer words_;
   LogRateModel rates_;
   std::optional<LogSessionScorer> sessions_;
   std::optional<double> first_;
-  double last_ = 0;
-  Index timed_ = 0;
+  double last_ = 0, seconds_ = 0;
+  Index lines_ = 0, timed_ = 0;  // number of lines with times: in this log, and in the logs that cover `seconds_`
 };
 
 Alphabet alphabet_of_shapes(const LogShapeCounts& shapes, Index vocabulary) {
@@ -184,11 +246,12 @@ bool supports_log_update(const SymbolModel& model) {
 }
 
 void write_log_counts(const RunFolder& folder, const SymbolModel& model, const LogShapeCounts& shapes,
-                      const LogDetector& detector) {
+                      const LogDetector& detector, const LearnedLogs& learned) {
   const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor({{"format", kCountsFormat},
                                                                    {"model", log_fingerprint(model)},
                                                                    {"shapes", shapes.to_json()},
-                                                                   {"detector", detector.to_json(true)}});
+                                                                   {"detector", detector.to_json(true)},
+                                                                   {"learned", learned.to_json()}});
   write_file_atomically(counts_path(folder),
                         std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
@@ -202,17 +265,19 @@ LogUpdate update_log_model(const LogUpdateRequest& request, Reporter& reporter) 
     throw UsageError(
         fmt::format("--update: {} does not hold an n-gram model of a log; train again with all data", request.run));
   LogCounts counts = read_log_counts(folder, *model);
-  const NewerLogs newer(request, *card, trained_label(*model));
+  const NewerLogs newer(request, *card, trained_label(*model), counts.learned, reporter);
   LogUpdate update{.model_file = folder.model()};
   newer.for_each([&](std::string_view, const LogLineReader&) { ++update.new_lines; });
   if (update.new_lines == 0) throw DataError("--update: the newer logs contain no lines to learn");
   if (request.half_life) forget(counts, *request.half_life, update.new_lines);
   LineLearner learner(*model, counts.detector, *card);
   const Index before = counts.shapes.different();
-  newer.for_each([&](std::string_view line, const LogLineReader& read) {
-    learner.learn(line, read);
-    counts.shapes.add(read.parts().shape);
-  });
+  newer.for_each(
+      [&](std::string_view line, const LogLineReader& read) {
+        learner.learn(line, read);
+        counts.shapes.add(read.parts().shape);
+      },
+      [&] { learner.begin_log(); });
   card->lines_per_day = learner.lines_per_day();
   card->lines = update.lines = counts.shapes.lines();
   card->shapes = update.templates = counts.shapes.different();
@@ -233,7 +298,7 @@ LogUpdate update_log_model(const LogUpdateRequest& request, Reporter& reporter) 
   log["updates"] = std::move(updates);
   learner.finish(log);
   fitted->save(folder.model());
-  write_log_counts(folder, *fitted, counts.shapes, counts.detector);
+  write_log_counts(folder, *fitted, counts.shapes, counts.detector, counts.learned);
   return update;
 }
 

@@ -11,6 +11,10 @@
 /// scored before it is learned, and its scores are added to the distributions of p-values. New sessions are learned as
 /// normal sessions.
 ///
+/// counts.cbor also identifies the logs that were learned (learned_logs.h). A log that was learned is refused, and of a
+/// log that has grown since, only the new lines are learned. Without times in its lines, an equal log may be a different
+/// one: it is learned, with a note.
+///
 /// With a half-life of H lines, the counts of the earlier lines are multiplied by 2^(-n/H), where n is the number of
 /// new lines, and rounded to integers. This applies to the n-grams, the templates, the values and the transitions. It
 /// does not apply to sessions, rates and distributions of p-values.
@@ -20,6 +24,7 @@
 #include <vector>
 
 #include "app/common/reporter.h"
+#include "app/logs/learned_logs.h"
 #include "model/logs/log_detector.h"
 #include "model/logs/shape_counts.h"
 #include "model/registry/run_folder.h"
@@ -31,7 +36,7 @@ namespace unfold {
 bool supports_log_update(const SymbolModel& model);
 /// Writes counts.cbor. Throws RuntimeFailure.
 void write_log_counts(const RunFolder& folder, const SymbolModel& model, const LogShapeCounts& shapes,
-                      const LogDetector& detector);
+                      const LogDetector& detector, const LearnedLogs& learned);
 
 struct LogUpdateRequest {
   std::string run = {};                  ///< run folder
@@ -45,7 +50,8 @@ struct LogUpdate {
   Index templates = 0, new_templates = 0;  ///< templates of the updated model; templates that were new
 };
 
-/// Replaces the model in the run folder. Throws UsageError for a run that cannot be updated, and DataError.
+/// Replaces the model in the run folder. Throws UsageError for a run that cannot be updated, and DataError for logs that
+/// contain no lines to learn or were already learned.
 LogUpdate update_log_model(const LogUpdateRequest& request, Reporter& reporter);
 
 }  // namespace unfold

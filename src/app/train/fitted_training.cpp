@@ -46,7 +46,7 @@ TrainOutcome FittedTraining::run() {
 /// Stores what an update needs in the run folder, if the model was fitted to all lines.
 void FittedTraining::keep_counts(const SymbolModel& model) const {
   if (material().validation.empty() && !material().has_test && supports_log_update(model))
-    write_log_counts(context().folder(), model, log()->shapes(), log()->detector());
+    write_log_counts(context().folder(), model, log()->shapes(), log()->detector(), log()->learned());
 }
 
 }  // namespace unfold

@@ -47,6 +47,10 @@ void LogRateModel::fit(const std::vector<double>& times, const std::vector<std::
   learns_ = true;
   for (std::size_t i = 0; i < times.size(); ++i) (void)see(times[i], templates[i], 0);
   learns_ = false;
+  end_log();
+}
+
+void LogRateModel::end_log() {
   for (Scale& scale : scales_) scale.started = false;
 }
 
@@ -54,7 +58,7 @@ void LogRateModel::fit(const std::vector<double>& times, const std::vector<std::
 void LogRateModel::begin_window(Scale& scale, double time) const {
   scale.started = true;
   scale.begin = std::floor(time / scale.seconds) * scale.seconds;
-  scale.recent_windows = 0;
+  scale.recent_windows = scale.late = 0;
   for (Series& series : scale.series) {
     series.now = 0;
     series.recent = series.mean;
@@ -120,8 +124,12 @@ void LogRateModel::close_window(Scale& scale, double least_bits) {
 
 /// Closes the windows that end before a time.
 void LogRateModel::pass(Scale& scale, double time, double least_bits) {
-  constexpr double kClockStep = 3600;
-  if (!scale.started || scale.begin - time > std::max(kClockStep, scale.seconds)) return begin_window(scale, time);
+  if (!scale.started) return begin_window(scale, time);
+  if (time < scale.begin) {
+    if (++scale.late >= kLateLines) begin_window(scale, time);
+    return;
+  }
+  scale.late = 0;
   const double passed = std::floor((time - scale.begin) / scale.seconds);
   const bool gap = passed > static_cast<double>(kLongestGap);
   const std::size_t before = found_.size();
@@ -144,7 +152,7 @@ const std::vector<LogRateAnomaly>& LogRateModel::see(double time, std::uint64_t 
       if (i >= scale.series.size()) continue;
       const Index n = ++scale.series[i].now;
       const bool doubled = n >= kFirstCheck && (n & (n - 1)) == 0;
-      if (doubled && !learns_) report(scale, i, true, bits_of(scale, scale.series[i], true), least_bits);
+      if (doubled && !learns_ && scale.late == 0) report(scale, i, true, bits_of(scale, scale.series[i], true), least_bits);
     }
   }
   return found_;
@@ -172,6 +180,7 @@ nlohmann::json LogRateModel::to_json() const {
                       {"begin", scale.begin},
                       {"windows", scale.windows},
                       {"recent-windows", scale.recent_windows},
+                      {"late", scale.late},
                       {"now", now},
                       {"recent", recent},
                       {"mean", mean},
@@ -192,7 +201,8 @@ LogRateModel LogRateModel::from_json(const nlohmann::json& json) {
                 .started = log_flag(entry, "started"),
                 .begin = log_number(entry, "begin"),
                 .windows = log_count(entry, "windows"),
-                .recent_windows = log_count(entry, "recent-windows")};
+                .recent_windows = log_count(entry, "recent-windows"),
+                .late = log_count(entry, "late")};
     const std::vector<Index> now = log_counts(entry, "now"), flags = log_counts(entry, "flags");
     const std::vector<double> recent = log_numbers(entry, "recent"), mean = log_numbers(entry, "mean"),
                               dispersion = log_numbers(entry, "dispersion");

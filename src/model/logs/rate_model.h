@@ -17,6 +17,10 @@
 /// for p-values (tail_calibration.h). A burst is reported while its window is open. A silence is reported when the
 /// first line after the end of the window arrives. After a gap of more than kLongestGap windows, m is reset.
 ///
+/// A line that is older than the current window counts in it, because several writers can delay single lines. After
+/// kLateLines such lines in a row, the clock went back or an older log began: the window is discarded, and counting
+/// begins again at the time of the line.
+///
 /// Time per line is constant on average, and memory is bounded.
 
 #include <array>
@@ -41,13 +45,15 @@ class LogRateModel {
  public:
   static constexpr std::size_t kMostTemplates = 500;
   static constexpr double kRecentWindows = 20, kLinesPerWindow = 20;
-  static constexpr Index kLeastWindows = 40, kLongestGap = 64, kFirstWindows = 3;
+  static constexpr Index kLeastWindows = 40, kLongestGap = 64, kFirstWindows = 3, kLateLines = 20;
 
   /// Fits the model; times are in seconds. Without enough windows, the model stays empty.
   void fit(const std::vector<double>& times, const std::vector<std::uint64_t>& templates);
   bool empty() const { return scales_.empty(); }
   /// Counts a line. Returns anomalies with a p-value of at most 2^-least_bits. The result is valid until the next call.
   const std::vector<LogRateAnomaly>& see(double time, std::uint64_t template_id, double least_bits);
+  /// Ends the log: the next line begins a different log, at any time.
+  void end_log();
   std::vector<double> windows() const;  ///< lengths in seconds
 
   nlohmann::json to_json() const;
@@ -66,6 +72,7 @@ class LogRateModel {
     bool started = false;
     double begin = 0;  // beginning of the current window
     Index windows = 0, recent_windows = 0;
+    Index late = 0;  // number of lines in a row that are older than the current window
     std::vector<Series> series = {};
     std::array<TailCalibration, 2> tails = {};  // calibrations for bursts and for silences
   };

@@ -353,8 +353,102 @@ TEST_F(LogTest, half_life_forgets_earlier_lines) {
   const std::string log = folder_.write("other", other_log(40));
   const LogUpdate update = update_log_model({.run = run, .logs = {log}, .half_life = 20}, silent);
   EXPECT_EQ(update.lines, 40 + 14 + 2) << "54 and 6 lines count a quarter";
-  const LogUpdate later = update_log_model({.run = run, .logs = {log}, .half_life = 4}, silent);
+  const std::string next = folder_.write("next", other_log(80).substr(other_log(40).size()));
+  const LogUpdate later = update_log_model({.run = run, .logs = {next}, .half_life = 4}, silent);
   EXPECT_EQ(later.templates, 2) << "the template that no longer occurs is forgotten";
+}
+
+/// Collects notes and warnings.
+class Notes : public Reporter {
+ public:
+  void remark(std::string_view text) override { text_.append(text).append(1, '\n'); }
+  void warn(std::string_view text) override { remark(text); }
+  std::string take() { return std::exchange(text_, {}); }
+
+ private:
+  std::string text_;
+};
+
+TEST_F(LogTest, update_learns_no_line_twice) {
+  trained(small_log());
+  const std::string run = folder_.path("run" + std::to_string(runs_)), name = "log" + std::to_string(runs_);
+  Notes notes;
+  const auto update = [&](const std::vector<std::string>& logs) {
+    return update_log_model({.run = run, .logs = logs}, notes);
+  };
+  const auto refusal = [&](const std::vector<std::string>& logs) {
+    return message_of<DataError>([&] { update(logs); });
+  };
+  EXPECT_PRED2(contains, refusal({folder_.path(name)}), "the 60 lines of " + folder_.path(name) + " were already");
+  const std::string first = folder_.write("first", other_log(30)), copy = folder_.write("copy", other_log(30));
+  EXPECT_PRED2(contains, refusal({first, copy}), "(as " + first + "); leave the file out");
+  EXPECT_EQ(update({first}).lines, 90) << "the refused logs were not learned";
+  EXPECT_PRED2(contains, refusal({copy}), "--update: the 30 lines of " + copy + " were already learned (as " + first);
+  EXPECT_EQ(notes.take(), "");
+  // Of a log that has grown, the new lines are learned.
+  EXPECT_EQ(update({folder_.write("grown", other_log(70))}).lines, 130);
+  EXPECT_PRED2(contains, notes.take(), "grown: its first 30 lines were already learned (as " + first + "); only");
+  expect_equal_ngrams(*load_model(run), *trained(small_log() + other_log(70)));
+}
+
+TEST_F(LogTest, update_reports_lines_that_may_be_learned_twice) {
+  const std::string early = "2026-03-01 10:00:00 all is well\n", late = "2026-03-02 10:00:00 all is well\n";
+  std::string log;
+  for (int i = 0; i < 30; ++i) log += late;
+  trained(log);
+  Notes notes;
+  const auto update = [&](const std::string& text) {
+    return update_log_model({.run = folder_.path("run" + std::to_string(runs_)), .logs = {folder_.write("n", text)}},
+                            notes);
+  };
+  update(early);
+  EXPECT_PRED2(contains, notes.take(),
+               "begins at 2026-03-01 10:00:00, before the last line that was learned (2026-03-02 10:00:00)");
+  update("2026-03-02 10:00:01 all is well\n");
+  EXPECT_EQ(notes.take(), "");
+  // Times of day, and dates without a year at the end of a year.
+  trained("23:00:00 all is well\n23:10:00 all is well\n");
+  update("01:00:00 all is well\n");
+  trained("Dec 31 23:00:00 all is well\nDec 31 23:10:00 all is well\n");
+  update("Jan  1 01:00:00 all is well\n");
+  EXPECT_EQ(notes.take(), "");
+  // Without times, equal lines may belong to different logs.
+  trained("all is well\nall is over\n");
+  EXPECT_EQ(update("all is well\nall is over\n").lines, 4);
+  EXPECT_PRED2(contains, notes.take(), "begins with the 2 lines that were already learned");
+}
+
+/// A line every few seconds, for `hours` hours from an hour of March 2026 on.
+std::string log_of_hours(int begin, int hours) {
+  std::string log;
+  const auto two = [](int number) { return std::to_string(100 + number).substr(1); };
+  for (int second = begin * 3600; second < (begin + hours) * 3600; second += 2 + second % 5)
+    log += "2026-03-" + two(1 + second / 86400) + " " + two(second / 3600 % 24) + ":" + two(second / 60 % 60) + ":" +
+           two(second % 60) + " request served in " + std::to_string(second % 90) + " ms\n";
+  return log;
+}
+
+TEST_F(LogTest, learned_lines_raise_no_rate_alarms_after_an_update) {
+  trained(log_of_hours(0, 4));
+  const std::string run = folder_.path("run" + std::to_string(runs_));
+  const auto rates = [&](const std::string& log) {
+    const auto model = load_model(run);
+    LogAnomalyScorer scorer(*model, {.false_alarms = 0.001});
+    std::size_t found = 0;
+    for_each_log_line(log, [&](std::string_view line) { found += scorer.score(line).rates.size(); });
+    return found;
+  };
+  ASSERT_FALSE(log_rates(*load_model(run)).empty());
+  Reporter silent;
+  // A later log, a log from before, and one that overlaps.
+  for (const auto& [begin, hours] : {std::pair(50, 2), std::pair(30, 2), std::pair(51, 2)}) {
+    update_log_model({.run = run, .logs = {folder_.write("newer", log_of_hours(begin, hours))}}, silent);
+    for (const int hour : {0, 3, 31, 51, 52, 53, 100})
+      EXPECT_EQ(rates(log_of_hours(hour, 1)), 0U) << "update from hour " << begin << ", scored from hour " << hour;
+  }
+  const std::string silence = log_of_hours(54, 1) + log_of_hours(56, 1);
+  EXPECT_GE(rates(silence), 1U) << "real silences are still found";
+  EXPECT_EQ(rates(log_of_hours(54, 2) + log_of_hours(55, 2)), 0U) << "a clock that goes back an hour is no burst";
 }
 
 TEST_F(LogTest, update_requires_a_run_with_counts) {

@@ -119,6 +119,34 @@ TEST_F(LogRateModelTest, far_times_and_clocks_that_go_back_end_no_run) {
   EXPECT_LE(anomalies(lines_of(11 * kDay, 1, 7), [](double, std::uint64_t) { return false; }).size(), 8u);
 }
 
+TEST_F(LogRateModelTest, clock_that_goes_back_is_neither_a_burst_nor_a_silence) {
+  const auto none = [](double, std::uint64_t) { return false; };
+  std::size_t found = anomalies(lines_of(10 * kDay, 0.5, 8), none).size();
+  for (const double step : {60.0, 600.0, 3600.0, 7200.0})  // the log continues after a step back
+    found += anomalies(lines_of(10.5 * kDay - step, 0.5 / 24, 9), none).size();
+  EXPECT_LE(found, 3u) << "of about 1,000 windows, with a share of 1 / 2048 each for bursts and silences";
+}
+
+TEST_F(LogRateModelTest, single_late_lines_count_in_the_current_window) {
+  const Lines lines = lines_of(10 * kDay, 0.5, 10);
+  LogRateModel delayed = rates_;
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < lines.times.size(); ++i)
+    found += delayed.see(lines.times[i] - (i % 3 == 1 ? 1800 : 0), lines.templates[i], kLeastBits).size();
+  EXPECT_LE(found, 4u);
+  EXPECT_LE(anomalies(lines, [](double, std::uint64_t) { return false; }).size(), 4u);
+}
+
+TEST_F(LogRateModelTest, new_log_begins_at_any_time) {
+  const auto none = [](double, std::uint64_t) { return false; };
+  std::size_t found = 0;
+  for (const double day : {10.0, 12.0, 9.98, 8.0, 10.01}) {
+    rates_.end_log();
+    found += anomalies(lines_of(day * kDay, 0.1, 11), none).size();
+  }
+  EXPECT_LE(found, 3u);
+}
+
 TEST(LogAlarms, repeated_bursts_are_one_alarm) {
   LogAlarms alarms({.share = 0.001});
   const LogRateAnomaly burst{.burst = true, .template_id = kJob, .p_bits = 20};
