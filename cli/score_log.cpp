@@ -61,7 +61,8 @@ void LogRows::see(const LogAnomaly& scored) {
     rows_.begin(labeled, heading(labeled));
   }
   if (only_alarms())
-    for (const LogRateAlarm& rate : scored.rates) print_rate(scored, rate);
+    for (const LogRateAlarm& rate : scored.rates)
+      if (rate.alarm.count == 1) print_rate(scored, rate);
   if (only_alarms() && scored.drift) print_drift(scored);
   if (only_alarms() && (!scored.alarm || scored.alarm->count > 1)) return;
   rows_.see(
@@ -75,9 +76,7 @@ void LogRows::print_rate(const LogAnomaly& scored, const LogRateAlarm& found) co
   const LogRateAnomaly& rate = found.rate;
   const std::string kind = kLogAlarmKinds[static_cast<std::size_t>(found.alarm.kind)];
   const std::string name = rate.template_id == 0 ? "all lines" : template_name(rate.template_id);
-  const std::string text = scorer_.template_text(rate.template_id);
-  const std::string what = fmt::format("{} of {}: {} lines in {:g} s instead of {:.3g}{}{}", kind, name, rate.count,
-                                       rate.seconds, rate.expected, text.empty() ? "" : ": ", text);
+  const std::string what = scorer_.describe(found);
   if (!options().rows.json) {
     print_result(fmt::format("{}\t\t\t\t{}\t{}\t\t{:.3g}\t{}\t\t\t{}{}{}\n", scored.words.number, decimals(rate.p_bits),
                              name, exp2_of(-rate.p_bits), kind, scored.words.label ? "\t" : "",
@@ -92,7 +91,7 @@ void LogRows::print_rate(const LogAnomaly& scored, const LogRateAlarm& found) co
                   {"time", found.alarm.last_time}};
   if (rate.template_id != 0) {
     json["template"] = name;
-    json["template_text"] = text;
+    json["template_text"] = scorer_.template_text(rate.template_id);
   }
   json["lines"] = rate.count;
   json["expected"] = rate.expected;

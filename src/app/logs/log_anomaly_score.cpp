@@ -247,7 +247,7 @@ LogAnomaly LogAnomalyScorer::score(std::string_view line, Index lines) {
       const std::uint64_t id = detector_.event().template_id;
       for (const LogRateAnomaly& rate : rates_.see(time->seconds, id, alarms_.share_bits())) {
         const LogAlarm* its_alarm = alarms_.see_rate(rate, anomaly.words.number, time->text);
-        if (its_alarm != nullptr && its_alarm->count == 1) anomaly.rates.push_back({rate, *its_alarm});
+        if (its_alarm != nullptr) anomaly.rates.push_back({rate, *its_alarm});
       }
     }
   }
@@ -271,6 +271,15 @@ void LogAnomalyScorer::restore(const nlohmann::json& json) {
 
 std::string LogAnomalyScorer::template_text(std::uint64_t template_id) const {
   return words_.template_text(template_id);
+}
+
+std::string LogAnomalyScorer::describe(const LogRateAlarm& alarm) const {
+  const LogRateAnomaly& rate = alarm.rate;
+  const std::string text = rate.template_id == 0 ? std::string() : template_text(rate.template_id);
+  return fmt::format("{} of {}: {} lines in {:g} s instead of {:.3g}{}{}",
+                     kLogAlarmKinds[static_cast<std::size_t>(alarm.alarm.kind)],
+                     rate.template_id == 0 ? "all lines" : template_name(rate.template_id), rate.count, rate.seconds,
+                     rate.expected, text.empty() ? "" : ": ", text);
 }
 
 }  // namespace unfold

@@ -169,7 +169,8 @@ struct LogAnomaly {
   LogLineScore score = {};
   std::optional<LogAlarm> alarm = {};    ///< a new alarm, or an alarm that this line repeats
   std::optional<LogAlarm> drift = {};    ///< a field that occurs in many lines since it appeared
-  std::vector<LogRateAlarm> rates = {};  ///< new alarms about time windows, raised at the time of this line
+  std::vector<LogRateAlarm> rates = {};  ///< alarms about time windows, raised at the time of this line; repetitions
+                                         ///< have a count above 1
   double surprisal_bits() const { return score.surprise; }
 };
 
@@ -185,6 +186,8 @@ class LogAnomalyScorer {
   const LogAlarms& alarms() const { return alarms_; }
   /// Returns the text of a template; empty if it is not among the most frequent ones.
   std::string template_text(std::uint64_t template_id) const;
+  /// Returns "silence of all lines: 0 lines in 60 s instead of 31.5".
+  std::string describe(const LogRateAlarm& alarm) const;
 
   /// Returns everything that later scores depend on. REQUIRES that there is no context.
   nlohmann::json state() const;

@@ -292,7 +292,10 @@ LogUpdate update_log_model(const LogUpdateRequest& request, Reporter& reporter) 
   nlohmann::json updates = log.value("updates", nlohmann::json::array());
   updates.push_back({{"data", request.logs}, {"lines", update.new_lines}});
   if (request.half_life) updates.back()["halving-lines"] = *request.half_life;
-  if (updates.size() > kMostListedUpdates) updates.erase(updates.begin());
+  if (updates.size() > kMostListedUpdates) {
+    updates.erase(updates.begin());
+    log["earlier-updates"] = log.value("earlier-updates", Index{0}) + 1;
+  }
   log.update(to_json(*card));
   log["detector"] = counts.detector.to_json(false);
   log["updates"] = std::move(updates);

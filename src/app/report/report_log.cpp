@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "app/common/line_source.h"
@@ -10,6 +11,7 @@
 #include "app/logs/log_data.h"
 #include "app/report/report_parts.h"
 #include "base/printable.h"
+#include "data/counts/distinct_count.h"
 #include "data/logs/log_time.h"
 #include "model/logs/log_math.h"
 #include "model/registry/run_folder.h"
@@ -119,13 +121,14 @@ class LogInspection {
     by_line_.see(static_cast<double>(lines_), surprise, is_new);
     if (time) by_time_.see(time->seconds, surprise, is_new);
     list(scored, time ? std::string(time->text) : std::string());
-    if (scored.alarm) {
-      const auto [place, first] = alarms_.try_emplace(scored.alarm->first_line);
-      if (first) place->second.text = shown(scorer_.line().text());
-      place->second.alarm = *scored.alarm;
-      if (alarms_.size() > kMostAnomalies) alarms_.erase(std::prev(alarms_.end()));
+    const auto text = [&] { return shown(scorer_.line().text()); };
+    if (scored.alarm) list_alarm(*scored.alarm, 0, text);
+    for (const LogRateAlarm& rate : scored.rates)
+      list_alarm(rate.alarm, rate.rate.template_id, [&] { return shown(scorer_.describe(rate)); });
+    if (scored.drift) {
+      list_alarm(*scored.drift, hash_of_cell(scored.drift->cause), text);
+      changes_.push_back(scored.drift->cause);
     }
-    if (scored.drift) changes_.push_back(scored.drift->cause);
     if (scored.alarm && scored.alarm->kind == LogAlarmKind::drift && scored.alarm->count == 1)
       changes_.push_back(scored.alarm->cause);
   }
@@ -152,19 +155,20 @@ class LogInspection {
     PageSection section{
         .id = "alarms",
         .title = "Alarms",
-        .note = fmt::format("The alarms of unfold score --false-alarms {}. Repetitions of an anomaly are counted.",
+        .note = fmt::format("The alarms of unfold score --false-alarms {}. Repetitions of an anomaly are counted; for "
+                            "a burst or a silence, the count is the number of time windows.",
                             kReportedShare)};
     std::vector<std::vector<std::string>> rows;
-    for (const auto& [line, one] : alarms_)
-      rows.push_back({fmt::format("{}", line), kLogAlarmKinds[static_cast<std::size_t>(one.alarm.kind)],
+    for (const auto& [key, one] : alarms_)
+      rows.push_back({fmt::format("{}", one.alarm.first_line), kLogAlarmKinds[static_cast<std::size_t>(one.alarm.kind)],
                       one.alarm.first_time, one.alarm.last_time, fmt::format("{}", one.alarm.count),
                       one.alarm.cause.empty() ? one.text : one.alarm.cause});
-    section.missing = "No line raises an alarm.";
+    section.missing = "There is no alarm.";
     if (rows.empty()) return section;
-    section.blocks.push_back(table_block({"line", "kind", "first seen", "last seen", "lines", "text"}, rows));
+    section.blocks.push_back(table_block({"line", "kind", "first seen", "last seen", "count", "text"}, rows));
     if (scorer_.alarms().alarms() > static_cast<Index>(rows.size()))
-      section.blocks.push_back(note_block(fmt::format("The first {} of {} alarms, without alarms about rates.",
-                                                      rows.size(), scorer_.alarms().alarms())));
+      section.blocks.push_back(
+          note_block(fmt::format("The first {} of {} alarms.", rows.size(), scorer_.alarms().alarms())));
     return section;
   }
   PageSection timeline() const {
@@ -281,6 +285,14 @@ class LogInspection {
             is_unseen(id) && !knows_all_templates() ? "rare or none" : percent(in_training(id), card_.lines),
             found != templates_.end() ? found->second.text : shown(card_.templates.text_of(id))};
   }
+  /// Lists an alarm, or counts its repetition. `id` distinguishes alarms of the same kind in the same line.
+  template <class Text>
+  void list_alarm(const LogAlarm& alarm, std::uint64_t id, Text text) {
+    const auto [place, first] = alarms_.try_emplace({alarm.first_line, alarm.kind, id});
+    if (first) place->second.text = text();
+    place->second.alarm = alarm;
+    if (alarms_.size() > kMostAnomalies) alarms_.erase(std::prev(alarms_.end()));
+  }
   void list(const LogAnomaly& scored, const std::string& time) {
     const double surprise = scored.score.surprise;
     if (listed_.size() >= kMostAnomalies && surprise <= listed_.back().surprise) return;
@@ -304,7 +316,7 @@ class LogInspection {
   std::unordered_map<std::uint64_t, Index> known_;  // lines in training
   std::unordered_map<std::uint64_t, TemplateLines> templates_;
   std::vector<ListedLine> listed_;         // in descending order of the score
-  std::map<Index, ReportedAlarm> alarms_;  // by first line
+  std::map<std::tuple<Index, LogAlarmKind, std::uint64_t>, ReportedAlarm> alarms_;  // by first line
   std::vector<std::string> changes_;
   Timeline by_line_, by_time_;
   std::optional<std::string> begin_;

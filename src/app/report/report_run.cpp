@@ -15,6 +15,7 @@
 #include "base/formats/trusted_json.h"
 #include "model/registry/run_folder.h"
 #include "unfold/base/formats/config.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {
@@ -99,6 +100,37 @@ std::string file_size(const std::string& path) {
   return error ? std::string() : fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
 }
 
+/// The updates of a log model (app/logs/log_update.h); none for other models.
+struct ListedUpdates {
+  struct Update {
+    std::vector<std::string> logs = {};
+    std::optional<double> half_life = {};
+  };
+  std::vector<Update> updates = {};
+  Index earlier = 0;  ///< number of updates that are not listed
+  std::vector<std::string> logs = {};
+};
+
+ListedUpdates updates_of(const ModelInfo& info) {
+  const nlohmann::json& card = *info.card;
+  const auto member = [](const nlohmann::json& json, const char* key) {
+    return json.is_object() && json.contains(key) ? json[key] : nlohmann::json();
+  };
+  const nlohmann::json log = member(member(card, "configuration"), "log");
+  ListedUpdates listed;
+  for (const nlohmann::json& update : member(log, "updates")) {
+    ListedUpdates::Update one;
+    for (const nlohmann::json& name : member(update, "data"))
+      if (name.is_string()) one.logs.push_back(name.get<std::string>());
+    if (const nlohmann::json half_life = member(update, "halving-lines"); half_life.is_number())
+      one.half_life = half_life.get<double>();
+    listed.logs.insert(listed.logs.end(), one.logs.begin(), one.logs.end());
+    listed.updates.push_back(std::move(one));
+  }
+  listed.earlier = whole_number<Index>(member(log, "earlier-updates")).value_or(0);
+  return listed;
+}
+
 /// Quotes a word for the shell.
 std::string quoted(const std::string& text) {
   const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
@@ -120,13 +152,15 @@ PageSection card_section(const ReportRequest& request) {
       {"model", info.model},
       {"parameters", fmt::format("{}", info.parameter_count)},
       {"trained on", fmt::format("{}", fmt::join(settings.data, ", "))},
+      {"updated with", fmt::format("{}", fmt::join(updates_of(info).logs, ", "))},
       {"task", info.task},
       {"reads", info.reads.empty() ? fmt::format("{}", fmt::join(info.inputs, ", ")) : info.reads},
       {"alphabet", info.symbols > 0 ? fmt::format("{} {}", info.symbols, info.symbol_kind) : std::string()},
       {"format", info.format},
       {"split", settings.split.value_or("")},
       {"validated on", settings.valid.value_or("")},
-      {"optimizer", settings.data.empty() && !settings.task ? std::string() : settings.optimizer},
+      {"optimizer", (settings.data.empty() && !settings.task) || is_fitted_model(settings.model) ? std::string()
+                                                                                                 : settings.optimizer},
       {"file", info.file},
       {"Unfold", UNFOLD_VERSION}};
   PageSection section{.id = "card", .title = "Data and model", .note = "Model, data and settings."};
@@ -181,13 +215,30 @@ std::string command_of(const std::string& run) {
   return command + options + fmt::format(" \\\n  --out {}", quoted(run));
 }
 
+namespace {
+
+/// Returns the commands that updated a model of a log after training.
+std::string update_commands(const std::string& run) {
+  const ListedUpdates listed = updates_of(describe_model(run));
+  std::string commands = listed.earlier > 0 ? fmt::format("\n# {} updates that are not stored", listed.earlier) : "";
+  for (const ListedUpdates::Update& update : listed.updates) {
+    commands += fmt::format("\nunfold train {}", file_argument(run));
+    for (const std::string& log : update.logs) commands += " --update " + quoted(log);
+    if (update.half_life) commands += fmt::format(" --half-life {:.15g}", *update.half_life);
+  }
+  return commands;
+}
+
+}  // namespace
+
 PageSection command_section(const ReportRequest& request) {
   PageSection section{
       .id = "command",
       .title = "The exact command",
       .note = "Reproduces the model bit for bit on any machine, unless the budget is given in minutes."};
   for (const std::string& run : request.runs)
-    if (const std::string command = command_of(run); !command.empty()) section.blocks.push_back(code_block(command));
+    if (const std::string command = command_of(run); !command.empty())
+      section.blocks.push_back(code_block(command + update_commands(run)));
   section.missing = "This is a model file; the configuration is in its run folder.";
   return section;
 }

@@ -477,7 +477,33 @@ TEST_F(LogTest, report_shows_anomalies_templates_and_drift) {
                            "connection timed out", "new field zone in "})
     EXPECT_PRED2(contains, page, part);
   EXPECT_FALSE(contains(page, "Spectral radius"));
+  EXPECT_FALSE(contains(page, "\"optimizer\"")) << "an n-gram model has none";
   EXPECT_PRED2(contains, report_page({.runs = {run}}, silent), "This is the log of training");
+}
+
+TEST_F(LogTest, report_lists_alarms_about_rates) {
+  trained(log_of_hours(0, 4));
+  const std::string run = folder_.path("run" + std::to_string(runs_));
+  const std::string silence = folder_.write("today", log_of_hours(10, 1) + log_of_hours(12, 1));
+  Reporter silent;
+  const std::string page = report_page({.runs = {run}, .data = {silence}}, silent);
+  EXPECT_PRED2(contains, page, "\"silence\",\"2026-03-01 12:00:0");
+  EXPECT_PRED2(contains, page, "silence of all lines: 0 lines in ");
+}
+
+TEST_F(LogTest, exact_command_includes_the_updates) {
+  trained(log_of_hours(0, 2));
+  const std::string run = folder_.path("run" + std::to_string(runs_));
+  const std::string first = folder_.write("it's", log_of_hours(3, 1)), second = folder_.write("b", log_of_hours(5, 1)),
+                    third = folder_.write("c", log_of_hours(6, 1));
+  Reporter silent;
+  update_log_model({.run = run, .logs = {first}, .half_life = 5000}, silent);
+  update_log_model({.run = run, .logs = {second, third}}, silent);
+  const std::string page = report_page({.runs = {run}, .data = {first}}, silent);
+  EXPECT_PRED2(contains, page, "\\nunfold train " + run + " --update '" + folder_.path("it'\\\\''s") +
+                                   "' --half-life 5000\\nunfold train " + run + " --update " + second + " --update " +
+                                   third + "\"");
+  EXPECT_PRED2(contains, page, "[\"updated with\",\"" + first + ", " + second + ", " + third + "\"]");
 }
 
 TEST_F(LogTest, incompatible_settings_are_rejected) {
