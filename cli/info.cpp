@@ -96,11 +96,19 @@ std::string log_text(const LogSummary& log) {
   return text + fmt::format("  last  {}\n", log.last);
 }
 
+/// Describes how a log model joins lines to records.
+std::string records_text(const nlohmann::json& log) {
+  if (!log.is_object() || !log.contains("records")) return "each line";
+  const std::string start = text_under(log["records"], "start");
+  return start.empty() ? "stack traces and indented lines belong to the line before them"
+                       : fmt::format("begin where a line matches {}", escape_cell(start));
+}
+
 /// Describes a log model without the values that it stores.
 std::string log_model_text(const nlohmann::json& log) {
   const auto number = [&](const char* key) { return log.is_object() && log.contains(key) ? log[key].dump() : "?"; };
-  return fmt::format("  {:<16} {} lines, {} templates (unfold info --templates prints them)\n", "log", number("lines"),
-                     number("shapes"));
+  return fmt::format("  {:<16} {} lines, {} templates (unfold info --templates prints them)\n  {:<16} {}\n", "log",
+                     number("lines"), number("shapes"), "records", records_text(log));
 }
 
 std::string text_of(const ModelInfo& info) {

@@ -34,7 +34,21 @@ LogStream::LogStream(Console& console, const ScoreLogOptions& options, const Sym
 
 void LogStream::add(std::string_view line, bool replayed) {
   const std::optional<LogRecord> record = joiner_ ? joiner_->add(line) : LogRecord{.text = line};
-  if (record) replayed ? replay(*record) : see(*record);
+  if (!record) return;
+  if (replayed) return replay(*record);
+  note_records(*record);
+  see(*record);
+}
+
+/// Notes the first record of several lines, if training contained none.
+void LogStream::note_records(const LogRecord& record) {
+  if (record.lines == 1 || noted_records_ || joiner_->expects_records()) return;
+  noted_records_ = true;
+  const Index first = lines() + 1;
+  console_.remark(
+      fmt::format("lines {} to {} are read as one record, as are other stack traces and indented lines; training "
+                  "contained none (unfold train --record-start '' reads each line separately)",
+                  first, first + record.lines - 1));
 }
 
 void LogStream::end_record(bool replayed) {
@@ -42,15 +56,19 @@ void LogStream::end_record(bool replayed) {
   if (!record) return;
   if (replayed) return replay(*record);
   if (state_) state_->append_event({{"record", "ended"}});
+  note_records(*record);
   see(*record);
 }
 
-/// Scores the current record if no line follows it soon.
-void LogStream::end_record_after_pause() {
-  if (pending_lines() == 0 || input_.ready() || input_.wait(kPauseAfterRecord)) return;
+/// Scores the current record if no line follows it within a pause.
+void LogStream::end_record_after(std::chrono::milliseconds pause) {
+  if (pending_lines() == 0 || input_.ready() || input_.wait(pause)) return;
   end_record(false);
-  flush_results();
-  if (state_) save();
+}
+
+/// Scores the current record if no other line has arrived and training contained no records of several lines.
+void LogStream::end_unexpected_record() {
+  if (joiner_ && !joiner_->expects_records() && !input_.within_line()) end_record_after({});
 }
 
 void LogStream::run() {
@@ -65,11 +83,17 @@ void LogStream::run() {
     add(line, false);
     waiting += line.size() + 1;
     if (input_.ready() && (!state_ || waiting < kCommitEach)) continue;
-    flush_results();
-    if (state_) save();
+    end_unexpected_record();
+    const auto write_rows = [&] {
+      flush_results();
+      if (state_) save();
+    };
+    write_rows();
     write_metrics(false);
     waiting = 0;
-    end_record_after_pause();
+    if (pending_lines() == 0) continue;
+    end_record_after(kPauseAfterRecord);
+    if (pending_lines() == 0) write_rows();
   }
   end_record(false);
   finish();

@@ -6,7 +6,8 @@
 ///   Rows(console, options, model).run();
 ///
 /// If the model joins lines to records (data/logs/log_records.h), a record is scored when the next one begins, when
-/// no line has arrived for kPauseAfterRecord, or at the end of the log.
+/// no line has arrived for kPauseAfterRecord, or at the end of the log. If training contained no records of several
+/// lines, a line is scored at once: only lines that have already arrived can belong to its record.
 ///
 /// With a state, reading continues after the lines of earlier runs (app/logs/log_state.h), and rows that an interrupted
 /// run wrote are not written twice.
@@ -56,7 +57,9 @@ class LogStream {
   void resume();
   void add(std::string_view line, bool replayed);
   void end_record(bool replayed);
-  void end_record_after_pause();
+  void end_record_after(std::chrono::milliseconds pause);
+  void end_unexpected_record();
+  void note_records(const LogRecord& record);
   Index pending_lines() const { return joiner_ ? joiner_->pending().lines : 0; }
   void record(std::string_view line);
   void save();
@@ -68,6 +71,7 @@ class LogStream {
   LogInput input_;
   std::optional<LogStateFile> state_;
   std::optional<LogRecordJoiner> joiner_;  // no value: each line is a record
+  bool noted_records_ = false;
   std::chrono::steady_clock::time_point next_metrics_ = {};
 };
 

@@ -245,7 +245,8 @@ void LogValueRows::run() {
     if (record) see(*record);
     if (source_.ready()) continue;
     flush_results();
-    if (!joiner_ || source_.wait(LogStream::kPauseAfterRecord)) continue;
+    const bool waits = joiner_ && (joiner_->expects_records() || source_.within_line());
+    if (!joiner_ || source_.wait(waits ? LogStream::kPauseAfterRecord : std::chrono::milliseconds())) continue;
     if (const std::optional<LogRecord> last = joiner_->finish()) see(*last);
     flush_results();
   }

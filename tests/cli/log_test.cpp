@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tests/cli/fixture.h"
 
@@ -205,6 +206,36 @@ TEST_F(LogCommandTest, stack_traces_are_joined_to_records) {
     rows += run.out;
   }
   EXPECT_EQ(std::ranges::count(rows, '\n'), 53) << "the heading and 52 rows";
+}
+
+/// Logs without stack traces, with and without times, and with one afterwards.
+TEST_F(LogCommandTest, stack_traces_that_training_did_not_contain_are_one_record) {
+  const std::string file = folder_ / "app.log", today = folder_ / "today.log", state = folder_ / "state";
+  for (const std::string time : {"2026-03-01 10:00:10 ", ""}) {
+    std::string log;
+    for (int i = 0; i < 100; ++i) log += time + (i % 10 == 3 ? "ERROR failed\n" : "INFO all is well\n");
+    write_bytes(file, log);
+    const Finished trained = unfold_command({"train", file, "--format", "log", "--out", run_, "--overwrite"});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    EXPECT_THAT(trained.err, Not(HasSubstr("records")));
+    EXPECT_THAT(unfold_command({"info", run_}).out, HasSubstr("stack traces and indented lines belong to the line"));
+    const std::string trace = "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nKeyError: 'id'\n";
+    write_bytes(today, log + time + "ERROR failed\n" + trace + log + time + "ERROR failed\n" + trace);
+    const Finished alarms = unfold_command({"score", run_, today, "--false-alarms", "0.01", "--json"});
+    ASSERT_EQ(alarms.code, 0) << alarms.err;
+    EXPECT_EQ(std::ranges::count(alarms.out, '\n'), 2) << "an alarm and its repetition: " << alarms.out;
+    EXPECT_THAT(alarms.out, StartsWith("{\"line\":101,"));
+    EXPECT_THAT(alarms.out, HasSubstr("\"first_line\":101,\"last_line\":205,"));
+    EXPECT_THAT(alarms.err, HasSubstr("lines 101 to 104 are read as one record"));
+    EXPECT_THAT(alarms.err, Not(HasSubstr("lines 205")));
+    for (const Arguments& how : {Arguments{}, Arguments{"--state", state}})
+      EXPECT_EQ(std::ranges::count(unfold_command(Arguments{"score", run_, today, "--quiet"} + how).out, '\n'), 203);
+    std::filesystem::remove(state);
+    std::filesystem::remove(state + ".journal");
+    ASSERT_EQ(unfold_command({"train", file, "--record-start", "", "--out", run_, "--overwrite", "--quiet"}).code, 0);
+    EXPECT_EQ(std::ranges::count(unfold_command({"score", run_, today, "--quiet"}).out, '\n'), 209);
+    EXPECT_THAT(unfold_command({"info", run_}).out, HasSubstr("records          each line\n"));
+  }
 }
 
 TEST_F(LogCommandTest, regular_expression_states_where_records_begin) {

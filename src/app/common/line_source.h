@@ -31,6 +31,8 @@ class LineSource {
   bool line_ended() const { return line_ended_; }
   /// Returns whether `next` can return without waiting for input.
   bool ready() const;
+  /// Returns whether the beginning of the next line was read, but not its end.
+  bool within_line() const { return !rest_.empty() && !ready(); }
   /// Waits until there is more input or the input has ended; returns false if neither happens within `longest`.
   bool wait(std::chrono::milliseconds longest) const;
   const std::string& name() const { return name_; }

@@ -305,7 +305,7 @@ Inspection inspect_log(const std::string& file) {
   Input input = Input::open(file);
   if (const std::optional<SessionLines> sessions = guess_session_lines(input.bytes()))
     return inspect_sessions(input, *sessions);
-  if (has_log_records(input.bytes()))
+  if (begins_records_with_times(input.bytes()))
     if (std::optional<std::string> records = joined_records(input.bytes(), {}))
       input = Input::from_bytes(input.name(), *std::move(records));
   const LogScanner scanner{LogRules()};

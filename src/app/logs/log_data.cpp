@@ -89,23 +89,42 @@ Index lines_of(const std::vector<Input>& inputs) {
 }
 
 void require_record_start(const std::vector<Input>& inputs, const std::string& pattern) {
-  const LogRecordStart start(pattern);
+  const LogRecordStart start({.pattern = pattern});
   bool any = false;
   for (const Input& input : inputs)
     for_each_log_line(input.bytes(), [&](std::string_view line) { any = any || start.begins(line, false); });
   if (!any) throw UsageError(fmt::format("--record-start: no line matches {}", in_quotes(pattern)));
 }
 
-/// Joins the lines of records, as the card states.
-std::vector<Input> records_of_inputs(std::vector<Input> inputs, const std::optional<std::string>& start) {
-  if (!start) return inputs;
+/// Returns the rule by which lines that continue a record are recognized, even if the log contains none; no value if
+/// lines without a time begin records and, by the rule, some of them would not.
+std::optional<LogRecordRule> guess_record_rule(const std::vector<Input>& inputs) {
+  if (inputs.empty()) return std::nullopt;
+  LogRecordRule rule{.timed = begins_records_with_times(inputs.front().bytes()), .in_training = false};
+  if (rule.timed) return rule;
+  const LogRecordStart start(rule);
+  const bool any = std::ranges::any_of(inputs, [&](const Input& i) { return continues_records(i.bytes(), start); });
+  return any ? std::nullopt : std::optional(rule);
+}
+
+/// Joins the lines of records, as the card states. `joined`: is set if there are records of several lines.
+std::vector<Input> records_of_inputs(std::vector<Input> inputs, const std::optional<LogRecordRule>& rule,
+                                     bool* joined = nullptr) {
+  if (!rule) return inputs;
   for (Input& input : inputs) {
-    std::optional<std::string> records = joined_records(input.bytes(), *start);
+    std::optional<std::string> records = joined_records(input.bytes(), *rule);
     if (!records) continue;
+    if (joined != nullptr) *joined = true;
     input.require_whole();
     input = Input::from_bytes(input.name(), *std::move(records));
   }
   return inputs;
+}
+
+LogRecordRule record_rule_of(const nlohmann::json& json) {
+  return {.pattern = log_text(json, "start"),
+          .timed = log_flag(json, "timed"),
+          .in_training = log_flag(json, "in-training")};
 }
 
 std::vector<Input> shapes_of_inputs(const LogCard& card, const std::vector<Input>& inputs) {
@@ -131,7 +150,9 @@ nlohmann::json to_json(const LogCard& card) {
                          {"slots", card.slots.to_json()},
                          {"lines-per-day", card.lines_per_day},
                          {"templates", card.templates.to_json()}};
-  if (card.record_start) json["record-start"] = *card.record_start;
+  if (card.records)
+    json["records"] = {
+        {"start", card.records->pattern}, {"timed", card.records->timed}, {"in-training", card.records->in_training}};
   if (card.session_lines) json["session-lines"] = {{"id", card.session_lines->has_id}};
   return json;
 }
@@ -176,8 +197,8 @@ LogRateModel log_rates(const SymbolModel& model) {
 
 std::optional<LogRecordJoiner> record_joiner(const SymbolModel& model) {
   const std::optional<LogCard> card = log_card(model);
-  if (!card || !card->record_start) return std::nullopt;
-  return std::optional<LogRecordJoiner>(std::in_place, LogRecordStart(*card->record_start));
+  if (!card || !card->records) return std::nullopt;
+  return std::optional<LogRecordJoiner>(std::in_place, LogRecordStart(*card->records));
 }
 
 std::optional<LogCard> log_card(const SymbolModel& model) {
@@ -204,7 +225,7 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
         .session_lines = json.contains("session-lines")
                              ? std::optional(SessionLines{log_flag(json["session-lines"], "id")})
                              : std::nullopt,
-        .record_start = json.contains("record-start") ? std::optional(log_text(json, "record-start")) : std::nullopt};
+        .records = json.contains("records") ? std::optional(record_rule_of(json["records"])) : std::nullopt};
   } catch (const UsageError& error) {
     throw ModelError(error.what());
   }
@@ -224,7 +245,7 @@ class LogTraining::HeldOut {
 LogTraining::LogTraining(const TrainSettings& settings)
     : card_{.rules = rules_of(settings), .fields = true}, scanner_(card_.rules, true) {
   // Reports an invalid expression before the data is read.
-  if (settings.record_start) (void)LogRecordStart(*settings.record_start);
+  if (settings.record_start) (void)LogRecordStart({.pattern = *settings.record_start});
 }
 
 /// Joins the lines of records if --record-start is given or the log has records of several lines.
@@ -232,13 +253,14 @@ void LogTraining::join_records(std::vector<Input>& inputs, const TrainSettings& 
   if (s.record_start && s.record_start->empty()) return;  // matches every line
   if (s.record_start) {
     require_record_start(inputs, *s.record_start);
-    card_.record_start = s.record_start;
-  } else if (!inputs.empty() && has_log_records(inputs.front().bytes())) {
-    card_.record_start = "";
+    card_.records = LogRecordRule{.pattern = *s.record_start};
+  } else {
+    card_.records = guess_record_rule(inputs);
   }
-  if (!card_.record_start) return;
+  if (!card_.records) return;
   const Index lines = lines_of(inputs);
-  inputs = records_of_inputs(std::move(inputs), card_.record_start);
+  inputs = log_records(card_, std::move(inputs));
+  if (!card_.records->in_training) return;
   const char* const reason = s.record_start
                                  ? ""
                                  : ": indented lines and stack traces without a time are joined to the line before "
@@ -354,6 +376,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   card_.label_column = s.label_column;
   inputs = unlabeled(std::move(inputs), s.label_column, s.only_label);
   card_.session_lines = find_session_lines(inputs, s.sequences);
+  if (card_.session_lines) card_.records.reset();
   if (card_.session_lines && s.record_start)
     throw UsageError("--record-start: each line of this file is a session; leave it out");
   std::optional<std::string> group = s.sequences;
@@ -398,17 +421,20 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
 std::vector<Input> LogTraining::read_more(const std::vector<Input>& inputs, const TrainSettings& s) const {
   check_encoding(inputs);
   return shapes_of_inputs(card_,
-                          unlabeled(records_of_inputs(inputs, card_.record_start), s.label_column, s.only_label));
+                          unlabeled(records_of_inputs(inputs, card_.records), s.label_column, s.only_label));
 }
 
-std::vector<Input> log_records(const LogCard& card, std::vector<Input> inputs) {
-  return records_of_inputs(std::move(inputs), card.record_start);
+std::vector<Input> log_records(LogCard& card, std::vector<Input> inputs) {
+  bool joined = false;
+  inputs = records_of_inputs(std::move(inputs), card.records, &joined);
+  if (joined) card.records->in_training = true;
+  return inputs;
 }
 
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
                               const std::optional<std::string>& only) {
   check_encoding(inputs);
-  return shapes_of_inputs(card, unlabeled(records_of_inputs(inputs, card.record_start), card.label_column, only));
+  return shapes_of_inputs(card, unlabeled(records_of_inputs(inputs, card.records), card.label_column, only));
 }
 
 }  // namespace unfold

@@ -37,9 +37,7 @@ struct LogCard {
   double lines_per_day = 0;  ///< number of lines per day in training; 0: the lines have no times
   LogTemplateList templates = {};
   std::optional<SessionLines> session_lines = {};  ///< format of the sessions, for files with a session in each line
-  /// How lines are joined to records (data/logs/log_records.h): a regular expression, or empty for the usual rule.
-  /// No value: each line is a record.
-  std::optional<std::string> record_start = {};
+  std::optional<LogRecordRule> records = {};  ///< how lines are joined to records; no value: each line is a record
 };
 nlohmann::json to_json(const LogCard& card);
 /// Returns no value for a model of other data. Throws ModelError for an invalid card.
@@ -99,8 +97,8 @@ class LogTraining {
   std::optional<JsonBox> parts_;  // parts of the card: sessions (app/logs/log_sessions.h) and rates
 };
 
-/// Joins the lines of records, as the card states.
-std::vector<Input> log_records(const LogCard& card, std::vector<Input> inputs);
+/// Joins the lines of records, as the card states. Notes in the card if there are records of several lines.
+std::vector<Input> log_records(LogCard& card, std::vector<Input> inputs);
 /// Returns inputs in the form that a log model reads.
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
                               const std::optional<std::string>& only = {});

@@ -61,6 +61,8 @@ class LogInput {
   bool next(std::string_view& line);
   /// Returns whether `next` can return without waiting for input.
   bool ready() const { return source_ != nullptr && source_->ready(); }
+  /// See LineSource::within_line.
+  bool within_line() const { return source_ != nullptr && source_->within_line(); }
   /// See LineSource::wait.
   bool wait(std::chrono::milliseconds longest) const { return source_ == nullptr || source_->wait(longest); }
   const LogInputPosition& position() const { return position_; }

@@ -99,7 +99,7 @@ void note_earlier_time(const Input& log, const LearnedLogs& learned, Reporter& r
 class NewerLogs {
  public:
   /// Adds the logs to `learned`.
-  NewerLogs(const LogUpdateRequest& request, const LogCard& card, std::optional<std::string> only, LearnedLogs& learned,
+  NewerLogs(const LogUpdateRequest& request, LogCard& card, std::optional<std::string> only, LearnedLogs& learned,
             Reporter& reporter)
       : card_(card), only_(std::move(only)) {
     std::vector<Input> inputs;

@@ -213,7 +213,8 @@ void add_data_rows(OptionRows& rows, TrainSettings& s) {
                   .help = "logs: lines that do not match REGEX, such as those of a stack trace, belong to the line "
                           "before them; '': each line is a record",
                   .keep = Keep::fixed,
-                  .default_text = "logs with times: indented lines and stack traces are joined",
+                  .default_text = "stack traces and indented lines are joined; in logs without times, only if training "
+                                  "contains none",
                   .group = OptionGroup::data,
                   .kinds = kText});
   rows.push_back({.name = "symbols",

@@ -29,8 +29,15 @@ bool names_exception(std::string_view line) {
 }
 
 bool begins_like_trace(std::string_view line) {
-  static constexpr std::array<std::string_view, 6> kBeginnings = {
-      "at ", "Caused by:", "Suppressed:", "Wrapped by:", "Exception in thread ", "Traceback (most recent call last)"};
+  static constexpr std::array<std::string_view, 8> kBeginnings = {
+      "at ",
+      "Caused by:",
+      "Suppressed:",
+      "Wrapped by:",
+      "Exception in thread ",
+      "Traceback (most recent call last)",
+      "During handling of the above exception, another exception occurred",
+      "The above exception was the direct cause of the following exception"};
   if (line.starts_with("... ") && line.find(" more") != std::string_view::npos) return true;
   return std::ranges::any_of(kBeginnings, [&](std::string_view word) { return line.starts_with(word); }) ||
          names_exception(line);
@@ -65,8 +72,10 @@ class LogRecordStart::Expression {
   PatternMatcher matcher_;
 };
 
-LogRecordStart::LogRecordStart(const std::string& pattern)
-    : expression_(pattern.empty() ? nullptr : std::make_unique<Expression>(pattern)) {}
+LogRecordStart::LogRecordStart(const LogRecordRule& rule)
+    : expression_(rule.pattern.empty() ? nullptr : std::make_unique<Expression>(rule.pattern)),
+      timed_(rule.timed),
+      in_training_(rule.in_training) {}
 LogRecordStart::LogRecordStart(LogRecordStart&&) noexcept = default;
 LogRecordStart& LogRecordStart::operator=(LogRecordStart&&) noexcept = default;
 LogRecordStart::~LogRecordStart() = default;
@@ -77,7 +86,7 @@ bool LogRecordStart::begins(std::string_view line, bool continued) const {
   if (empty) return !continued;
   if (kRecordBlanks.find(line[0]) != std::string_view::npos) return first_word_is_time(line);
   if (begins_like_trace(line)) return false;
-  return !continued || log_time(line).has_value();
+  return !timed_ || !continued || log_time(line).has_value();
 }
 
 std::optional<LogRecord> LogRecordJoiner::add(std::string_view line) {
@@ -105,8 +114,8 @@ void LogRecordJoiner::continue_with(std::string text, Index lines) {
   lines_ = lines;
 }
 
-bool has_log_records(std::string_view text) {
-  constexpr Index kLinesForRecords = 20000, kLeastContinued = 2;
+bool begins_records_with_times(std::string_view text) {
+  constexpr Index kLinesForRecords = 20000;
   constexpr std::size_t kBytesForRecords = std::size_t{1} << 24;
   const LogRecordStart start;
   Index begun = 0, timed = 0, continued = 0, timed_within = 0;
@@ -121,17 +130,21 @@ bool has_log_records(std::string_view text) {
     (begins ? begun : continued) += 1;
     (begins ? timed : timed_within) += has_time;
   }
-  return continued >= kLeastContinued && 10 * timed >= 9 * begun && 10 * timed_within <= continued;
+  return timed > 0 && 10 * timed >= 9 * begun && 10 * timed_within <= continued;
 }
 
-std::optional<std::string> joined_records(std::string_view text, const std::string& pattern) {
-  LogRecordStart start(pattern);
+bool continues_records(std::string_view text, const LogRecordStart& start) {
   bool any = false, first = true;
   for_each_log_line(text, [&](std::string_view line) {
     any = any || (!first && !start.begins(line, false));
     first = false;
   });
-  if (!any) return std::nullopt;
+  return any;
+}
+
+std::optional<std::string> joined_records(std::string_view text, const LogRecordRule& rule) {
+  LogRecordStart start(rule);
+  if (!continues_records(text, start)) return std::nullopt;
   LogRecordJoiner joiner(std::move(start));
   std::string records;
   records.reserve(text.size());

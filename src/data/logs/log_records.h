@@ -1,7 +1,7 @@
 #pragma once
 /// Joins the lines of a log to records: the lines of a stack trace belong to the line before them.
 ///
-///   LogRecordJoiner joiner(LogRecordStart("^\\d{4}-"));
+///   LogRecordJoiner joiner(LogRecordStart({.pattern = "^\\d{4}-"}));
 ///   for (std::string_view line; next(line);)
 ///     if (const auto record = joiner.add(line)) use(record->text);
 ///   if (const auto record = joiner.finish()) use(record->text);
@@ -14,7 +14,7 @@
 ///   - begins with a blank, but not with a blank and a time;
 ///   - begins with the words of a stack trace: `at`, `Caused by:`, `... 12 more`, `Traceback`, the name of an
 ///   exception;
-///   - contains no time and follows a line that continues the record.
+///   - contains no time and follows a line that continues the record. This part is left out for logs without times.
 /// A record has at most kMostLines lines and about kMostBytes bytes; the next line begins a new one.
 
 #include <memory>
@@ -30,12 +30,20 @@ namespace unfold {
 /// The sign for a line break, U+240A.
 inline constexpr std::string_view kLogLineBreak = "\xE2\x90\x8A";
 
+/// How lines are joined to records.
+struct LogRecordRule {
+  /// A regular expression (PCRE2) that the first line of a record matches, anywhere in the line unless it begins with
+  /// `^`. Empty: the usual rule.
+  std::string pattern = {};
+  bool timed = true;        ///< for the usual rule: whether the first lines of records have times
+  bool in_training = true;  ///< whether training contained records of several lines
+};
+
 /// Decides where a record begins.
 class LogRecordStart {
  public:
-  /// `pattern`: a regular expression (PCRE2) that the first line of a record matches, anywhere in the line unless it
-  /// begins with `^`. Empty: the usual rule. Throws UsageError for an invalid expression.
-  explicit LogRecordStart(const std::string& pattern = {});
+  /// Throws UsageError for an invalid expression.
+  explicit LogRecordStart(const LogRecordRule& rule = {});
   LogRecordStart(LogRecordStart&&) noexcept;
   LogRecordStart& operator=(LogRecordStart&&) noexcept;
   ~LogRecordStart();
@@ -43,10 +51,12 @@ class LogRecordStart {
   /// `continued`: the line before continues a record. Throws DataError if the expression needs more than a million
   /// steps.
   bool begins(std::string_view line, bool continued) const;
+  bool in_training() const { return in_training_; }  ///< see LogRecordRule
 
  private:
   class Expression;
   std::unique_ptr<Expression> expression_;
+  bool timed_, in_training_;
 };
 
 struct LogRecord {
@@ -64,6 +74,8 @@ class LogRecordJoiner {
   std::optional<LogRecord> add(std::string_view line);
   /// Ends the current record and returns it; no value if there is none.
   std::optional<LogRecord> finish();
+  /// Returns whether a line may be followed by other lines of its record, so that it is worth waiting for them.
+  bool expects_records() const { return start_.in_training(); }
   LogRecord pending() const { return {record_, lines_}; }  ///< the current record; 0 lines: none
   /// Continues with the current record of an earlier run.
   void continue_with(std::string text, Index lines);
@@ -74,10 +86,12 @@ class LogRecordJoiner {
   Index lines_ = 0;
 };
 
-/// Returns whether a log has records of several lines by the usual rule: among the first lines, at least two continue a
-/// record, at most one in ten of these have a time, and at least nine in ten of the others do.
-bool has_log_records(std::string_view text);
+/// Returns whether the usual rule applies to a log: among the first lines, at least nine in ten of those that begin a
+/// record have a time, and at most one in ten of the others do.
+bool begins_records_with_times(std::string_view text);
+/// Returns whether a line of the text continues a record.
+bool continues_records(std::string_view text, const LogRecordStart& start);
 /// Returns the records of a text, one per line; no value if each line is a record.
-std::optional<std::string> joined_records(std::string_view text, const std::string& pattern);
+std::optional<std::string> joined_records(std::string_view text, const LogRecordRule& rule);
 
 }  // namespace unfold

@@ -24,7 +24,7 @@ std::vector<std::string> lines_of_text(std::string_view text) {
 }
 
 std::vector<std::string> records_of(const std::string& text, const std::string& pattern = {}) {
-  return lines_of_text(joined_records(text, pattern).value_or(text));
+  return lines_of_text(joined_records(text, {.pattern = pattern}).value_or(text));
 }
 
 TEST(LogRecords, java_stack_trace_belongs_to_the_line_before) {
@@ -70,20 +70,39 @@ TEST(LogRecords, regular_expression_matches_the_first_lines) {
   EXPECT_EQ(records_of("> one\nfield 1\nfield 2\n> two\n", "^>"),
             (std::vector<std::string>{"> one ␊ field 1 ␊ field 2", "> two"}));
   EXPECT_EQ(records_of("field 0\n> one\n", "^>"), (std::vector<std::string>{"field 0", "> one"}));
-  EXPECT_FALSE(joined_records("a\n b\n", "^"));
-  EXPECT_TRUE(contains(message_of<UsageError>([] { LogRecordStart("(a"); }), "--record-start: not a valid regular"));
+  EXPECT_FALSE(joined_records("a\n b\n", {.pattern = "^"}));
+  EXPECT_TRUE(contains(message_of<UsageError>([] { LogRecordStart({.pattern = "(a"}); }), "--record-start: not a valid regular"));
   const std::string slow = "a\n" + std::string(60, 'a') + "\n";
   EXPECT_TRUE(contains(message_of<DataError>([&] { records_of(slow, "(a|a)*b|(aa|a)*c"); }), "step limit"));
 }
 
-TEST(LogRecords, only_logs_with_times_and_several_lines_have_records) {
+TEST(LogRecords, without_times_only_traces_and_indented_lines_continue_a_record) {
+  const std::string text =
+      "request failed\nKeyError: 'id'\nrequest served\nrequest failed\n"
+      "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nKeyError: 'id'\n\n"
+      "During handling of the above exception, another exception occurred:\n\n"
+      "Traceback (most recent call last):\n  File \"b.py\", line 4, in g\napp.errors.MissingError: no id\n"
+      "request served\n";
+  const std::vector<std::string> records = lines_of_text(joined_records(text, {.timed = false}).value());
+  ASSERT_EQ(records.size(), 4U);
+  EXPECT_EQ(records[0], "request failed ␊ KeyError: 'id'");
+  EXPECT_EQ(records[1], "request served");
+  EXPECT_TRUE(records[2].ends_with("app.errors.MissingError: no id"));
+  EXPECT_EQ(records[3], "request served");
+  EXPECT_TRUE(continues_records("a\n b\n", LogRecordStart({.timed = false})));
+  EXPECT_FALSE(continues_records(" a\nb\n\nc\n", LogRecordStart({.timed = false})));
+}
+
+TEST(LogRecords, logs_whose_records_begin_with_times_are_recognized) {
   const std::string trace = "2026-03-01 10:00:00 failed\n\tat a.B.c\n\tat a.B.d\n2026-03-01 10:00:01 next\n";
-  EXPECT_TRUE(has_log_records(trace));
-  EXPECT_TRUE(has_log_records("Mar  1 10:00:00 h x: failed\nKeyError: 7\nValueError: 8\n"));
-  EXPECT_FALSE(has_log_records("2026-03-01 10:00:00 failed\n2026-03-01 10:00:01 next\n"));
-  EXPECT_FALSE(has_log_records("  10:00:00 a\n  10:00:01 b\n  10:00:02 c\n"));
-  EXPECT_FALSE(has_log_records("if x:\n  y\n  z\nelse:\n  z\n"));
-  EXPECT_FALSE(has_log_records(""));
+  EXPECT_TRUE(begins_records_with_times(trace));
+  EXPECT_TRUE(begins_records_with_times("Mar  1 10:00:00 h x: failed\nKeyError: 7\nValueError: 8\n"));
+  EXPECT_TRUE(begins_records_with_times("2026-03-01 10:00:00 failed\n2026-03-01 10:00:01 next\n"));
+  EXPECT_TRUE(begins_records_with_times("  10:00:00 a\n  10:00:01 b\n  10:00:02 c\n"));
+  EXPECT_FALSE(begins_records_with_times("if x:\n  y\n  z\nelse:\n  z\n"));
+  EXPECT_FALSE(begins_records_with_times("10:00:00 a\n 10:00:01 b\n c\n d at 10:00:02\n e at 10:00:03\n"));
+  EXPECT_FALSE(begins_records_with_times(" a\n b\n c\n"));
+  EXPECT_FALSE(begins_records_with_times(""));
 }
 
 TEST(LogRecords, record_is_bounded_and_continues_in_another_run) {
