@@ -99,7 +99,7 @@ std::string log_text(const LogSummary& log) {
 /// Describes how a log model joins lines to records.
 std::string records_text(const nlohmann::json& log) {
   if (!log.is_object() || !log.contains("records")) return "each line";
-  const std::string start = text_under(log["records"], "start");
+  const std::string start = log["records"].value("start", std::string());
   return start.empty() ? "stack traces and indented lines belong to the line before them"
                        : fmt::format("begin where a line matches {}", escape_cell(start));
 }

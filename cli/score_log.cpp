@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/common/perplexity.h"
 #include "app/logs/log_metrics.h"
@@ -20,14 +22,47 @@ namespace {
 
 using LogJson = nlohmann::ordered_json;
 
+/// Bursts and silences for --top. A burst of many windows is one row: the window with the lowest p-value. After
+/// kSeparate lines without an unusual window of the same template, the next one has a separate row.
+class RankedRates {
+ public:
+  static constexpr Index kSeparate = 1000;
+  using Use = std::function<void(const LogRateAlarm&)>;
+
+  /// Adds a window. Calls `use` if an earlier burst or silence of the same template has ended.
+  void add(const LogRateAlarm& found, const Use& use) {
+    Group& group = groups_[{found.rate.template_id, found.rate.burst}];
+    if (group.last_line > 0 && found.alarm.last_line - group.last_line >= kSeparate) use(std::exchange(group, {}).best);
+    if (group.last_line == 0 || found.rate.p_bits > group.best.rate.p_bits) group.best = found;
+    group.last_line = found.alarm.last_line;
+  }
+  /// Calls `use` for those that have not ended.
+  void finish(const Use& use) {
+    for (const auto& [key, group] : groups_) use(group.best);
+    groups_.clear();
+  }
+
+ private:
+  struct Group {
+    LogRateAlarm best = {};
+    Index last_line = 0;
+  };
+  std::map<std::pair<std::uint64_t, bool>, Group> groups_;
+};
+
 class LogRows final : public LogStream {
  public:
   LogRows(Console& console, const SymbolModel& model, const ScoreLogOptions& options)
       : LogStream(console, options, model),
         rows_(console, options.rows, "surprise"),
-        scorer_(model, with_share(model, options)) {}
+        scorer_(model, scorer_options(model, options)) {}
 
  private:
+  static LogScoreOptions scorer_options(const SymbolModel& model, const ScoreLogOptions& options) {
+    LogScoreOptions scorer = with_share(model, options);
+    scorer.rates = options.rows.top > 0;
+    return scorer;
+  }
   void see(const LogRecord& record) override { see(scorer_.score(record.text, record.lines)); }
   void replay(const LogRecord& record) override { (void)scorer_.score(record.text, record.lines); }
   void finish() override;
@@ -36,7 +71,9 @@ class LogRows final : public LogStream {
   Index lines() const override { return scorer_.line().lines(); }
   std::string metrics() const override { return prometheus_text(scorer_.alarms()); }
   void see(const LogAnomaly& scored);
-  void print_rate(const LogAnomaly& scored, const LogRateAlarm& alarm) const;
+  std::string rate_row(const LogRateAlarm& found) const;
+  std::string rate_json_row(const LogRateAlarm& found) const;
+  void rank(const LogRateAlarm& found);
   void print_drift(const LogAnomaly& scored) const;
   std::string heading(bool labeled) const;
   std::string row(const LogAnomaly& scored, const std::string* label) const;
@@ -46,9 +83,12 @@ class LogRows final : public LogStream {
 
   ScoreRows rows_;
   LogAnomalyScorer scorer_;
+  RankedRates rates_;
+  bool labeled_ = false;  // whether there is a column of labels
 };
 
 void LogRows::finish() {
+  rates_.finish([&](const LogRateAlarm& found) { rank(found); });
   const std::string roc = rows_.finish(name());
   if (options().rows.json && !roc.empty()) print_result(fmt::format("{{\"roc\":{}}}\n", roc));
   if (only_alarms()) print_repeated_alarms(console(), scorer_.alarms(), options().rows.json, "lines");
@@ -60,9 +100,13 @@ void LogRows::see(const LogAnomaly& scored) {
     const bool labeled = words.label || rows_.has_label_file();
     rows_.begin(labeled, heading(labeled));
   }
-  if (only_alarms())
-    for (const LogRateAlarm& rate : scored.rates)
-      if (rate.alarm.count == 1) print_rate(scored, rate);
+  labeled_ = words.label || rows_.has_label_file();
+  for (const LogRateAlarm& found : scored.rates) {
+    if (!only_alarms())
+      rates_.add(found, [&](const LogRateAlarm& ended) { rank(ended); });
+    else if (found.alarm.count == 1)
+      print_result(options().rows.json ? rate_json_row(found) : rate_row(found));
+  }
   if (only_alarms() && scored.drift) print_drift(scored);
   if (only_alarms() && (!scored.alarm || scored.alarm->count > 1)) return;
   rows_.see(
@@ -71,36 +115,45 @@ void LogRows::see(const LogAnomaly& scored) {
       [&](const std::string* label) { return options().rows.json ? json_row(scored, label) : row(scored, label); });
 }
 
-/// Prints an alarm about a window of time. The columns that describe a line are empty.
-void LogRows::print_rate(const LogAnomaly& scored, const LogRateAlarm& found) const {
+/// Ranks a burst or a silence among the lines.
+void LogRows::rank(const LogRateAlarm& found) {
+  const double surprise = found.rate.p_bits;
+  rows_.rank({.number = found.alarm.last_line, .score = surprise, .bits = surprise, .bits_per_symbol = surprise},
+             [&] { return options().rows.json ? rate_json_row(found) : rate_row(found); });
+}
+
+/// Returns the row of an unusual rate of lines. The columns that describe a line are empty.
+std::string LogRows::rate_row(const LogRateAlarm& found) const {
+  const LogRateAnomaly& rate = found.rate;
+  return fmt::format("{}\t\t\t\t{}\t{}\t\t{:.3g}\t{}\t\t\t{}{}{}\n", found.alarm.last_line, decimals(rate.p_bits),
+                     rate.template_id == 0 ? "all lines" : template_name(rate.template_id), exp2_of(-rate.p_bits),
+                     kLogAlarmKinds[static_cast<std::size_t>(found.alarm.kind)], labeled_ ? "\t" : "",
+                     options().masked ? "\t" : "", options().rows.text ? "\t" + scorer_.describe(found) : "");
+}
+
+std::string LogRows::rate_json_row(const LogRateAlarm& found) const {
   const LogRateAnomaly& rate = found.rate;
   const std::string kind = kLogAlarmKinds[static_cast<std::size_t>(found.alarm.kind)];
-  const std::string name = rate.template_id == 0 ? "all lines" : template_name(rate.template_id);
-  const std::string what = scorer_.describe(found);
-  if (!options().rows.json) {
-    print_result(fmt::format("{}\t\t\t\t{}\t{}\t\t{:.3g}\t{}\t\t\t{}{}{}\n", scored.words.number, decimals(rate.p_bits),
-                             name, exp2_of(-rate.p_bits), kind, scored.words.label ? "\t" : "",
-                             options().masked ? "\t" : "", options().rows.text ? "\t" + what : ""));
-    return;
-  }
-  LogJson json = {{"line", scored.words.number},
+  LogJson json = {{"line", found.alarm.last_line},
                   {"surprise", rate.p_bits},
                   {"p_value", exp2_of(-rate.p_bits)},
-                  {"source", kind},
-                  {"alarm", kind},
-                  {"time", found.alarm.last_time}};
+                  {"source", kind}};
+  if (only_alarms()) json["alarm"] = kind;
+  json["time"] = found.alarm.last_time;
   if (rate.template_id != 0) {
-    json["template"] = name;
+    json["template"] = template_name(rate.template_id);
     json["template_text"] = scorer_.template_text(rate.template_id);
   }
   json["lines"] = rate.count;
   json["expected"] = rate.expected;
   json["seconds"] = rate.seconds;
-  json["count"] = found.alarm.count;
-  json["first_seen"] = found.alarm.first_time;
-  json["last_seen"] = found.alarm.last_time;
-  json["text"] = what;
-  print_result(one_line(json));
+  if (only_alarms()) {
+    json["count"] = found.alarm.count;
+    json["first_seen"] = found.alarm.first_time;
+    json["last_seen"] = found.alarm.last_time;
+  }
+  json["text"] = scorer_.describe(found);
+  return one_line(json);
 }
 
 /// Prints an alarm about a field that appeared earlier. The columns that describe a line are empty.

@@ -48,6 +48,10 @@ void ScoreRows::see(const RowScore& scored, const std::function<std::string(cons
   print_result(row(label));
 }
 
+void ScoreRows::rank(const RowScore& scored, const std::function<std::string()>& row) {
+  if (!options_.summary && options_.top > 0) keep(scored, [&](const std::string*) { return row(); }, nullptr);
+}
+
 /// Returns the label of the next lines: the first label other than the normal label, if there is one.
 const std::string& ScoreRows::label_of_lines(Index lines) const {
   const auto begin = static_cast<std::size_t>(lines_), end = static_cast<std::size_t>(lines_ + lines);

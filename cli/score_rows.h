@@ -40,6 +40,8 @@ class ScoreRows {
   void begin(bool labeled, const std::string& heading);
   /// Adds the next line. If the line is to be printed, calls `row` with its label, or with nullptr if it has none.
   void see(const RowScore& scored, const std::function<std::string(const std::string* label)>& row);
+  /// Adds a row that describes no line: with --top, it is ranked among the lines. It is not part of the evaluation.
+  void rank(const RowScore& scored, const std::function<std::string()>& row);
   /// Call at the end of the text. Prints the --top rows, evaluates the labels and writes the plot. Returns the
   /// evaluation as one line of JSON, or an empty string unless both kinds of labels occur. `source` is used in
   /// messages. Throws DataError.

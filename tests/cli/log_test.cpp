@@ -221,7 +221,7 @@ TEST_F(LogCommandTest, stack_traces_that_training_did_not_contain_are_one_record
     EXPECT_THAT(unfold_command({"info", run_}).out, HasSubstr("stack traces and indented lines belong to the line"));
     const std::string trace = "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nKeyError: 'id'\n";
     write_bytes(today, log + time + "ERROR failed\n" + trace + log + time + "ERROR failed\n" + trace);
-    const Finished alarms = unfold_command({"score", run_, today, "--false-alarms", "0.01", "--json"});
+    const Finished alarms = unfold_command({"score", run_, today, "--false-alarms", "0.005", "--json"});
     ASSERT_EQ(alarms.code, 0) << alarms.err;
     EXPECT_EQ(std::ranges::count(alarms.out, '\n'), 2) << "an alarm and its repetition: " << alarms.out;
     EXPECT_THAT(alarms.out, StartsWith("{\"line\":101,"));

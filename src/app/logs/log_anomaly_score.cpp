@@ -231,28 +231,42 @@ LogAnomalyScorer::LogAnomalyScorer(const SymbolModel& model, const LogScoreOptio
       words_(model, options),
       detector_(log_detector(model)),
       alarms_({.share = options.false_alarms.value_or(LogAlarmOptions().share)}),
-      rates_(decides_ ? log_rates(model) : LogRateModel()) {}
+      rates_(decides_ || options.rates ? log_rates(model) : LogRateModel()) {}
 
 LogAnomaly LogAnomalyScorer::score(std::string_view line, Index lines) {
   LogAnomaly anomaly{.words = words_.score(line, lines)};
   anomaly.score = detector_.score(words_.line().parts(), anomaly.words.surprisal_bits());
+  const std::optional<LogTime> time =
+      decides_ || !rates_.empty() ? log_time(words_.line().text()) : std::optional<LogTime>();
   if (decides_) {
-    const std::optional<LogTime> time = log_time(words_.line().text());
     const LogAlarm* alarm =
         alarms_.see(detector_, anomaly.score, anomaly.words.number, time ? time->text : std::string_view());
     if (alarm != nullptr) anomaly.alarm = *alarm;
     const LogAlarm* drift = alarms_.see_drift(anomaly.words.number, time ? time->text : std::string_view());
     if (drift != nullptr) anomaly.drift = *drift;
-    if (time && !rates_.empty()) {
-      const std::uint64_t id = detector_.event().template_id;
-      for (const LogRateAnomaly& rate : rates_.see(time->seconds, id, alarms_.share_bits())) {
-        const LogAlarm* its_alarm = alarms_.see_rate(rate, anomaly.words.number, time->text);
-        if (its_alarm != nullptr) anomaly.rates.push_back({rate, *its_alarm});
-      }
-    }
   }
+  if (time) find_rates(time->seconds, time->text, anomaly);
   if (adapt_) detector_.learn_scored();
   return anomaly;
+}
+
+/// Finds unusual rates at the time of the line that was scored last.
+void LogAnomalyScorer::find_rates(double seconds, std::string_view time, LogAnomaly& anomaly) {
+  if (rates_.empty()) return;
+  const Index line = anomaly.words.number;
+  for (const LogRateAnomaly& rate : rates_.see(seconds, detector_.event().template_id, alarms_.share_bits())) {
+    const LogAlarm* alarm = decides_ ? alarms_.see_rate(rate, line, time) : nullptr;
+    if (alarm != nullptr)
+      anomaly.rates.push_back({rate, *alarm});
+    else if (!decides_)
+      anomaly.rates.push_back({rate,
+                               {.kind = rate.burst ? LogAlarmKind::burst : LogAlarmKind::silence,
+                                .count = 1,
+                                .first_line = line,
+                                .last_line = line,
+                                .first_time = std::string(time),
+                                .last_time = std::string(time)}});
+  }
 }
 
 nlohmann::json LogAnomalyScorer::state() const {

@@ -40,6 +40,9 @@ struct LogScoreOptions {
   std::string name = "the log";  ///< used in messages
   /// Fraction of normal lines that may raise an alarm. LogAnomalyScorer then decides which lines do.
   std::optional<double> false_alarms = {};
+  /// Whether LogAnomalyScorer finds unusual rates of lines even without `false_alarms`. All of them are then returned,
+  /// each with a count of 1.
+  bool rates = false;
 };
 
 struct ScoredLogLine {
@@ -194,6 +197,8 @@ class LogAnomalyScorer {
   void restore(const nlohmann::json& json);
 
  private:
+  void find_rates(double seconds, std::string_view time, LogAnomaly& anomaly);
+
   bool adapt_, decides_;
   LogScorer words_;
   LogDetector detector_;
