@@ -125,10 +125,11 @@ void LogRows::rank(const LogRateAlarm& found) {
 /// Returns the row of an unusual rate of lines. The columns that describe a line are empty.
 std::string LogRows::rate_row(const LogRateAlarm& found) const {
   const LogRateAnomaly& rate = found.rate;
-  return fmt::format("{}\t\t\t\t{}\t{}\t\t{:.3g}\t{}\t\t\t{}{}{}\n", found.alarm.last_line, decimals(rate.p_bits),
-                     rate.template_id == 0 ? "all lines" : template_name(rate.template_id), exp2_of(-rate.p_bits),
-                     kLogAlarmKinds[static_cast<std::size_t>(found.alarm.kind)], labeled_ ? "\t" : "",
-                     options().masked ? "\t" : "", options().rows.text ? "\t" + scorer_.describe(found) : "");
+  return fmt::format("{0}\t\t\t\t{1}\t{2}\t\t{1}\t{3:.3g}\t{4}\t\t\t{5}{6}{7}\n", found.alarm.last_line,
+                     decimals(rate.p_bits), rate.template_id == 0 ? "all lines" : template_name(rate.template_id),
+                     exp2_of(-rate.p_bits), kLogAlarmKinds[static_cast<std::size_t>(found.alarm.kind)],
+                     labeled_ ? "\t" : "", options().masked ? "\t" : "",
+                     options().rows.text ? "\t" + scorer_.describe(found) : "");
 }
 
 std::string LogRows::rate_json_row(const LogRateAlarm& found) const {
@@ -136,6 +137,7 @@ std::string LogRows::rate_json_row(const LogRateAlarm& found) const {
   const std::string kind = kLogAlarmKinds[static_cast<std::size_t>(found.alarm.kind)];
   LogJson json = {{"line", found.alarm.last_line},
                   {"surprise", rate.p_bits},
+                  {"unreduced", rate.p_bits},
                   {"p_value", exp2_of(-rate.p_bits)},
                   {"source", kind}};
   if (only_alarms()) json["alarm"] = kind;
@@ -161,7 +163,7 @@ void LogRows::print_drift(const LogAnomaly& scored) const {
   const LogAlarm& drift = *scored.drift;
   const std::string kind = kLogAlarmKinds[static_cast<std::size_t>(drift.kind)];
   if (!options().rows.json) {
-    print_result(fmt::format("{}\t\t\t\t\t\t\t\t{}\t\t\t{}{}{}\n", scored.words.number, kind,
+    print_result(fmt::format("{}\t\t\t\t\t\t\t\t\t{}\t\t\t{}{}{}\n", scored.words.number, kind,
                              scored.words.label ? "\t" : "", options().masked ? "\t" : "",
                              options().rows.text ? "\t" + drift.cause : ""));
     return;
@@ -209,7 +211,8 @@ void LogRows::add_alarm(const LogAnomaly& scored, LogJson& json) const {
 
 std::string LogRows::heading(bool labeled) const {
   return fmt::format(
-      "line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits\tp_value\tsource\twords\torder\tvalues"
+      "line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits\tunreduced\tp_value\tsource\twords\torder"
+      "\tvalues"
       "{}{}{}\n",
       labeled ? "\tlabel" : "", options().masked ? "\tmasked" : "", options().rows.text ? "\ttext" : "");
 }
@@ -226,11 +229,11 @@ std::string LogRows::masked() const {
 std::string LogRows::row(const LogAnomaly& anomaly, const std::string* label) const {
   const ScoredLogLine& s = anomaly.words;
   const LogLineScore& score = anomaly.score;
-  std::string text =
-      fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.3g}\t{}\t{}\t{}\t{}", s.number, s.symbols, decimals(s.bits()),
-                  decimals(s.bits_per_symbol()), decimals(anomaly.surprisal_bits()), s.token, decimals(s.token_bits()),
-                  score.p_value(), kLogSources[static_cast<std::size_t>(score.source)], decimals(score.parts[0]),
-                  decimals(score.parts[1]), decimals(score.parts[2]));
+  std::string text = fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.3g}\t{}\t{}\t{}\t{}", s.number, s.symbols,
+                                 decimals(s.bits()), decimals(s.bits_per_symbol()), decimals(anomaly.surprisal_bits()),
+                                 s.token, decimals(s.token_bits()), decimals(score.long_run_surprise), score.p_value(),
+                                 kLogSources[static_cast<std::size_t>(score.source)], decimals(score.parts[0]),
+                                 decimals(score.parts[1]), decimals(score.parts[2]));
   if (label != nullptr) text += '\t' + *label;
   if (options().masked) text += '\t' + masked();
   if (options().rows.text) text.append(1, '\t').append(scorer_.line().text());
@@ -247,6 +250,7 @@ std::string LogRows::json_row(const LogAnomaly& anomaly, const std::string* labe
                   {"surprise", unsigned_zero(anomaly.surprisal_bits())},
                   {"token", s.token},
                   {"token_bits", unsigned_zero(s.token_bits())},
+                  {"unreduced", unsigned_zero(anomaly.score.long_run_surprise)},
                   {"p_value", anomaly.score.p_value()},
                   {"source", kLogSources[static_cast<std::size_t>(anomaly.score.source)]},
                   {"words", unsigned_zero(anomaly.score.parts[0])},

@@ -49,7 +49,9 @@ void ScoreRows::see(const RowScore& scored, const std::function<std::string(cons
 }
 
 void ScoreRows::rank(const RowScore& scored, const std::function<std::string()>& row) {
-  if (!options_.summary && options_.top > 0) keep(scored, [&](const std::string*) { return row(); }, nullptr);
+  if (!options_.summary && options_.top > 0)
+    keep(
+        scored, [&](const std::string*) { return row(); }, nullptr);
 }
 
 /// Returns the label of the next lines: the first label other than the normal label, if there is one.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "tests/cli/fixture.h"
 
@@ -25,9 +26,10 @@ class LogCommandTest : public CommandTest {
 TEST_F(LogCommandTest, every_log_line_has_a_row) {
   const Finished scored = unfold_command({"score", run_, log_, "--text", "--masked"});
   EXPECT_EQ(scored.code, 0) << scored.err;
-  EXPECT_THAT(scored.out,
-              StartsWith("line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits\tp_value\tsource\t"
-                         "words\torder\tvalues\tlabel\tmasked\ttext\n1\t5\t"));
+  EXPECT_THAT(
+      scored.out,
+      StartsWith("line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits\tunreduced\tp_value\tsource\t"
+                 "words\torder\tvalues\tlabel\tmasked\ttext\n1\t5\t"));
   EXPECT_THAT(scored.out, HasSubstr("\t-\tnum=12\t12 all is well\n"));
   EXPECT_EQ(std::ranges::count(scored.out, '\n'), 62);
   EXPECT_EQ(std::ranges::count(scored.out, '\r'), 0);
@@ -235,6 +237,78 @@ TEST_F(LogCommandTest, stack_traces_that_training_did_not_contain_are_one_record
     ASSERT_EQ(unfold_command({"train", file, "--record-start", "", "--out", run_, "--overwrite", "--quiet"}).code, 0);
     EXPECT_EQ(std::ranges::count(unfold_command({"score", run_, today, "--quiet"}).out, '\n'), 209);
     EXPECT_THAT(unfold_command({"info", run_}).out, HasSubstr("records          each line\n"));
+  }
+}
+
+std::vector<nlohmann::json> objects(const std::string& lines) {
+  std::vector<nlohmann::json> rows;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) rows.push_back(nlohmann::json::parse(line));
+  return rows;
+}
+
+/// A line every few seconds of some hours in March 2026.
+std::string log_of_hours(int begin, int hours) {
+  std::string log;
+  const auto two = [](int number) { return std::to_string(100 + number).substr(1); };
+  for (int second = begin * 3600; second < (begin + hours) * 3600; second += 2 + second % 5)
+    log += "2026-03-01 " + two(second / 3600) + ":" + two(second / 60 % 60) + ":" + two(second % 60) +
+           " request served in " + std::to_string(second % 90) + " ms\n";
+  return log;
+}
+
+TEST_F(LogCommandTest, silences_are_ranked_among_the_lines) {
+  const std::string normal = folder_ / "normal.log", today = folder_ / "today.log";
+  write_bytes(normal, log_of_hours(0, 4));
+  ASSERT_EQ(unfold_command({"train", normal, "--format", "log", "--out", run_, "--overwrite", "--quiet"}).code, 0);
+  const std::string before = log_of_hours(10, 1);
+  write_bytes(today, before + log_of_hours(12, 1));
+  const std::string line = std::to_string(std::ranges::count(before, '\n') + 1);
+  const Finished top = unfold_command({"score", run_, today, "--top", "3", "--text"});
+  ASSERT_EQ(top.code, 0) << top.err;
+  EXPECT_EQ(std::ranges::count(top.out, '\n'), 4);
+  EXPECT_THAT(top.out, HasSubstr("\n" + line + "\t\t\t\t")) << top.out;
+  EXPECT_THAT(top.out, HasSubstr("\tsilence\t\t\t\tsilence of all lines: 0 lines in "));
+  const Finished json = unfold_command({"score", run_, today, "--top", "3", "--json"});
+  EXPECT_THAT(json.out, HasSubstr("\"source\":\"silence\",\"time\":\"2026-03-01 12:00:00\""));
+  EXPECT_THAT(json.out, Not(HasSubstr("\"alarm\"")));
+  double last = 1e9;
+  for (const nlohmann::json& row : objects(json.out)) {
+    EXPECT_LE(row["surprise"], last) << json.out;
+    last = row["surprise"];
+  }
+  EXPECT_THAT(unfold_command({"score", run_, today}).out, Not(HasSubstr("silence"))) << "one row for each line";
+  // A burst of several windows is one row.
+  std::string burst = log_of_hours(10, 1);
+  for (int i = 0; i < 4000; ++i)
+    burst += "2026-03-01 11:" + std::to_string(10 + i / 100) + ":00 request served in 7 ms\n";
+  write_bytes(today, burst);
+  const std::string rows = unfold_command({"score", run_, today, "--top", "5", "--text"}).out;
+  EXPECT_THAT(rows, HasSubstr("burst of all lines"));
+  EXPECT_EQ(rows.find("burst of all lines"), rows.rfind("burst of all lines")) << rows;
+}
+
+/// Without adaptation, the score and the p-value order the lines in the same way.
+TEST_F(LogCommandTest, p_value_is_the_rank_of_the_unreduced_score) {
+  const std::string normal = folder_ / "normal.log", today = folder_ / "today.log";
+  write_bytes(normal, log_of_hours(0, 2));
+  ASSERT_EQ(unfold_command({"train", normal, "--format", "log", "--out", run_, "--overwrite", "--quiet"}).code, 0);
+  std::string log = log_of_hours(10, 1);
+  for (const char* odd : {"disk full", "request served in 99999 ms", "request lost", "request served", "disk lost"})
+    log += "2026-03-01 11:00:00 " + std::string(odd) + "\n";
+  write_bytes(today, log);
+  for (const Arguments& how : {Arguments{}, Arguments{"--fixed"}}) {
+    std::vector<std::pair<double, double>> rows;
+    bool reduced = false;
+    for (const nlohmann::json& row : objects(unfold_command(Arguments{"score", run_, today, "--json"} + how).out)) {
+      rows.emplace_back(row["unreduced"], row["p_value"]);
+      reduced = reduced || row["surprise"].get<double>() + 1 < row["unreduced"].get<double>();
+    }
+    EXPECT_EQ(reduced, how.empty());
+    if (how.empty()) continue;
+    ASSERT_GT(rows.size(), 800U);
+    std::ranges::sort(rows);
+    for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_LE(rows[i].second, rows[i - 1].second) << rows[i].first;
   }
 }
 

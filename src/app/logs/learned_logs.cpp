@@ -18,7 +18,7 @@ std::uint64_t hash_of_beginning(std::string_view bytes, Index size) {
   return hash_of_cell(bytes.substr(0, std::min(kBeginningBytes, static_cast<std::size_t>(size))));
 }
 
-std::optional<LogMoment> moment_of(std::string_view line) {
+std::optional<LogMoment> log_moment(std::string_view line) {
   const std::optional<LogTime> time = log_time(line);
   return time ? std::optional(LogMoment{time->seconds, std::string(time->text)}) : std::nullopt;
 }
@@ -40,7 +40,7 @@ std::uint64_t log_hash(const nlohmann::json& json, const char* key) {
 std::optional<LogMoment> first_log_time(std::string_view text) {
   for (Index line = 0; !text.empty() && line < kLinesForTime; ++line) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    if (std::optional<LogMoment> found = moment_of(text.substr(0, end))) return found;
+    if (std::optional<LogMoment> found = log_moment(text.substr(0, end))) return found;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<LogMoment> last_log_time(std::string_view text) {
   for (Index line = 0; !text.empty() && line < kLinesForTime; ++line) {
     if (text.back() == '\n') text.remove_suffix(1);
     const std::size_t begin = text.rfind('\n') + 1;  // 0 if there is no line before
-    if (std::optional<LogMoment> found = moment_of(text.substr(begin))) return found;
+    if (std::optional<LogMoment> found = log_moment(text.substr(begin))) return found;
     text = text.substr(0, begin);
   }
   return std::nullopt;

@@ -5,9 +5,9 @@
 ///   learned.add(log);
 ///   if (std::optional<RepeatedLog> repeated = learned.beginning_of(newer)) use(repeated->rest);
 ///
-/// A log is identified by its bytes (after decompression), not by its name: a copy that was renamed or compressed is the
-/// same log, and a log that has grown begins with the bytes that were learned. A last line that was learned incompletely
-/// is not learned again.
+/// A log is identified by its bytes (after decompression), not by its name: a copy that was renamed or compressed is
+/// the same log, and a log that has grown begins with the bytes that were learned. A last line that was learned
+/// incompletely is not learned again.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>

@@ -96,8 +96,8 @@ void require_record_start(const std::vector<Input>& inputs, const std::string& p
   if (!any) throw UsageError(fmt::format("--record-start: no line matches {}", in_quotes(pattern)));
 }
 
-/// Returns the rule by which lines that continue a record are recognized, even if the log contains none; no value if
-/// lines without a time begin records and, by the rule, some of them would not.
+/// Returns the rule by which the lines of a record are recognized, even if this log contains only records of one line;
+/// no value for a log without times that contains lines which would continue a record.
 std::optional<LogRecordRule> guess_record_rule(const std::vector<Input>& inputs) {
   if (inputs.empty()) return std::nullopt;
   LogRecordRule rule{.timed = begins_records_with_times(inputs.front().bytes()), .in_training = false};
@@ -420,8 +420,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
 
 std::vector<Input> LogTraining::read_more(const std::vector<Input>& inputs, const TrainSettings& s) const {
   check_encoding(inputs);
-  return shapes_of_inputs(card_,
-                          unlabeled(records_of_inputs(inputs, card_.records), s.label_column, s.only_label));
+  return shapes_of_inputs(card_, unlabeled(records_of_inputs(inputs, card_.records), s.label_column, s.only_label));
 }
 
 std::vector<Input> log_records(LogCard& card, std::vector<Input> inputs) {

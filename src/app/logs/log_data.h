@@ -37,7 +37,7 @@ struct LogCard {
   double lines_per_day = 0;  ///< number of lines per day in training; 0: the lines have no times
   LogTemplateList templates = {};
   std::optional<SessionLines> session_lines = {};  ///< format of the sessions, for files with a session in each line
-  std::optional<LogRecordRule> records = {};  ///< how lines are joined to records; no value: each line is a record
+  std::optional<LogRecordRule> records = {};       ///< how lines are joined to records; no value: each line is a record
 };
 nlohmann::json to_json(const LogCard& card);
 /// Returns no value for a model of other data. Throws ModelError for an invalid card.

@@ -60,7 +60,7 @@ std::optional<std::string> trained_label(const SymbolModel& model) {
                                                                     : std::nullopt;
 }
 
-std::string count_text(Index lines) { return fmt::format("{} line{}", lines, lines == 1 ? "" : "s"); }
+std::string lines_text(Index lines) { return fmt::format("{} line{}", lines, lines == 1 ? "" : "s"); }
 
 /// Returns the part of a log that was not learned before, which may be empty.
 Input new_part(Input log, const LearnedLogs& learned, Reporter& reporter) {
@@ -70,14 +70,14 @@ Input new_part(Input log, const LearnedLogs& learned, Reporter& reporter) {
     reporter.warn(fmt::format(
         "{} begins with the {} that were already learned (as {}). They have no times, so they may be from a different "
         "log, and they are learned again",
-        log.name(), count_text(repeated->lines), repeated->name));
+        log.name(), lines_text(repeated->lines), repeated->name));
     return log;
   }
   if (repeated->rest.empty())
     throw DataError(fmt::format("--update: the {} of {} were already learned (as {}); leave the file out",
-                                count_text(repeated->lines), log.name(), repeated->name));
+                                lines_text(repeated->lines), log.name(), repeated->name));
   reporter.remark(fmt::format("{}: its first {} were already learned (as {}); only the lines after them are added",
-                              log.name(), count_text(repeated->lines), repeated->name));
+                              log.name(), lines_text(repeated->lines), repeated->name));
   return Input::from_bytes(log.name(), std::string(repeated->rest));
 }
 

@@ -12,8 +12,8 @@
 /// normal sessions.
 ///
 /// counts.cbor also identifies the logs that were learned (learned_logs.h). A log that was learned is refused, and of a
-/// log that has grown since, only the new lines are learned. Without times in its lines, an equal log may be a different
-/// one: it is learned, with a note.
+/// log that has grown since, only the new lines are learned. Without times in its lines, an equal log may be a
+/// different one: it is learned, with a note.
 ///
 /// With a half-life of H lines, the counts of the earlier lines are multiplied by 2^(-n/H), where n is the number of
 /// new lines, and rounded to integers. This applies to the n-grams, the templates, the values and the transitions. It
@@ -50,8 +50,8 @@ struct LogUpdate {
   Index templates = 0, new_templates = 0;  ///< templates of the updated model; templates that were new
 };
 
-/// Replaces the model in the run folder. Throws UsageError for a run that cannot be updated, and DataError for logs that
-/// contain no lines to learn or were already learned.
+/// Replaces the model in the run folder. Throws UsageError for a run that cannot be updated, and DataError for logs
+/// that contain no lines to learn or were already learned.
 LogUpdate update_log_model(const LogUpdateRequest& request, Reporter& reporter);
 
 }  // namespace unfold

@@ -27,7 +27,7 @@ constexpr Index kBetweenProgress = 4096;  // lines
 /// A line that is listed in the report.
 struct ListedLine {
   Index number = 0;
-  double surprise = 0, p_value = 1;
+  double surprise = 0, unreduced = 0, p_value = 1;
   LogSource source = LogSource::words;
   std::string time = {}, template_id = {}, text = {};
 };
@@ -138,17 +138,19 @@ class LogInspection {
     PageSection section{.id = "anomalies",
                         .title = "Most anomalous lines",
                         .note =
-                            "At most one line of each template. The anomaly score is in bits; the p-value is the "
-                            "share of normal lines with a score at least as high. The source is the words of the "
-                            "line, its order or its values."};
+                            "At most one line of each template. The anomaly score is in bits. It is reduced while "
+                            "the lines before it are unusual, too; the p-value is the share of normal lines whose "
+                            "unreduced score is at least as high. The source is the words of the line, its order or "
+                            "its values."};
     std::vector<std::vector<std::string>> rows;
     for (const ListedLine& one : listed_)
       rows.push_back({fmt::format("{}", one.number), one.time, fmt::format("{:.1f}", one.surprise),
-                      fmt::format("{:.2g}", one.p_value), kLogSources[static_cast<std::size_t>(one.source)],
-                      one.template_id, one.text});
+                      fmt::format("{:.1f}", one.unreduced), fmt::format("{:.2g}", one.p_value),
+                      kLogSources[static_cast<std::size_t>(one.source)], one.template_id, one.text});
     section.missing = "The log has no lines.";
     if (!rows.empty())
-      section.blocks.push_back(table_block({"line", "time", "score", "p-value", "source", "template", "text"}, rows));
+      section.blocks.push_back(
+          table_block({"line", "time", "score", "unreduced", "p-value", "source", "template", "text"}, rows));
     return section;
   }
   PageSection alarms() const {
@@ -303,6 +305,7 @@ class LogInspection {
     const auto place = std::ranges::find_if(listed_, [&](const ListedLine& one) { return one.surprise < surprise; });
     listed_.insert(place, {.number = scored.words.number,
                            .surprise = surprise,
+                           .unreduced = scored.score.long_run_surprise,
                            .p_value = scored.score.p_value(),
                            .source = scored.score.source,
                            .time = time,
@@ -315,7 +318,7 @@ class LogInspection {
   LogAnomalyScorer scorer_;
   std::unordered_map<std::uint64_t, Index> known_;  // lines in training
   std::unordered_map<std::uint64_t, TemplateLines> templates_;
-  std::vector<ListedLine> listed_;         // in descending order of the score
+  std::vector<ListedLine> listed_;                                                  // in descending order of the score
   std::map<std::tuple<Index, LogAlarmKind, std::uint64_t>, ReportedAlarm> alarms_;  // by first line
   std::vector<std::string> changes_;
   Timeline by_line_, by_time_;

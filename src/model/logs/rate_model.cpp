@@ -152,7 +152,8 @@ const std::vector<LogRateAnomaly>& LogRateModel::see(double time, std::uint64_t 
       if (i >= scale.series.size()) continue;
       const Index n = ++scale.series[i].now;
       const bool doubled = n >= kFirstCheck && (n & (n - 1)) == 0;
-      if (doubled && !learns_ && scale.late == 0) report(scale, i, true, bits_of(scale, scale.series[i], true), least_bits);
+      if (doubled && !learns_ && scale.late == 0)
+        report(scale, i, true, bits_of(scale, scale.series[i], true), least_bits);
     }
   }
   return found_;

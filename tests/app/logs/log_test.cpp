@@ -500,9 +500,9 @@ TEST_F(LogTest, exact_command_includes_the_updates) {
   update_log_model({.run = run, .logs = {first}, .half_life = 5000}, silent);
   update_log_model({.run = run, .logs = {second, third}}, silent);
   const std::string page = report_page({.runs = {run}, .data = {first}}, silent);
-  EXPECT_PRED2(contains, page, "\\nunfold train " + run + " --update '" + folder_.path("it'\\\\''s") +
-                                   "' --half-life 5000\\nunfold train " + run + " --update " + second + " --update " +
-                                   third + "\"");
+  EXPECT_PRED2(contains, page,
+               "\\nunfold train " + run + " --update '" + folder_.path("it'\\\\''s") +
+                   "' --half-life 5000\\nunfold train " + run + " --update " + second + " --update " + third + "\"");
   EXPECT_PRED2(contains, page, "[\"updated with\",\"" + first + ", " + second + ", " + third + "\"]");
 }
 

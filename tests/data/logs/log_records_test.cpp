@@ -71,7 +71,8 @@ TEST(LogRecords, regular_expression_matches_the_first_lines) {
             (std::vector<std::string>{"> one ␊ field 1 ␊ field 2", "> two"}));
   EXPECT_EQ(records_of("field 0\n> one\n", "^>"), (std::vector<std::string>{"field 0", "> one"}));
   EXPECT_FALSE(joined_records("a\n b\n", {.pattern = "^"}));
-  EXPECT_TRUE(contains(message_of<UsageError>([] { LogRecordStart({.pattern = "(a"}); }), "--record-start: not a valid regular"));
+  EXPECT_TRUE(contains(message_of<UsageError>([] { LogRecordStart({.pattern = "(a"}); }),
+                       "--record-start: not a valid regular"));
   const std::string slow = "a\n" + std::string(60, 'a') + "\n";
   EXPECT_TRUE(contains(message_of<DataError>([&] { records_of(slow, "(a|a)*b|(aa|a)*c"); }), "step limit"));
 }
