@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "base/printable.h"
 #include "unfold/base/error.h"
@@ -26,10 +27,9 @@ class FutureValues {
     if (place == series_.end())
       throw DataError(fmt::format("{}: there are no rows for the group {}", name_, in_quotes(history.group)));
     const TableSeries& later = *place->second;
-    const bool timed = history.index.has_times() && later.index.has_times();
-    std::map<std::string, double> by_label;
-    for (std::size_t t = 0; timed && t < later.values.size(); ++t)
-      by_label[later.index.label(static_cast<Index>(t))] = later.values[t];
+    const bool timed = history.index.has_times() && (later.index.has_times() || !later.irregular.empty());
+    const std::map<std::string, double> by_label =
+        timed ? labeled(later, history.index) : std::map<std::string, double>();
     const Index n = static_cast<Index>(history.values.size());
     Index empty = 0;
     std::string first_empty;
@@ -53,6 +53,20 @@ class FutureValues {
   }
 
  private:
+  /// Returns the values by the labels that their times have in `index`. A few dates may have no regular step, such as a
+  /// week without its Sunday.
+  static std::map<std::string, double> labeled(const TableSeries& later, const forecasting::TimeIndex& index) {
+    std::map<std::string, double> values;
+    for (std::size_t t = 0; t < later.values.size(); ++t) {
+      if (later.irregular.empty()) {
+        values[later.index.label(static_cast<Index>(t))] = later.values[t];
+      } else if (const std::optional<Index> position = index.place(later.irregular[t])) {
+        values[index.label(*position)] = later.values[t];
+      }
+    }
+    return values;
+  }
+
   std::string name_;
   std::map<std::pair<std::string, std::string>, const TableSeries*> series_;
 };
@@ -87,7 +101,8 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
       known.push_back(covariates);
     }
   }
-  if (!data_has_times && !future.series.empty() && future.series.front().index.has_times())
+  if (!data_has_times && !future.series.empty() &&
+      (future.series.front().index.has_times() || !future.series.front().irregular.empty()))
     notes.push_back(
         fmt::format("{}: the rows are matched with the steps of the forecast by their order, not by their dates, "
                     "because the data "

@@ -453,6 +453,10 @@ class ColumnSeriesReader {
           "{}: the times of column \"{}\" have no regular step; the rows are treated as consecutive steps; to keep "
           "the times, add a row with empty values for each missing time",
           source_, escape_cell(schema_.columns[order_].name, kShownBytes)));
+    else if (index->has_closed_days() && index->step_name() != "working days")
+      table.notes.push_back(fmt::format("{}: the dates of column \"{}\" are {}; the forecast has no other days",
+                                        source_, escape_cell(schema_.columns[order_].name, kShownBytes),
+                                        index->step_name()));
     return index.value_or(TimeIndex{});
   }
 
@@ -489,6 +493,7 @@ class ColumnSeriesReader {
       series.group = group.name, series.field = schema_.columns[fields_[f]].name, series.index = own;
       if (!index.has_times()) {
         series.values = group.values[f];
+        series.irregular = group.dates;
         continue;
       }
       for (std::size_t i = 0; i < group.lines.size(); ++i) {

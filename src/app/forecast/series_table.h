@@ -13,7 +13,8 @@
 /// The roles follow from the schema (data/schema/column_roles.h): the group (if times repeat, otherwise the first
 /// categorical column), the time (order), and as values the columns of --predict, otherwise all numeric columns that
 /// are neither group nor time. Rows are sorted by time; times missing from a regular step are missing values. Times
-/// without a regular step are treated as consecutive, which `notes` reports.
+/// without a regular step are treated as consecutive, which `notes` reports. If the dates are those of an open shop,
+/// such as every day except Sunday, the steps are open days; `notes` reports this, too.
 
 #include <string>
 #include <vector>
@@ -27,7 +28,8 @@ struct TableSeries {
   std::string group = {};  ///< name of the group; empty if there is none
   std::string field = {};
   forecasting::TimeIndex index = {};
-  std::vector<double> values = {};  ///< NaN: missing
+  std::vector<double> values = {};     ///< NaN: missing
+  std::vector<Moment> irregular = {};  ///< the dates of the values if they have no regular step
 };
 
 struct SeriesTable {

@@ -1,14 +1,17 @@
 #include "data/cells/date_step.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace unfold {
 namespace {
 
 constexpr double kRegularShare = 0.9;
+constexpr Index kLeastWeeks = 2;  // number of weeks after which the weekdays of the dates can be recognized
 
 std::string step_name(bool months, Index amount) {
   struct Named {
@@ -36,7 +39,27 @@ std::string step_name(bool months, Index amount) {
   return fmt::format("every {} seconds", amount);
 }
 
+/// Returns the smaller one of the open and the closed days: "every day except Sunday", "every Monday and Thursday".
+std::string weekdays_name(Weekdays weekdays) {
+  constexpr std::array<const char*, 7> kNames = {"Monday", "Tuesday",  "Wednesday", "Thursday",
+                                                 "Friday", "Saturday", "Sunday"};
+  if (weekdays == kMondayToFriday) return "working days";
+  const bool open = 2 * weekday_count(weekdays) < 7;
+  std::vector<std::string> names;
+  for (Index day = 0; day < 7; ++day)
+    if (has_weekday(weekdays, day) == open) names.emplace_back(kNames[static_cast<std::size_t>(day)]);
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("every {}{}{}{}", open ? "" : "day except ", fmt::join(names, ", "), names.empty() ? "" : " and ",
+                     last);
+}
+
 }  // namespace
+
+Index weekday_of(Index days) {
+  const Index day = (days + 3) % 7;
+  return day < 0 ? day + 7 : day;
+}
 
 void StepTracker::count(bool months, Index amount) {
   for (Difference& difference : differences_) {
@@ -69,8 +92,12 @@ void StepTracker::add(const Moment& moment) {
       } else {
         count(false, seconds - seconds_);
       }
+      const Index days = moment.days - days_;
+      if (days >= 1 && days <= 7 && moment.second == day_seconds_)
+        ++whole_days_[static_cast<std::size_t>(weekday_of(days_))][static_cast<std::size_t>(days - 1)];
     }
   }
+  ++weekdays_[static_cast<std::size_t>(weekday_of(moment.days))];
   earliest_ = dates_ == 0 ? seconds : std::min(earliest_, seconds);
   latest_ = dates_ == 0 ? seconds : std::max(latest_, seconds);
   ++dates_;
@@ -106,12 +133,49 @@ DateStep StepTracker::step() const {
     step.months = most->months ? most->amount : 0;
     step.seconds = most->months ? 0 : most->amount;
     step.name = step_name(most->months, most->amount);
-  } else if (days(3) > 0 && share(days(1)) >= 0.6 && share(days(1) + days(3)) >= kRegularShare) {
-    step.regular = true;
-    step.seconds = 86400;
-    step.name = "working days";
-    step.exceptions = increases_ - days(1) - days(3);
+    return step;
   }
+  const Weekdays weekdays = usual_weekdays();
+  if (weekdays == 0) return step;
+  if ((weekdays & ~kMondayToFriday) == 0 && days(3) > 0 && share(days(1)) >= 0.6 &&
+      share(days(1) + days(3)) >= kRegularShare) {
+    step = with_weekdays(std::move(step), kMondayToFriday);
+    step.exceptions = increases_ - days(1) - days(3);
+  } else if (increases_ + 1 >= kLeastWeeks * weekday_count(weekdays) && share(consecutive(weekdays)) >= kRegularShare) {
+    step = with_weekdays(std::move(step), weekdays);
+  }
+  return step;
+}
+
+/// Returns the weekdays of the dates without rare ones, such as the Sundays before Christmas; 0 if these are all seven
+/// days or only one.
+Weekdays StepTracker::usual_weekdays() const {
+  constexpr Index kRare = 10;
+  const Index most = *std::ranges::max_element(weekdays_);
+  Weekdays weekdays = 0;
+  for (std::size_t day = 0; day < weekdays_.size(); ++day)
+    if (kRare * weekdays_[day] >= most) weekdays |= 1U << day;
+  const Index count = weekday_count(weekdays);
+  return count >= 2 && count <= 6 ? weekdays : 0;
+}
+
+/// Returns the number of differences between consecutive days with these weekdays.
+Index StepTracker::consecutive(Weekdays weekdays) const {
+  Index sum = 0;
+  for (std::size_t day = 0; day < 7; ++day) {
+    std::size_t days = 1;
+    while (!has_weekday(weekdays, static_cast<Index>((day + days) % 7))) ++days;
+    if (has_weekday(weekdays, static_cast<Index>(day))) sum += whole_days_[day][days - 1];
+  }
+  return sum;
+}
+
+DateStep StepTracker::with_weekdays(DateStep step, Weekdays weekdays) const {
+  step.regular = true;
+  step.seconds = 86400;
+  step.weekdays = weekdays;
+  step.name = weekdays_name(weekdays);
+  step.exceptions = increases_ - consecutive(weekdays);
   return step;
 }
 

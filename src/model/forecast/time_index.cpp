@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "data/cells/civil_date.h"
-#include "data/cells/date_step.h"
 #include "model/forecast/series.h"
 
 namespace unfold::forecasting {
@@ -34,13 +33,17 @@ bool is_month_end(const Moment& m) {
   return civil.day == last_day(civil.year, civil.month);
 }
 
-/// Returns the day of the week, 0 for Monday. 1970-01-01 was a Thursday.
-Index weekday(Index days) { return days + 3 - 7 * floor_divided(days + 3, 7); }
-/// Returns the number of working days before a given working day.
-Index working_days(Index days) { return floor_divided(days + 3, 7) * 5 + weekday(days); }
-Index day_of_working_days(Index count) {
-  const Index weeks = floor_divided(count, 5);
-  return weeks * 7 + (count - 5 * weeks) - 3;
+/// Returns the number of open days before a day, counted from a fixed Monday.
+Index open_days(Index days, Weekdays weekdays) {
+  const Index day = weekday_of(days);
+  return floor_divided(days + 3, 7) * weekday_count(weekdays) + weekday_count(weekdays & ((1U << day) - 1));
+}
+/// Returns the day before which there are `count` open days.
+Index day_of_open_days(Index count, Weekdays weekdays) {
+  const Index weeks = floor_divided(count, weekday_count(weekdays));
+  Index left = count - weeks * weekday_count(weekdays), day = 0;
+  for (; left > 0 || !has_weekday(weekdays, day); ++day) left -= has_weekday(weekdays, day) ? 1 : 0;
+  return weeks * 7 + day - 3;
 }
 
 Index local_seconds(const Moment& m) { return m.days * kDaySeconds + m.second; }
@@ -54,7 +57,7 @@ std::string time_of_day_text(const Moment& m) {
 
 /// Formats an ISO 8601 week, which belongs to the year that contains its Thursday.
 std::string week_text(Index days) {
-  const Index thursday = days - weekday(days) + 3;
+  const Index thursday = days - weekday_of(days) + 3;
   const CivilDate civil = civil_from_days(thursday);
   return fmt::format("{:04}-W{:02}", civil.year, (thursday - days_from_civil(civil.year, 1, 1)) / 7 + 1);
 }
@@ -107,7 +110,8 @@ std::optional<TimeIndex> TimeIndex::with_step_of(std::span<const Moment> dates, 
     index.amount_ = step.months;
     index.month_end_ = std::ranges::all_of(dates, is_month_end);
   } else {
-    index.kind_ = step.name == "working days" ? Kind::working_days : Kind::seconds;
+    index.kind_ = step.weekdays != 0 ? Kind::open_days : Kind::seconds;
+    index.weekdays_ = step.weekdays;
     index.amount_ = step.seconds;
     if (index.amount_ <= 0) return std::nullopt;
   }
@@ -163,9 +167,9 @@ std::optional<Index> TimeIndex::place(const Moment& m) const {
       if (distance % amount_ != 0 || m.nanosecond != first_.nanosecond) return std::nullopt;
       return distance / amount_;
     }
-    case Kind::working_days:
-      if (weekday(m.days) > 4 || m.second != first_.second) return std::nullopt;
-      return working_days(m.days) - working_days(first_.days);
+    case Kind::open_days:
+      if (!has_weekday(weekdays_, weekday_of(m.days)) || m.second != first_.second) return std::nullopt;
+      return open_days(m.days, weekdays_) - open_days(first_.days, weekdays_);
     case Kind::months: {
       const Index distance = months_of(m) - months_of(first_);
       const Index position = floor_divided(distance, amount_);
@@ -189,8 +193,8 @@ Moment TimeIndex::moment(Index position) const {
     const Index seconds = local_seconds(first_) + position * amount_;
     m.days = floor_divided(seconds, kDaySeconds);
     m.second = seconds - m.days * kDaySeconds;
-  } else if (kind_ == Kind::working_days) {
-    m.days = day_of_working_days(working_days(first_.days) + position);
+  } else if (kind_ == Kind::open_days) {
+    m.days = day_of_open_days(open_days(first_.days, weekdays_) + position, weekdays_);
   } else if (kind_ == Kind::months) {
     const Index months = months_of(first_) + position * amount_, year = floor_divided(months, 12);
     const Index month = months - 12 * year + 1, last = last_day(year, month);
@@ -208,7 +212,7 @@ std::string TimeIndex::label(Index position) const {
 
 std::vector<Index> TimeIndex::calendar_periods() const {
   if (kind_ == Kind::seconds) return forecasting::calendar_periods(static_cast<double>(amount_));
-  if (kind_ == Kind::working_days) return {5};
+  if (kind_ == Kind::open_days) return {weekday_count(weekdays_)};
   if (kind_ == Kind::months && 12 % amount_ == 0 && amount_ < 12) return {12 / amount_};
   return {};
 }

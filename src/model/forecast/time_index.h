@@ -5,8 +5,9 @@
 ///     index.place(moment)    // the position of a date, 0 for the first
 ///     index.label(n + h)     // the date of a later position, written like the others
 ///
-/// Steps of dates are seconds, working days (Monday to Friday) or calendar months. Monthly steps keep the day of the
-/// first date, or the last day of the month if all dates are last days.
+/// Steps of dates are seconds, days of the week on which a shop is open (Monday to Friday, every day except Sunday) or
+/// calendar months. Monthly steps keep the day of the first date, or the last day of the month if all dates are last
+/// days.
 
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "data/cells/date_cell.h"
+#include "data/cells/date_step.h"
 #include "model/forecast/date_style.h"
 
 namespace unfold::forecasting {
@@ -34,6 +36,9 @@ class TimeIndex {
   TimeIndex starting_at(double first) const;
 
   bool has_times() const { return kind_ != Kind::positions; }
+  bool has_dates() const { return has_times() && kind_ != Kind::numbers; }
+  /// Returns whether days of the week are left out.
+  bool has_closed_days() const { return kind_ == Kind::open_days; }
   /// Returns the position of a time; std::nullopt if it is not at a multiple of the step.
   std::optional<Index> place(const Moment& moment) const;
   std::optional<Index> place(double time) const;
@@ -44,14 +49,15 @@ class TimeIndex {
   const std::string& step_name() const { return step_name_; }
 
  private:
-  enum class Kind { positions, numbers, seconds, working_days, months };
+  enum class Kind { positions, numbers, seconds, open_days, months };
   static std::optional<TimeIndex> with_step_of(std::span<const Moment> dates, const DateStyle& style);
 
   Kind kind_ = Kind::positions;
   DateStyle style_;
   Moment first_;
   bool month_end_ = false;
-  Index amount_ = 1;  ///< seconds or months of a step
+  Index amount_ = 1;       ///< seconds or months of a step
+  Weekdays weekdays_ = 0;  ///< of open days
   double first_number_ = 0, number_step_ = 1;
   std::string step_name_;
 };

@@ -380,5 +380,55 @@ TEST(ForecastTable, FutureRowsOfIrregularTimesAreMatchedByOrderWithANote) {
   EXPECT_NE(left.notes.back().find("by their order, not by their dates"), std::string::npos);
 }
 
+/// Returns a table of sales on the days from 2024-01-01, a Monday, whose weekdays (0 for Monday) are in a set; days in
+/// `left_out` have no row.
+std::string shop_table(Weekdays open, Index days, const std::vector<Index>& left_out = {}) {
+  std::string text = "day,promotion,sales\n";
+  for (Index t = 0; t < days; ++t) {
+    if (!has_weekday(open, t % 7) || std::ranges::find(left_out, t) != left_out.end()) continue;
+    Moment moment;
+    moment.days = days_from_civil(2024, 1, 1) + t;
+    const Index promotion = t % 11 == 0 ? 1 : 0;
+    text += fmt::format("{},{},{}\n", format_moment(moment, DateFormat::year_month_day), promotion,
+                        100 + 10 * (t % 7) + 40 * promotion + (t * 5) % 3);
+  }
+  return text;
+}
+
+TEST(ForecastTable, ClosedWeekdaysAreNotForecast) {
+  const TableForecast sundays = forecast_of(shop_table(0b0111111, 89), 3, {"seasonal-naive"});  // ends on a Friday
+  const std::string text = tsv(sundays);
+  EXPECT_NE(text.find("\n2024-03-30\t"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\n2024-03-31\t"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n2024-04-01\t"), std::string::npos) << text;
+  EXPECT_EQ(sundays.periods.front(), 6);
+  ASSERT_FALSE(sundays.table.notes.empty());
+  EXPECT_NE(sundays.table.notes.front().find("every day except Sunday"), std::string::npos);
+
+  const TableForecast mondays = forecast_of(shop_table(0b0111110, 89), 3, {"seasonal-naive"});
+  EXPECT_NE(tsv(mondays).find("\n2024-04-02\t"), std::string::npos) << tsv(mondays);
+  EXPECT_EQ(mondays.periods.front(), 5);
+}
+
+TEST(ForecastTable, HolidaysOfAShopAreMissingValues) {
+  const SeriesTable table = table_of(shop_table(0b0111111, 89, {31, 60}));
+  EXPECT_EQ(table.series.front().values.size(), 77U);
+  EXPECT_EQ(std::ranges::count_if(table.series.front().values, [](double x) { return std::isnan(x); }), 2);
+  EXPECT_TRUE(std::isnan(table.series.front().values[27]));  // 31 days without four Sundays
+}
+
+TEST(ForecastTable, FutureCovariatesMatchOpenDays) {
+  const ScratchFolder folder;
+  Reporter reporter;
+  const TableForecast forecast =
+      forecast_table({.data = folder.write("data.csv", shop_table(0b0111111, 89)),
+                      .future = folder.write("future.csv", "day,promotion\n2024-04-02,0\n2024-04-01,1\n2024-03-30,0\n"),
+                      .horizon = 3,
+                      .members = {"mean+known"},
+                      .threads = 1},
+                     reporter);
+  EXPECT_NEAR(forecast.forecasts[0].mean[1] - forecast.forecasts[0].mean[0], 40, 8);
+}
+
 }  // namespace
 }  // namespace unfold

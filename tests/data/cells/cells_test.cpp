@@ -241,5 +241,55 @@ TEST(StepTracker, RecognizesRegularSteps) {
   EXPECT_EQ(step_of({"2024-01-01", "2024-01-02", "2024-01-01", "2024-01-02"}).order, DateStep::Order::unsorted);
 }
 
+/// Returns the step of the days from 2024-01-01, a Monday, whose weekdays (0 for Monday) are among `open`.
+DateStep step_of_weekdays(const std::vector<Index>& open, Index days, const std::vector<Index>& left_out = {},
+                          const std::vector<Index>& added = {}) {
+  const auto contains = [](const std::vector<Index>& list, Index x) {
+    return std::find(list.begin(), list.end(), x) != list.end();
+  };
+  StepTracker tracker;
+  for (Index day = 0; day < days; ++day) {
+    if (!contains(added, day) && (contains(left_out, day) || !contains(open, day % 7))) continue;
+    Moment moment;
+    moment.days = days_from_civil(2024, 1, 1) + day;
+    tracker.add(moment);
+  }
+  return tracker.step();
+}
+
+TEST(StepTracker, RecognizesOpenWeekdays) {
+  EXPECT_EQ(step_of_weekdays({0, 1, 2, 3, 4}, 28).name, "working days");
+  EXPECT_EQ(step_of_weekdays({0, 1, 2, 3, 4}, 8).name, "working days");
+  EXPECT_EQ(step_of_weekdays({0, 1, 2, 3, 4, 5}, 60).name, "every day except Sunday");
+  EXPECT_EQ(step_of_weekdays({1, 2, 3, 4, 5}, 60).name, "every day except Monday and Sunday");
+  EXPECT_EQ(step_of_weekdays({0, 1, 3, 4}, 60).name, "every day except Wednesday, Saturday and Sunday");
+  EXPECT_EQ(step_of_weekdays({0, 3}, 60).name, "every Monday and Thursday");
+  EXPECT_EQ(step_of_weekdays({1, 3, 5}, 60).name, "every Tuesday, Thursday and Saturday");
+  EXPECT_EQ(step_of_weekdays({2}, 60).name, "weekly");
+  EXPECT_EQ(step_of_weekdays({0, 1, 2, 3, 4, 5, 6}, 60).name, "daily");
+  EXPECT_EQ(step_of_weekdays({1, 2, 3, 4, 5}, 60).weekdays, 0b0111110U);
+  EXPECT_EQ(step_of_weekdays({0, 1, 2, 3, 4, 5, 6}, 60).weekdays, 0U);
+}
+
+TEST(StepTracker, HolidaysAndRareWeekdaysAreExceptions) {
+  const std::vector<Index> monday_to_saturday{0, 1, 2, 3, 4, 5};
+  const DateStep holidays = step_of_weekdays(monday_to_saturday, 120, {17, 18, 64});
+  EXPECT_EQ(holidays.name, "every day except Sunday");
+  EXPECT_EQ(holidays.exceptions, 2);
+  const DateStep sunday = step_of_weekdays(monday_to_saturday, 210, {}, {104});
+  EXPECT_EQ(sunday.name, "every day except Sunday");
+  EXPECT_EQ(sunday.exceptions, 2);
+  // A tenth of the days may be missing, not a fifth.
+  std::vector<Index> many;
+  for (Index day = 0; day < 120; day += 5) many.push_back(day);
+  EXPECT_FALSE(step_of_weekdays(monday_to_saturday, 120, many).regular);
+}
+
+TEST(StepTracker, FewDatesDoNotShowOpenWeekdays) {
+  EXPECT_FALSE(step_of({"2024-01-01", "2024-01-02", "2024-01-05"}).regular);
+  EXPECT_FALSE(step_of({"2024-01-01", "2024-01-02", "2024-01-03", "2024-01-06"}).regular);
+  EXPECT_FALSE(step_of_weekdays({1, 2, 3, 4, 5}, 10).regular);
+}
+
 }  // namespace
 }  // namespace unfold

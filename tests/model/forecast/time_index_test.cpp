@@ -72,6 +72,52 @@ TEST(TimeIndex, ExtendsWorkingDays) {
   EXPECT_EQ(labels(texts, DateFormat::year_month_day, n - 1, 3), (Texts{"2024-01-26", "2024-01-29", "2024-01-30"}));
 }
 
+/// Returns the days from 2024-01-01, a Monday, whose weekdays (0 for Monday) are in a set.
+std::vector<Moment> open_dates(Weekdays open, Index days) {
+  std::vector<Moment> result;
+  for (Index t = 0; t < days; ++t)
+    if (has_weekday(open, t % 7)) result.push_back(day(days_from_civil(2024, 1, 1) + t));
+  return result;
+}
+
+TEST(TimeIndex, ExtendsOpenDaysOfEveryWeek) {
+  for (Weekdays open = 1; open < 127; ++open) {
+    const std::vector<Moment> all = open_dates(open, 140);
+    if (weekday_count(open) < 2) continue;
+    const std::vector<Moment> known(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
+    const auto index = TimeIndex::of_dates(known, DateFormat::year_month_day);
+    ASSERT_TRUE(index.has_value()) << open;
+    EXPECT_TRUE(index->has_closed_days()) << open;
+    EXPECT_EQ(index->calendar_periods(), (std::vector<Index>{weekday_count(open)})) << open;
+    for (std::size_t t = 0; t < all.size(); ++t) {
+      EXPECT_EQ(index->moment(static_cast<Index>(t)).days, all[t].days) << open << " " << t;
+      EXPECT_EQ(index->place(all[t]), static_cast<Index>(t)) << open << " " << t;
+    }
+    EXPECT_EQ(index->moment(-1).days,
+              known.front().days - (known[at(weekday_count(open))].days - known[at(weekday_count(open) - 1)].days))
+        << open;
+  }
+}
+
+TEST(TimeIndex, ClosedDaysHaveNoPosition) {
+  const auto index = TimeIndex::of_dates(open_dates(0b0111111, 60), DateFormat::year_month_day);
+  ASSERT_TRUE(index.has_value());
+  EXPECT_EQ(index->step_name(), "every day except Sunday");
+  EXPECT_FALSE(index->place(day(days_from_civil(2024, 1, 7))).has_value());
+  EXPECT_EQ(index->place(day(days_from_civil(2024, 1, 8))), 6);
+}
+
+TEST(TimeIndex, MissingOpenDaysAreGaps) {
+  std::vector<Moment> dates = open_dates(0b0111110, 90);
+  const Index last = static_cast<Index>(dates.size()) - 1;
+  dates.erase(dates.begin() + 30, dates.begin() + 32);
+  const auto index = TimeIndex::of_dates(dates, DateFormat::year_month_day);
+  ASSERT_TRUE(index.has_value());
+  EXPECT_EQ(index->place(dates[29]), 29);
+  EXPECT_EQ(index->place(dates[30]), 32);
+  EXPECT_EQ(index->place(dates.back()), last);
+}
+
 TEST(TimeIndex, IrregularDatesHaveNoIndex) {
   EXPECT_EQ(labels({"2024-01-01", "2024-01-02", "2024-01-09", "2024-01-11"}, DateFormat::year_month_day, 0, 1),
             (Texts{"no step"}));
