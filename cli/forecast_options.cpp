@@ -36,7 +36,7 @@ void ForecastOptions::add_to(CommandOptions& options) {
        .target = &predict_,
        .placeholder = "COLUMN,...",
        .help = "without MODEL: the columns to forecast",
-       .default_text = "all numeric columns",
+       .default_text = "the column that inspect shows as predicted",
        .group = OptionGroup::data,
        .common = true},
       {.name = "future",

@@ -220,22 +220,16 @@ std::optional<SeriesTable> read_future(const ForecastTableRequest& request) {
   SchemaOptions schema = request.schema;
   schema.predict.clear();
   schema.ignore_absent = true;
-  return read_series_table(request.future, schema);
-}
-
-/// Adds the covariates to the columns that are read, if these are stated (--predict).
-SchemaOptions with_covariates(SchemaOptions schema, const std::optional<SeriesTable>& future) {
-  if (schema.predict.empty() || !future) return schema;
-  for (const std::string& field : future->fields)
-    if (std::ranges::find(schema.predict, field) == schema.predict.end()) schema.predict.push_back(field);
-  return schema;
+  return read_series_table(request.future, schema, {.all = true});
 }
 
 }  // namespace
 
 TableForecast forecast_table(const ForecastTableRequest& request, Reporter& reporter) {
   const std::optional<SeriesTable> future = read_future(request);
-  TableForecast result{.table = read_series_table(request.data, with_covariates(request.schema, future)),
+  SeriesColumns columns;
+  if (future) columns.covariates = future->fields;
+  TableForecast result{.table = read_series_table(request.data, request.schema, columns),
                        .horizon = request.horizon,
                        .coverage = request.coverage};
   require_rows(result, request.data);

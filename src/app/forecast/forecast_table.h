@@ -18,8 +18,8 @@ namespace unfold {
 struct ForecastTableRequest {
   std::string data;           ///< file, or "-"
   SchemaOptions schema = {};  ///< --group, --order, --predict
-  /// A table of covariates that are known for the forecast steps. The columns that it shares with `data`, except group
-  /// and time, are covariates and are not forecast. Empty: none.
+  /// A table of covariates that are known for the forecast steps: its numeric columns except group and time. They are
+  /// not forecast. Empty: none.
   std::string future = {};
   Index horizon = 1;
   std::vector<double> coverage = {0.8};

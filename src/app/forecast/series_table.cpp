@@ -1,15 +1,18 @@
 #include "app/forecast/series_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <unordered_map>
 
 #include "app/fields/predicted_list.h"
+#include "base/printable.h"
 #include "data/cells/civil_date.h"
 #include "data/cells/row_splitter.h"
 #include "data/readers/example_reader.h"
@@ -206,13 +209,16 @@ struct GroupRows {
 /// Tables whose columns are times, groups and values: the table reader collects and sorts the rows of each group.
 class ColumnSeriesReader {
  public:
-  ColumnSeriesReader(const ReaderText& text, const SchemaOptions& options)
-      : source_(text.source()), schema_(infer_table_schema(text.source(), text.text(), options)) {
-    choose_columns(options);
-  }
-  /// Several columns identify the series.
-  ColumnSeriesReader(const ReaderText& text, const SchemaOptions& options, const std::vector<std::string>& groups)
-      : source_(text.source()), schema_(infer_table_schema(text.source(), text.text(), options)) {
+  /// `groups`: several columns that identify the series together; empty otherwise.
+  ColumnSeriesReader(const ReaderText& text, const TableLayout& layout, const SchemaOptions& options,
+                     const std::vector<std::string>& groups, const SeriesColumns& columns)
+      : source_(text.source()), columns_(columns) {
+    SchemaOptions roles = options;
+    std::ranges::copy(groups, std::back_inserter(roles.read));  // columns that are read are not predicted
+    std::ranges::copy_if(columns.covariates, std::back_inserter(roles.read), [&](const std::string& name) {
+      return std::ranges::find(layout.names, name) != layout.names.end();
+    });
+    schema_ = infer_table_schema(text.source(), text.text(), roles);
     for (const std::string& name : groups) {
       const auto place = std::ranges::find(schema_.columns, name, &ColumnSchema::name);
       joined_.push_back(static_cast<std::size_t>(place - schema_.columns.begin()));
@@ -225,6 +231,7 @@ class ColumnSeriesReader {
     for (const std::size_t i : fields_) table.fields.push_back(schema_.columns[i].name);
     table.has_groups = group_ != kNone || !joined_.empty();
     read_groups(input, options, table);
+    note_inputs(table);
     if (!joined_.empty()) divide_groups();
     unify_zones(table);
     for (const GroupRows& group : groups_) require_different_times(group);
@@ -236,10 +243,18 @@ class ColumnSeriesReader {
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
+  static bool is_named(const std::vector<std::string>& names, const ColumnSchema& column) {
+    return std::ranges::find(names, column.name) != names.end();
+  }
+  static bool is_numeric(const ColumnSchema& column) {
+    return is_number_type(column.type) || column.class_labels ||
+           (column.type == ColumnType::constant && holds_numbers(column));
+  }
+  bool is_covariate(const ColumnSchema& column) const {
+    return is_named(columns_.covariates, column) && is_numeric(column);
+  }
+
   void choose_columns(const SchemaOptions& options) {
-    const auto stated = [](const std::vector<std::string>& names, const ColumnSchema& column) {
-      return std::ranges::find(names, column.name) != names.end();
-    };
     for (std::size_t i = 0; i < schema_.columns.size(); ++i) {
       ColumnSchema& column = schema_.columns[i];
       if (column.role == ColumnRole::group) group_ = i;
@@ -247,19 +262,50 @@ class ColumnSeriesReader {
     }
     if (!joined_.empty()) group_ = kNone;
     if (group_ == kNone && joined_.empty()) find_group();
-    take_fields([&](const ColumnSchema& column) {
-      if (!options.predict.empty()) return stated(options.predict, column);
-      return is_number_type(column.type) || column.class_labels ||
-             (column.type == ColumnType::constant && holds_numbers(column));
+    // The schema may predict a category; then all numeric columns are forecast. Row numbers, and columns without
+    // entries, are values only if there are no others.
+    const bool stated = !options.predict.empty();
+    const bool predicts = !stated && !columns_.all && std::ranges::any_of(schema_.columns, [](const auto& column) {
+      return column.role == ColumnRole::predicted && holds_numbers(column);
     });
-    // Row numbers, and columns without entries, are values only if there are no others.
-    if (fields_.empty() && options.predict.empty())
+    take_fields([&](const ColumnSchema& column) {
+      if (is_covariate(column)) return true;
+      if (stated) return is_named(options.predict, column);
+      return predicts ? column.role == ColumnRole::predicted : is_numeric(column);
+    });
+    if (fields_.empty() && !stated)
       take_fields([&](const ColumnSchema& column) { return schema_.columns.size() == 1 || holds_numbers(column); });
+    if (predicts) find_inputs();
     if (fields_.empty())
       throw DataError(fmt::format(
           "{}: there is no numeric column to forecast; choose a column with --predict, or see `unfold inspect`",
           source_));
     require_regular(schema_);
+  }
+
+  /// Finds the numeric columns that are not forecast.
+  void find_inputs() {
+    for (const ColumnSchema& column : schema_.columns)
+      if (column.role == ColumnRole::left_out && is_numeric(column) && column.type != ColumnType::constant)
+        inputs_.push_back(column.name);
+  }
+
+  void note_inputs(SeriesTable& table) const {
+    if (inputs_.empty()) return;
+    constexpr std::size_t kMostNamed = 4;
+    std::vector<std::string> predicted, inputs;
+    for (const std::string& field : table.fields)
+      if (std::ranges::find(columns_.covariates, field) == columns_.covariates.end())
+        predicted.push_back(in_quotes(field));
+    for (const std::string& name : inputs_) inputs.push_back(in_quotes(name));
+    if (inputs.size() > kMostNamed + 1) {
+      inputs[kMostNamed] = fmt::format("{} others", inputs.size() - kMostNamed);
+      inputs.resize(kMostNamed + 1);
+    }
+    table.notes.push_back(fmt::format(
+        "{}: only {} is forecast; the other numeric columns ({}) are inputs, which are used only if --future has their "
+        "next values; --predict chooses the columns to forecast",
+        source_, fmt::join(predicted, ", "), fmt::join(inputs, ", ")));
   }
 
   static bool holds_numbers(const ColumnSchema& column) {
@@ -504,7 +550,9 @@ class ColumnSeriesReader {
   }
 
   std::string source_;
+  SeriesColumns columns_;
   TableSchema schema_;
+  std::vector<std::string> inputs_;  // numeric columns that are not forecast
   std::size_t group_ = kNone, order_ = kNone;
   std::vector<std::size_t> joined_;  // several columns instead of group_
   std::vector<std::size_t> fields_;
@@ -528,24 +576,19 @@ std::vector<std::string> joined_groups(const TableLayout& layout, const SchemaOp
 
 }  // namespace
 
-SeriesTable read_series_table(const std::string& path, const SchemaOptions& stated) {
+SeriesTable read_series_table(const std::string& path, const SchemaOptions& stated, const SeriesColumns& columns) {
   SchemaOptions options = stated;
   options.rows = RowMeaning::sequence;
   const Input input = Input::open(path);
   const ReaderText text(input);
   TableRows rows(text, options);
-  if (const std::vector<std::string> groups = joined_groups(rows.layout(), options); !groups.empty()) {
-    SchemaOptions without = options;
-    without.group.reset();
-    return ColumnSeriesReader(text, without, groups).read(input, without);
-  }
-  if (MonthTableReader::applies(rows.layout(), options)) {
-    SeriesTable table = MonthTableReader::read(input.name(), rows, options);
-    input.require_whole();
-    return table;
-  }
-  if (!RowSeriesReader::applies(rows.layout(), options)) return ColumnSeriesReader(text, options).read(input, options);
-  SeriesTable table = RowSeriesReader::read(input.name(), rows, options);
+  const std::vector<std::string> groups = joined_groups(rows.layout(), options);
+  if (!groups.empty()) options.group.reset();
+  const bool months = groups.empty() && MonthTableReader::applies(rows.layout(), options);
+  if (!months && (!groups.empty() || !RowSeriesReader::applies(rows.layout(), options)))
+    return ColumnSeriesReader(text, rows.layout(), options, groups, columns).read(input, options);
+  SeriesTable table =
+      months ? MonthTableReader::read(input.name(), rows, options) : RowSeriesReader::read(input.name(), rows, options);
   input.require_whole();
   return table;
 }

@@ -4,15 +4,17 @@
 /// | table | series |
 /// | --- | --- |
 /// | one column | its values in the order of the lines |
-/// | columns | each value column; with a group column, each group and value column (long tables). Several group
-///             columns (`--group store,item`) are joined |
+/// | columns | each predicted column; with a group column, each group and predicted column (long tables). Several
+///             group columns (`--group store,item`) are joined |
 /// | one row per year   | one monthly series, if the columns after the year are named like the twelve months |
 /// | one row per series | each row; recognized by the names of the columns after the first, which are consecutive
 ///                       numbers (V2, V3, ...) or dates |
 ///
-/// The roles follow from the schema (data/schema/column_roles.h): the group (if times repeat, otherwise the first
-/// categorical column), the time (order), and as values the columns of --predict, otherwise all numeric columns that
-/// are neither group nor time. Rows are sorted by time; times missing from a regular step are missing values. Times
+/// The roles follow from the schema (data/schema/column_roles.h), as `inspect` shows them: the group (if times repeat,
+/// otherwise the first categorical column), the time (order), and the predicted columns: those of --predict, otherwise
+/// the one that the schema predicts. If that is not numeric, all numeric columns that are neither group nor time are
+/// forecast. `notes` names the other numeric columns, which are inputs. Rows are sorted by time; times missing from a
+/// regular step are missing values. Times
 /// without a regular step are treated as consecutive, which `notes` reports. If the dates are those of an open shop,
 /// such as every day except Sunday, the steps are open days; `notes` reports this, too.
 
@@ -40,8 +42,15 @@ struct SeriesTable {
   std::vector<std::string> notes = {};
 };
 
+/// The columns that are read as series.
+struct SeriesColumns {
+  bool all = false;  ///< all numeric columns; false: the predicted ones
+  /// Further columns that are read but, unless --predict names them, not predicted; unknown names are ignored.
+  std::vector<std::string> covariates = {};
+};
+
 /// Throws DataError for a table without numbers, for rows of the wrong length, and for two rows of a group at the same
 /// time; UsageError for options that name unknown columns.
-SeriesTable read_series_table(const std::string& path, const SchemaOptions& stated);
+SeriesTable read_series_table(const std::string& path, const SchemaOptions& stated, const SeriesColumns& columns = {});
 
 }  // namespace unfold

@@ -2,6 +2,7 @@
 #include "app/forecast/known_covariates.h"
 #include "app/forecast/series_table.h"
 #include "data/cells/civil_date.h"
+#include "data/schema/infer_schema.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -21,6 +22,15 @@ using testing_support::ScratchFolder;
 SeriesTable table_of(const std::string& text, const SchemaOptions& options = {}) {
   const ScratchFolder folder;
   return read_series_table(folder.write("data.csv", text), options);
+}
+
+std::string message_of_table(const std::string& text, const SchemaOptions& options = {}) {
+  try {
+    table_of(text, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
 }
 
 TableForecast forecast_of(const std::string& text, Index horizon, const std::vector<std::string>& members = {"naive"}) {
@@ -53,13 +63,72 @@ TEST(SeriesTable, OneColumnIsOneSeries) {
   EXPECT_EQ(table_of("7\n7\n7\n7\n").series[0].values, (Values{7, 7, 7, 7}));
 }
 
-TEST(SeriesTable, EveryColumnOfNumbersIsASeries) {
+TEST(SeriesTable, EveryStatedColumnIsASeries) {
   const SeriesTable table = table_of(
-      "date,a,b\n2024-01-01,1.5,10\n2024-01-02,2.5,\n2024-01-03,3.5,30\n2024-01-04,4.5,40\n2024-01-05,5.5,50\n");
+      "date,a,b\n2024-01-01,1.5,10\n2024-01-02,2.5,\n2024-01-03,3.5,30\n2024-01-04,4.5,40\n2024-01-05,5.5,50\n",
+      {.predict = {"a", "b"}});
   ASSERT_EQ(table.series.size(), 2U);
   EXPECT_EQ(table.series[0].values, (Values{1.5, 2.5, 3.5, 4.5, 5.5}));
   EXPECT_TRUE(std::isnan(table.series[1].values[1]));
   EXPECT_EQ(table.series[1].index.label(5), "2024-01-06");
+}
+
+std::string predicted_by_inspect(const std::string& text) {
+  for (const ColumnSchema& column : infer_table_schema("data.csv", text).columns)
+    if (column.role == ColumnRole::predicted) return column.name;
+  return "";
+}
+
+TEST(SeriesTable, PredictedColumnsAreThoseOfTheSchema) {
+  const std::string tables[] = {"date,price,promotion,sales",
+                                "date,sales,price,promotion",
+                                "date,value,price,b",
+                                "date,a,b,c",
+                                "a,b,c,d",
+                                "t,a,load,c"};
+  for (const std::string& header : tables) {
+    std::string text = header + "\n";
+    for (int day = 1; day <= 30; ++day) {
+      if (header[0] == 'd') text += fmt::format("2024-05-{:02}", day);
+      if (header[0] == 't') text += fmt::format("{}", day);
+      if (header[0] == 'a') text += fmt::format("{:.1f}", day % 3 + 0.5);
+      text += fmt::format(",{:.2f},{},{:.1f}\n", 2 + day % 4 * 0.25, day % 9 == 0 ? 1 : 0, 50 + day * 7 % 13 * 0.5);
+    }
+    const SeriesTable table = table_of(text);
+    EXPECT_EQ(table.fields, (std::vector<std::string>{predicted_by_inspect(text)})) << header;
+    ASSERT_FALSE(table.notes.empty()) << header;
+    EXPECT_NE(table.notes.back().find("are inputs"), std::string::npos) << table.notes.back();
+  }
+}
+
+TEST(SeriesTable, InputsAreNamedAndCanBeForecast) {
+  std::string text = "date,price,promotion,sales\n";
+  for (int day = 1; day <= 30; ++day)
+    text += fmt::format("2024-05-{:02},{},{},{}\n", day, 2 + day % 4 * 0.25, day % 9 == 0 ? 1 : 0, 50 + day * 7 % 13);
+  const SeriesTable table = table_of(text);
+  EXPECT_EQ(table.fields, (std::vector<std::string>{"sales"}));
+  ASSERT_EQ(table.notes.size(), 1U);
+  EXPECT_NE(table.notes[0].find("only \"sales\" is forecast; the other numeric columns (\"price\", \"promotion\")"),
+            std::string::npos)
+      << table.notes[0];
+  const SeriesTable stated = table_of(text, {.predict = {"price", "sales"}});
+  EXPECT_EQ(stated.fields, (std::vector<std::string>{"price", "sales"}));
+  EXPECT_TRUE(stated.notes.empty());
+  EXPECT_NE(message_of_table(text, {.predict = {"prize"}}).find("price"), std::string::npos);
+}
+
+TEST(SeriesTable, CovariatesAreReadButNotPredicted) {
+  std::string text = "date,units,promotion\n";
+  for (int day = 1; day <= 30; ++day) text += fmt::format("2024-05-{:02},{},{}\n", day, 50 + day * 7 % 13, day % 5);
+  const ScratchFolder folder;
+  const std::string path = folder.write("data.csv", text);
+  const SeriesTable table = read_series_table(path, {}, {.covariates = {"promotion", "holiday"}});
+  EXPECT_EQ(table.fields, (std::vector<std::string>{"units", "promotion"}));
+  EXPECT_TRUE(table.notes.empty());
+  EXPECT_EQ(read_series_table(path, {}, {.all = true}).fields, (std::vector<std::string>{"units", "promotion"}));
+  // Without units, the schema would predict the last column.
+  const SeriesTable last = read_series_table(path, {}, {.covariates = {"units"}});
+  EXPECT_EQ(last.fields, (std::vector<std::string>{"units", "promotion"}));
 }
 
 TEST(SeriesTable, ConstantTextsAreNotValues) {
@@ -111,15 +180,6 @@ TEST(SeriesTable, EqualTimesRequireAGroup) {
   } catch (const DataError& error) {
     EXPECT_NE(std::string(error.what()).find("--group"), std::string::npos);
   }
-}
-
-std::string message_of_table(const std::string& text, const SchemaOptions& options = {}) {
-  try {
-    table_of(text, options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(SeriesTable, SeveralColumnsTellSeriesApart) {
@@ -370,7 +430,7 @@ TEST(ForecastTable, FutureRowsOfIrregularTimesAreMatchedByOrderWithANote) {
       const int promo = of_year % 2;
       rows += fmt::format("2024-{:02}-{:02},{},{}\n", 1 + of_year / 28, 1 + of_year % 28, promo, 10 + 5 * promo + day);
     }
-  const SeriesTable table = read_series_table(folder.write("days.csv", rows), {});
+  const SeriesTable table = read_series_table(folder.write("days.csv", rows), {}, {.covariates = {"promo"}});
   const SeriesTable future =
       read_series_table(folder.write("future.csv", "day,promo\n2031-07-01,1\n2031-07-02,0\n2031-07-03,1\n"), {});
   SeriesTable left = table;
