@@ -86,6 +86,15 @@ std::vector<Index> periods_of(const SeriesTable& table, Index stated) {
   return periods;
 }
 
+/// Returns the days of the values and of the steps to forecast; empty if they cover less than two years.
+std::vector<Index> days_of(const TableSeries& series, Index horizon) {
+  constexpr Index kTwoYears = 2 * 366 - 7;  // 104 weeks are two days less than two years
+  const Index n = static_cast<Index>(series.values.size());
+  std::vector<Index> days = series.index.days(n + horizon);
+  if (n < 1 || days.empty() || days[at(n)] - days.front() < kTwoYears) days.clear();
+  return days;
+}
+
 void note_special_series(const TableForecast& result, Reporter& reporter) {
   constexpr Index kMostNamed = 3;
   std::vector<std::pair<std::string, Index>> counts;
@@ -240,7 +249,10 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
   result.periods = periods_of(result.table, request.season);
   std::vector<UnivariateSeries> series;
   for (std::size_t i = 0; i < result.table.series.size(); ++i)
-    series.push_back({result.table.series[i].values, result.periods[i], known[i]});
+    series.push_back({.values = result.table.series[i].values,
+                      .period = result.periods[i],
+                      .known = known[i],
+                      .days = days_of(result.table.series[i], request.horizon)});
   Team team(static_cast<int>(request.threads > 0 ? request.threads : available_threads()));
   forecasting::AutomaticOptions options{
       .horizon = request.horizon, .coverage = request.coverage, .members = request.members, .origins = request.origins};

@@ -20,6 +20,10 @@ struct UnivariateSeries {
   /// Covariates that are known in advance, each with one number for every value and for every step to forecast. Only
   /// members of a backtest with the suffix "+known" use them (model/selection/covariate_effect.h).
   std::vector<std::vector<double>> known = {};
+  /// The day of every value and of every step to forecast: 366 times the calendar year, plus the day of the year as in
+  /// a leap year. Only members with the suffix "+yearly" use it (model/selection/yearly_effect.h). Empty: unknown, or
+  /// the step is less than a day.
+  std::vector<Index> days = {};
 };
 
 /// Replaces missing values. With a period m > 1 and at least two observed values in every season, the series is first

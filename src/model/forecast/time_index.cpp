@@ -210,6 +210,20 @@ std::string TimeIndex::label(Index position) const {
   return style_.write(moment(position));
 }
 
+std::vector<Index> TimeIndex::days(Index count) const {
+  constexpr Index kLongestStep = 14 * kDaySeconds, kDaysOfYear = 366;
+  constexpr Index kDaysBefore[] = {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335};
+  const bool has_days = kind_ == Kind::open_days || kind_ == Kind::seconds;
+  std::vector<Index> result;
+  if (!has_days || amount_ < kDaySeconds || amount_ > kLongestStep) return result;
+  result.reserve(at(count));
+  for (Index t = 0; t < count; ++t) {
+    const CivilDate civil = civil_from_days(moment(t).days);
+    result.push_back(civil.year * kDaysOfYear + kDaysBefore[civil.month - 1] + civil.day - 1);
+  }
+  return result;
+}
+
 std::vector<Index> TimeIndex::calendar_periods() const {
   if (kind_ == Kind::seconds) return forecasting::calendar_periods(static_cast<double>(amount_));
   if (kind_ == Kind::open_days) return {weekday_count(weekdays_)};

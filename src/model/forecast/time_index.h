@@ -46,6 +46,9 @@ class TimeIndex {
   std::string label(Index position) const;
   /// Returns the seasonal periods that the calendar suggests (series.h); empty without dates.
   std::vector<Index> calendar_periods() const;
+  /// Returns the days of the first `count` positions as in UnivariateSeries::days (series.h); empty if the step is less
+  /// than a day or more than two weeks.
+  std::vector<Index> days(Index count) const;
   const std::string& step_name() const { return step_name_; }
 
  private:

@@ -10,6 +10,7 @@
 #include "model/selection/combination.h"
 #include "model/selection/conformal_intervals.h"
 #include "model/selection/panel.h"
+#include "model/selection/yearly_effect.h"
 #include "unfold/base/error.h"
 
 namespace unfold::forecasting {
@@ -68,6 +69,8 @@ Work examine(const UnivariateSeries& series) {
   for (const std::vector<double>& known : series.known)
     work.series.known.emplace_back(known.begin() + static_cast<std::ptrdiff_t>(std::min(skipped, known.size())),
                                    known.end());
+  if (!series.days.empty())
+    work.series.days.assign(series.days.begin() + static_cast<std::ptrdiff_t>(skipped), series.days.end());
   if (!series.known.empty()) return work;
   work.outliers = find_outliers(work.series);
   for (Outlier& outlier : work.outliers) {
@@ -348,12 +351,21 @@ void check(const AutomaticOptions& options) {
 
 }  // namespace
 
-std::vector<std::string> default_members(bool known) {
+std::vector<std::string> default_members(bool known, bool yearly) {
   if (known) {
     std::vector<std::string> members;
-    for (const std::string& name : default_members(false)) {
+    for (const std::string& name : default_members(false, yearly)) {
       members.push_back(name);
       if (member_operations(name, 1, 1) > member_operations("naive", 1, 1)) members.push_back(name + "+known");
+    }
+    return members;
+  }
+  if (yearly) {
+    constexpr std::string_view kYearly[] = {"mean", "theta", "seasonal-ar", "ar", "ets"};
+    std::vector<std::string> members;
+    for (const std::string& name : default_members()) {
+      members.push_back(name);
+      if (std::ranges::find(kYearly, name) != std::end(kYearly)) members.push_back(name + "+yearly");
     }
     return members;
   }
@@ -384,15 +396,18 @@ AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const Autom
     return plan;
   }
   const auto operations_of = [&](const std::string& name) {
+    const bool yearly = forecasting::Member{name}.uses_yearly();
     double sum = 0;
     for (const UnivariateSeries& one : series) {
       const bool has_missing = std::ranges::any_of(one.values, [](double value) { return std::isnan(value); });
-      sum += member_operations(name, static_cast<Index>(one.values.size()), one.period, has_missing);
+      const Index period = yearly ? YearlyEffect::inner_period(one) : one.period;
+      sum += member_operations(name, static_cast<Index>(one.values.size()), period, has_missing);
     }
     return sum * static_cast<double>(plan.origins + 1);
   };
   const std::vector<std::string> names =
-      default_members(std::ranges::any_of(series, [](const UnivariateSeries& one) { return !one.known.empty(); }));
+      default_members(std::ranges::any_of(series, [](const UnivariateSeries& one) { return !one.known.empty(); }),
+                      std::ranges::any_of(series, [](const UnivariateSeries& one) { return !one.days.empty(); }));
   const double budget = options.budget > 0 ? options.budget : default_budget(series.size());
   double spent = 0;
   for (const std::string& name : names) {

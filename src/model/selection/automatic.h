@@ -79,8 +79,9 @@ struct AutomaticPlan {
 AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const AutomaticOptions& options);
 
 /// Returns the names of the members that are compared by default (except a network over all series), in the order in
-/// which a small budget uses them. With `known`, includes members with covariates.
-std::vector<std::string> default_members(bool known = false);
+/// which a small budget uses them. With `known`, includes members with covariates; with `yearly`, members with an
+/// effect of the time of the year.
+std::vector<std::string> default_members(bool known = false, bool yearly = false);
 /// Returns the estimated number of operations of one fit and forecast of a member. `has_missing`: some values are
 /// missing; arima then uses a Kalman filter instead of conditional sums.
 double member_operations(const std::string& name, Index values, Index period, bool has_missing = false);

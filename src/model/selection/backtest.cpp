@@ -6,6 +6,7 @@
 
 #include "model/forecast/measures.h"
 #include "model/selection/covariate_effect.h"
+#include "model/selection/yearly_effect.h"
 #include "unfold/base/error.h"
 
 namespace unfold::forecasting {
@@ -23,10 +24,12 @@ double mean_size(std::span<const double> values) {
 }
 
 /// Returns why a member would be identical to another member for this series; empty if it would not.
-std::string superfluous(const Member& member, const UnivariateSeries& series) {
+std::string superfluous(const Member& member, const UnivariateSeries& series, Index horizon) {
   if (member.uses_known() && series.known.empty()) return "there are no covariates that are known in advance";
   if (member.name.find("+box-cox") != std::string::npos && box_cox_lambda(series.values, series.period) == 1)
     return "no transformation makes the variation more even";
+  if (member.uses_yearly() && !YearlyEffect(series, horizon).exists())
+    return "no effect of the time of the year is found";
   if (member.name == "seasonal-naive" && series.period == 1) return "without a season it is identical to naive";
   return {};
 }
@@ -37,13 +40,14 @@ std::unique_ptr<Forecaster> Member::make() const {
   ForecasterOptions options;
   std::string_view suffix = std::string_view(name).substr(base().size());
   if (uses_known()) suffix.remove_suffix(std::string_view("+known").size());
+  if (uses_yearly()) suffix.remove_suffix(std::string_view("+yearly").size());
   if (suffix == "+log")
     options.lambda = 0;
   else if (suffix == "+box-cox")
     options.auto_lambda = true;
   else if (!suffix.empty())
     throw UsageError("forecaster \"" + name.substr(0, 40) +
-                     "\": the name may be followed by +log or +box-cox, then by +known");
+                     "\": the name may be followed by +log or +box-cox, then by +yearly, then by +known");
   return make_forecaster(base(), options);
 }
 
@@ -70,9 +74,22 @@ PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& s
     for (std::size_t t = 0; t < adjusted.values.size(); ++t)
       adjusted.values[t] -= covariates->effect(series, static_cast<Index>(t));
   }
+  std::optional<YearlyEffect> yearly;
+  if (member.uses_yearly()) {
+    adjusted.days = series.days;
+    yearly.emplace(adjusted, horizon);
+    adjusted.period = YearlyEffect::inner_period(adjusted);
+    for (Index t = 0; t < static_cast<Index>(adjusted.values.size()); ++t)
+      adjusted.values[at(t)] = yearly->remove(adjusted.values[at(t)], t);
+  }
   model->fit(adjusted);
   if (form != nullptr) *form = model->name();
   PointsAndWidths result = points_and_widths(model->forecast(horizon));
+  for (Index h = 0; yearly && h < horizon; ++h) {
+    const Index position = static_cast<Index>(series.values.size()) + h;
+    result.mean[at(h)] = yearly->restore(result.mean[at(h)], position);
+    result.below[at(h)] *= yearly->scale(position), result.above[at(h)] *= yearly->scale(position);
+  }
   for (Index h = 0; covariates && h < horizon; ++h)
     result.mean[at(h)] += covariates->effect(series, static_cast<Index>(series.values.size()) + h);
   return result;
@@ -129,7 +146,7 @@ MemberBacktest backtest(const Member& member, const UnivariateSeries& series, st
                         Index horizon) {
   MemberBacktest result;
   result.error = kFailed;
-  result.failure = superfluous(member, series);
+  result.failure = superfluous(member, series, horizon);
   for (const Index origin : origins) {
     if (!result.failure.empty()) return result;
     UnivariateSeries before = series;

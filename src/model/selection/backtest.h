@@ -18,13 +18,15 @@
 namespace unfold::forecasting {
 
 /// A forecaster of a backtest: a name accepted by `make_forecaster`, with the suffix "+log" for the logarithm of the
-/// values or "+box-cox" for the exponent of `box_cox_lambda`, and then "+known" for a regression on the covariates that
-/// are known in advance (covariate_effect.h).
+/// values or "+box-cox" for the exponent of `box_cox_lambda`, then "+yearly" for values without the effect of the time
+/// of the year (yearly_effect.h), and then "+known" for a regression on the covariates that are known in advance
+/// (covariate_effect.h).
 struct Member {
   std::string name;
   std::unique_ptr<Forecaster> make() const;  ///< throws UsageError for an unknown name
   std::string base() const { return name.substr(0, name.find('+')); }
   bool uses_known() const { return name.ends_with("+known"); }
+  bool uses_yearly() const { return name.ends_with("+yearly") || name.ends_with("+yearly+known"); }
 };
 
 /// The parts of a forecast that combinations need. Half-widths are the half-widths of the central 80 % interval divided
