@@ -1,8 +1,10 @@
 /// The recursions of hidden Markov models over arrays, for unfold/hmm.py.
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
 #include <cmath>
+#include <optional>
 
 #include "loss/hmm/inhomogeneous_chain.h"
 #include "stream.h"
@@ -62,10 +64,12 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> owned_table(std::vector<double> numb
 }
 
 /// Returns (log-likelihoods of the sequences, posteriors [positions, states], expected starts [states], expected
-/// transitions [states, states]).
+/// transitions [states, states]). `weights` has one number per sequence, which multiplies its expected starts and
+/// transitions.
 nb::tuple expectations(const Vector& start, const Table& transitions, const Table& emissions, const Ends& ends,
-                       bool pairs) {
+                       bool pairs, const std::optional<Vector>& weights) {
   const Chains chains(start, transitions, emissions, ends);
+  if (weights && weights->size() != chains.count()) throw UsageError("weights must have one number per sequence");
   const Index k = chains.states();
   std::vector<double> likelihoods(chains.count()), posteriors(at(chains.positions() * k)), starts(at(k), 0),
       moves(at(k * k), 0);
@@ -76,6 +80,7 @@ nb::tuple expectations(const Vector& start, const Table& transitions, const Tabl
       reporter.throw_if_stopped();
       const InhomogeneousChain chain = chains.chain(s);
       const Index n = chain.positions();
+      const double weight = weights ? weights->data()[s] : 1;
       alpha.resize(at(n * k));
       beta.resize(at(n * k));
       const Matrix<double> a{alpha.data(), n, k, k}, b{beta.data(), n, k, k};
@@ -83,10 +88,10 @@ nb::tuple expectations(const Vector& start, const Table& transitions, const Tabl
       likelihoods[s] = forward(chain, a);
       backward(chain, b);
       state_marginals(a, b, p);
-      for (Index j = 0; j < k; ++j) starts[at(j)] += p(0, j);
+      for (Index j = 0; j < k; ++j) starts[at(j)] += weight * p(0, j);
       for (Index t = 1; pairs && t < n; ++t) {
         pair_marginals(chain, a, b, t, pair.data());
-        for (std::size_t i = 0; i < pair.size(); ++i) moves[i] += pair[i];
+        for (std::size_t i = 0; i < pair.size(); ++i) moves[i] += weight * pair[i];
       }
     }
   });
@@ -116,7 +121,7 @@ nb::tuple best_path(const Vector& start, const Table& transitions, const Table& 
 
 void add_hidden_markov(nb::module_& module) {
   module.def("hmm_expectations", &expectations, nb::arg("start"), nb::arg("transitions"), nb::arg("emissions"),
-             nb::arg("ends"), nb::arg("pairs") = true);
+             nb::arg("ends"), nb::arg("pairs") = true, nb::arg("weights") = nb::none());
   module.def("hmm_best_path", &best_path, nb::arg("start"), nb::arg("transitions"), nb::arg("emissions"),
              nb::arg("ends"));
 }

@@ -293,8 +293,13 @@ def labels_of(y: Any, who: str) -> list[Any]:
     return labels
 
 
-def weights_of(sample_weight: Any, count: int, who: str) -> NDArray[numpy.float64]:
-    """Return one weight, at least 0, for each of ``count`` sequences; None means 1 for all.
+def weights_of(sample_weight: Any, count: int, who: str, example: str = "sequence") -> NDArray[numpy.float64]:
+    """Return one weight, at least 0, for each of ``count`` examples; None means 1 for all.
+
+    Parameters
+    ----------
+    example
+        What an example is called in messages.
 
     Examples
     --------
@@ -307,10 +312,10 @@ def weights_of(sample_weight: Any, count: int, who: str) -> NDArray[numpy.float6
         sample_weight = numpy.full(count, sample_weight)
     weights = _data.as_numbers(sample_weight, f"{who}: sample_weight").astype(float)
     if weights.shape != (count,):
-        raise UsageError(f"{who}: sample_weight must have shape ({count},), one weight per sequence, not {weights.shape}")
+        raise UsageError(f"{who}: sample_weight must have shape ({count},), one weight per {example}, not {weights.shape}")
     if not numpy.isfinite(weights).all() or bool((weights < 0).any()):
         i = int(numpy.argmax(~numpy.isfinite(weights) | (weights < 0)))
-        raise UsageError(f"{who}: sample_weight: the weight of sequence {i} is {weights[i]}; weights must be finite "
+        raise UsageError(f"{who}: sample_weight: the weight of {example} {i} is {weights[i]}; weights must be finite "
                          "numbers of at least 0")
     if not weights.any():
         raise UsageError(f"{who}: sample_weight: all weights are zero, so there is nothing to train on")

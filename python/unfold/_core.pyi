@@ -159,6 +159,7 @@ def hmm_expectations(
     emissions: NDArray[numpy.float64],
     ends: NDArray[numpy.int64],
     pairs: bool = True,
+    weights: NDArray[numpy.float64] | None = None,
 ) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]: ...
 def hmm_best_path(
     start: NDArray[numpy.float64],

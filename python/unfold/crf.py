@@ -17,7 +17,7 @@ import numpy
 from numpy.typing import NDArray
 
 from . import _core
-from ._base import Parameters, as_list, raise_not_fitted, require_equal_lengths
+from ._base import Parameters, as_list, raise_not_fitted, require_equal_lengths, weights_of
 from .errors import DataError, UsageError
 
 __all__ = ["CRF"]
@@ -171,7 +171,7 @@ class CRF(Parameters):
         self.max_iterations, self.num_memories, self.epsilon = max_iterations, num_memories, epsilon
         self.period, self.delta, self.verbose = period, delta, verbose
 
-    def fit(self, X: Any, y: Any) -> CRF:
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> CRF:
         """Train on sequences.
 
         Parameters
@@ -181,15 +181,26 @@ class CRF(Parameters):
             or bools, or a list of texts.
         y
             For each sequence, a list of labels.
+        sample_weight
+            One weight per sequence, which multiplies its log-likelihood: a sequence of weight 2 counts like two equal
+            sequences, also for ``min_freq``, and sequences of weight 0 are left out. The norms of ``c1`` and ``c2`` do
+            not depend on the weights.
         """
         if self.algorithm != "lbfgs":
             raise UsageError(f'CRF: algorithm must be "lbfgs", not {self.algorithm!r}')
         if self.c1 < 0 or self.c2 < 0:
             raise UsageError(f"CRF: c1 and c2 must be at least 0, not {self.c1} and {self.c2}")
+        weights: Optional[Floats] = None
+        if sample_weight is not None:
+            X, y = as_list(X, "fit", "sequences"), as_list(y, "fit", "lists of labels")
+            require_equal_lengths(X, y, "fit")
+            weights = weights_of(sample_weight, len(X), "fit")
+            X, y = ([one for one, weight in zip(values, weights) if weight > 0] for values in (X, y))
+            weights = weights[weights > 0]
         numbers: dict[str, int] = {}
         data = _Attributes(X, "fit", numbers, new=True)
         labels, classes = self._labels(y, data.lengths)
-        fitting = _Fitting(data, labels, len(numbers), len(classes), self)
+        fitting = _Fitting(data, labels, len(numbers), len(classes), self, weights)
         states, transitions, iterations, objective = fitting.run()
         self.classes_, self.attributes_ = classes, list(numbers)
         self._numbers, self._states, self._transitions = numbers, states, transitions
@@ -241,12 +252,14 @@ class CRF(Parameters):
         """Return the probability of every label at every position of one sequence."""
         return self.predict_marginals([xseq])[0]
 
-    def score(self, X: Any, y: Any) -> float:
-        """Return the accuracy over all positions."""
+    def score(self, X: Any, y: Any, *, sample_weight: Any = None) -> float:
+        """Return the accuracy over all positions, weighted by one weight per sequence."""
         found = self.predict(X)
         require_equal_lengths(found, y, "score")
-        pairs = [(a, b) for one, labels in zip(found, y) for a, b in zip(one, labels)]
-        return float(numpy.mean([a == b for a, b in pairs]))
+        right = [a == b for one, labels in zip(found, y) for a, b in zip(one, labels)]
+        weights = None if sample_weight is None else numpy.repeat(weights_of(sample_weight, len(found), "score"),
+                                                                  [len(one) for one in found])
+        return float(numpy.average(right, weights=weights))
 
     @property
     def state_features_(self) -> dict[tuple[str, Any], float]:
@@ -267,19 +280,25 @@ class CRF(Parameters):
 
 
 class _Fitting:
-    """The objective of a CRF as a function of the weights that occur, and its minimization."""
+    """The objective of a CRF as a function of the weights that occur, and its minimization.
 
-    def __init__(self, data: _Attributes, labels: Integers, attributes: int, classes: int, crf: CRF) -> None:
+    ``sample_weight`` has one number per sequence; None means 1 for all.
+    """
+
+    def __init__(self, data: _Attributes, labels: Integers, attributes: int, classes: int, crf: CRF,
+                 sample_weight: Optional[Floats] = None) -> None:
         self.data, self.attributes, self.classes, self.crf = data, attributes, classes, crf
+        self.sample_weight = numpy.ones(len(data.lengths)) if sample_weight is None else sample_weight
+        self.of_positions = numpy.repeat(self.sample_weight, data.lengths)
         observed = numpy.zeros((data.positions, classes))
-        observed[numpy.arange(data.positions), labels] = 1
+        observed[numpy.arange(data.positions), labels] = self.of_positions
         self.state_counts = data.transposed_times(observed, attributes)
         follows = numpy.ones(data.positions, dtype=bool)
         follows[0] = False
         follows[data.ends[:-1]] = False
         at = numpy.flatnonzero(follows)
         self.transition_counts = numpy.zeros((classes, classes))
-        numpy.add.at(self.transition_counts, (labels[at - 1], labels[at]), 1)
+        numpy.add.at(self.transition_counts, (labels[at - 1], labels[at]), self.of_positions[at])
         self.states = self._state_mask(data, observed)
         self.transitions = self.transition_counts > 0
         if crf.all_possible_transitions:
@@ -288,7 +307,7 @@ class _Fitting:
         self.empirical = numpy.concatenate([self.state_counts[self.states], self.transition_counts[self.transitions]])
 
     def _state_mask(self, data: _Attributes, observed: Floats) -> NDArray[numpy.bool_]:
-        frequency = numpy.bincount(data.columns, minlength=self.attributes)
+        frequency = numpy.bincount(data.columns, self.of_positions[data.rows], self.attributes)
         occurs = _sums(data.columns[data._by_column], observed[data.rows[data._by_column]], self.attributes) > 0
         mask = numpy.ones_like(occurs) if self.crf.all_possible_states else occurs
         return numpy.asarray(mask & (frequency >= self.crf.min_freq)[:, None])
@@ -303,10 +322,11 @@ class _Fitting:
         """Return the negative log-likelihood with the squared norm, and its gradient."""
         states, transitions = self.weights(x)
         likelihoods, marginals, _, pairs = _core.hmm_expectations(
-            numpy.zeros(self.classes), transitions, self.data.times(states), self.data.ends, True)
+            numpy.zeros(self.classes), transitions, self.data.times(states), self.data.ends, True, self.sample_weight)
+        marginals *= self.of_positions[:, None]
         expected = numpy.concatenate([
             self.data.transposed_times(marginals, self.attributes)[self.states], pairs[self.transitions]])
-        value = float(likelihoods.sum()) - _dot(x, self.empirical) + self.crf.c2 * _dot(x, x)
+        value = _dot(likelihoods, self.sample_weight) - _dot(x, self.empirical) + self.crf.c2 * _dot(x, x)
         return value, expected - self.empirical + 2 * self.crf.c2 * x
 
     def run(self) -> tuple[Floats, Floats, int, float]:

@@ -9,6 +9,7 @@ fitted parameters, scores and paths are the same as those of hmmlearn. In additi
 - Transitions may be restricted (``allowed_transitions``).
 - Parameters that are initialized at random are fitted from several random initializations (``n_init``), and the best
   fit is kept.
+- Sequences may have weights (``sample_weight``).
 
 Data is an array ``[positions, numbers]`` of concatenated sequences, whose lengths are in ``lengths``; by default, the
 array is one sequence.
@@ -26,13 +27,14 @@ import numpy
 from numpy.typing import NDArray
 
 from . import _core, _data
-from ._base import Parameters, RandomState, generator_of, raise_not_fitted
+from ._base import Parameters, RandomState, generator_of, raise_not_fitted, weights_of
 from .errors import DataError, UsageError
 
 __all__ = ["CategoricalHMM", "ConvergenceMonitor", "GMMHMM", "GaussianHMM"]
 
 Floats = NDArray[numpy.float64]
 Integers = NDArray[numpy.int64]
+Weights = Optional[Floats]  # one number per sequence or position; None: all are 1
 H = TypeVar("H", bound="_HiddenMarkovModel")
 
 
@@ -116,7 +118,7 @@ class _HiddenMarkovModel(Parameters):
     def _read(self, X: Any) -> Floats:
         raise NotImplementedError
 
-    def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState) -> None:
+    def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState, weights: Weights) -> None:
         raise NotImplementedError
 
     def _check_emissions(self) -> None:
@@ -136,7 +138,7 @@ class _HiddenMarkovModel(Parameters):
 
     # The public interface.
 
-    def fit(self: H, X: Any, lengths: Any = None) -> H:
+    def fit(self: H, X: Any, lengths: Any = None, *, sample_weight: Any = None) -> H:
         """Fit the model by expectation-maximization.
 
         Parameters
@@ -145,9 +147,14 @@ class _HiddenMarkovModel(Parameters):
             Observations ``[positions, numbers]``; NaN is a missing value.
         lengths
             The lengths of the sequences that ``X`` contains; None: one sequence.
+        sample_weight
+            One weight per sequence, which multiplies its log-likelihood and its expected counts: a sequence of weight 2
+            counts like two equal sequences, and sequences of weight 0 are left out. Positions have no weights, because
+            the states of a sequence depend on each other: a position is not a separate example.
         """
         rows = self._read(X)
         ends = _ends(rows, lengths)
+        rows, ends, weights = _weighted(rows, ends, sample_weight)
         random = generator_of(self.random_state)
         drawn = any(self._initializes(letter) for letter in self.init_params)
         starts = self.n_init if self.n_init is not None else 5 if drawn else 1
@@ -160,7 +167,7 @@ class _HiddenMarkovModel(Parameters):
             candidate = copy.deepcopy(self)
             candidate.n_features = rows.shape[1] if self._emissions.get("m") else getattr(self, "n_features", None)
             try:
-                score = candidate._fit_once(rows, ends, random)
+                score = candidate._fit_once(rows, ends, random, weights)
             except _CollapsedError as error:
                 failure = error
                 continue
@@ -177,24 +184,27 @@ class _HiddenMarkovModel(Parameters):
     def _initializes(self, letter: str) -> bool:
         return letter in "st" or letter in self._emissions
 
-    def _fit_once(self, X: Floats, ends: Integers, random: numpy.random.RandomState) -> float:
+    def _fit_once(self, X: Floats, ends: Integers, random: numpy.random.RandomState, weights: Weights) -> float:
         k = self.n_components
+        of_positions = None if weights is None else numpy.repeat(weights, numpy.diff(ends, prepend=0))
         allowed = self._allowed()
         if "s" in self.init_params:
             self.startprob_ = random.dirichlet(numpy.ones(k))
         if "t" in self.init_params:
             self.transmat_ = _normalized(random.dirichlet(numpy.ones(k), size=k) * allowed)
-        self._initialize_emissions(X, random)
+        self._initialize_emissions(X, random, of_positions)
         self._check()
         self.monitor_ = ConvergenceMonitor(self.tol, self.n_iter, bool(self.verbose))
         with numpy.errstate(divide="ignore", invalid="ignore"):  # the result is checked
             for _ in range(self.n_iter):
-                likelihoods, posteriors, starts, moves = self._expectations(X, ends)
+                likelihoods, posteriors, starts, moves = self._expectations(X, ends, weights=weights)
+                if of_positions is not None:
+                    posteriors *= of_positions[:, None]
                 self._maximize(X, posteriors, starts, moves, allowed)
-                self.monitor_.report(float(likelihoods.sum()))
+                self.monitor_.report(_weighted_sum(likelihoods, weights))
                 if self.monitor_.converged:
                     break
-            score = float(self._expectations(X, ends, pairs=False)[0].sum())
+            score = _weighted_sum(self._expectations(X, ends, pairs=False)[0], weights)
         if not math.isfinite(score):
             raise _CollapsedError("fit: the log-likelihood is not finite, because the data has probability 0 or a "
                                   "variance became 0; use fewer states or Gaussians, or a prior for the covariances")
@@ -219,9 +229,12 @@ class _HiddenMarkovModel(Parameters):
             self.transmat_ = _normalized(numpy.where(self.transmat_ == 0, 0, counts))
         self._maximize_emissions(X, posteriors)
 
-    def _expectations(self, X: Floats, ends: Integers, pairs: bool = True) -> tuple[Floats, Floats, Floats, Floats]:
+    def _expectations(self, X: Floats, ends: Integers, pairs: bool = True,
+                      weights: Weights = None) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return log-likelihoods and posteriors, and the expected starts and transitions times the weights."""
         found: tuple[Floats, Floats, Floats, Floats] = _core.hmm_expectations(
-            _log(self.startprob_), _log(self.transmat_), numpy.ascontiguousarray(self._log_emissions(X)), ends, pairs)
+            _log(self.startprob_), _log(self.transmat_), numpy.ascontiguousarray(self._log_emissions(X)), ends, pairs,
+            weights)
         return found
 
     def _check(self) -> None:
@@ -356,6 +369,23 @@ def _ends(X: Floats, lengths: Any) -> Integers:
     return numpy.cumsum(array)
 
 
+def _weighted(X: Floats, ends: Integers, sample_weight: Any) -> tuple[Floats, Integers, Weights]:
+    """Return the sequences whose weight is not 0, and their weights."""
+    if sample_weight is None:
+        return X, ends, None
+    if len(ends) < ends[-1] and numpy.shape(sample_weight) == (ends[-1],):
+        raise UsageError(f"fit: sample_weight has one weight per position, but positions are not separate examples; pass "
+                         f"one weight for each of the {len(ends)} sequences that lengths define")
+    weights = weights_of(sample_weight, len(ends), "fit")
+    lengths, kept = numpy.diff(ends, prepend=0), weights > 0
+    rest: Weights = None if (weights[kept] == 1).all() else weights[kept]
+    return X[numpy.repeat(kept, lengths)], numpy.cumsum(lengths[kept]), rest
+
+
+def _weighted_sum(values: Floats, weights: Weights) -> float:
+    return float((values if weights is None else values * weights).sum())
+
+
 def _check_sums(x: Floats, name: str) -> None:
     if (x < 0).any() or not numpy.allclose(x.sum(axis=-1), 1):
         raise UsageError(f"{name} must contain probabilities that sum to 1, not {x.sum(axis=-1)}")
@@ -373,20 +403,36 @@ def _vectors(X: Any, who: str) -> Floats:
     return rows
 
 
-def _centers(X: Floats, count: int, random: numpy.random.RandomState) -> Floats:
+def _mean(X: Floats, weights: Weights) -> Floats:
+    return numpy.asarray(X.mean(axis=0) if weights is None else numpy.average(X, axis=0, weights=weights))
+
+
+def _covariance(X: Floats, weights: Weights) -> Floats:
+    """Return the covariance of rows; those of an integer weight count as often."""
+    if weights is None:
+        return numpy.atleast_2d(numpy.cov(X.T))
+    centered, total = X - _mean(X, weights), weights.sum()
+    scatter = numpy.einsum("t,ti,tj->ij", weights, centered, centered)
+    return numpy.asarray(scatter / (total - 1 if total >= 2 else total))
+
+
+def _centers(X: Floats, count: int, random: numpy.random.RandomState, weights: Weights = None) -> Floats:
     """Return cluster centers: Lloyd's algorithm from rows drawn far from each other (Arthur & Vassilvitskii 2007)."""
     if len(X) < count:
         raise DataError(f"fit: {len(X)} positions are too few for {count} states or components")
-    centers = X[[random.randint(len(X))]]
+    any_row = None if weights is None else weights / weights.sum()
+    centers = X[[random.randint(len(X)) if any_row is None else random.choice(len(X), p=any_row)]]
     for _ in range(count - 1):
         distances = ((X[:, None] - centers) ** 2).sum(axis=2).min(axis=1)
+        if weights is not None:
+            distances *= weights
         total = distances.sum()
         next_row = random.choice(len(X), p=distances / total) if total > 0 else random.randint(len(X))
         centers = numpy.vstack([centers, X[next_row]])
     for _ in range(100):
         nearest = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
-        moved = numpy.array([X[nearest == c].mean(axis=0) if (nearest == c).any() else centers[c]
-                             for c in range(count)])
+        moved = numpy.array([_mean(X[nearest == c], None if weights is None else weights[nearest == c])
+                             if (nearest == c).any() else centers[c] for c in range(count)])
         if numpy.array_equal(moved, centers):
             break
         centers = moved
@@ -529,14 +575,14 @@ class GaussianHMM(_HiddenMarkovModel):
                              f"{numpy.shape(self.means_)[1]} features as input")
         return rows
 
-    def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState) -> None:
+    def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState, weights: Weights) -> None:
         if self.covariance_type not in _COVARIANCES:
             raise UsageError(f"covariance_type must be one of {', '.join(_COVARIANCES)}, not {self.covariance_type!r}")
-        complete = _imputed(X)
+        complete = _imputed(X, weights)
         if "m" in self.init_params:
-            self.means_ = _centers(complete, self.n_components, random)
+            self.means_ = _centers(complete, self.n_components, random, weights)
         if "c" in self.init_params:
-            covariance = numpy.atleast_2d(numpy.cov(complete.T)) if len(X) > 1 else numpy.zeros((X.shape[1],) * 2)
+            covariance = _covariance(complete, weights) if len(X) > 1 else numpy.zeros((X.shape[1],) * 2)
             self._covars_ = _compact_covariances(covariance + self.min_covar * numpy.eye(X.shape[1]),
                                                  self.covariance_type, self.n_components)
 
@@ -642,16 +688,17 @@ def _filled(X: Floats, pattern: NDArray[numpy.bool_], mean: Floats, spread: Floa
     return filled, rest
 
 
-def _imputed(X: Floats) -> Floats:
+def _imputed(X: Floats, weights: Weights = None) -> Floats:
     """Return rows with missing values replaced by the means of the columns."""
     holes = numpy.isnan(X)
     if not holes.any():
         return X
-    counts = (~holes).sum(axis=0)
+    counts = (~holes).sum(axis=0) if weights is None else weights @ ~holes
     if not counts.all():
         raise DataError(f"fit: column {int(counts.argmin())} of X contains only NaN (missing values); leave out "
                         "this column")
-    return numpy.where(holes, numpy.nansum(X, axis=0) / counts, X)
+    sums = numpy.nansum(X if weights is None else weights[:, None] * X, axis=0)
+    return numpy.where(holes, sums / counts, X)
 
 
 def _compact_covariances(covariance: Floats, kind: str, states: int) -> Floats:
@@ -727,7 +774,7 @@ class CategoricalHMM(_HiddenMarkovModel):
             raise UsageError("CategoricalHMM: X must have shape [positions, 1] and contain symbols: 0, 1, 2, ...")
         return rows
 
-    def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState) -> None:
+    def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState, weights: Weights) -> None:
         symbols = self.n_features
         if symbols is None:
             symbols = int(numpy.nanmax(X)) + 1 if "e" in self.init_params else numpy.shape(self.emissionprob_)[1]
@@ -832,17 +879,18 @@ class GMMHMM(_HiddenMarkovModel):
             raise UsageError(f"covariance_type must be one of {', '.join(_COVARIANCES)}, not {self.covariance_type!r}")
         return {"spherical": (k, m), "diag": (k, m, n), "tied": (k, n, n), "full": (k, m, n, n)}[self.covariance_type]
 
-    def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState) -> None:
+    def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState, weights: Weights) -> None:
         k, m, n = self.n_components, self.n_mix, X.shape[1]
-        X = _imputed(X)
-        covariance = numpy.atleast_2d(numpy.cov(X.T)) + self.min_covar * numpy.eye(n)
+        X = _imputed(X, weights)
+        covariance = _covariance(X, weights) + self.min_covar * numpy.eye(n)
         if "w" in self.init_params:
             self.weights_ = numpy.full((k, m), 1 / m)
         if "m" in self.init_params:
-            centers = _centers(X, k, random)
+            centers = _centers(X, k, random, weights)
             nearest = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
             self.means_ = numpy.stack([
-                _centers(X[nearest == c], m, random) if (nearest == c).sum() >= m
+                _centers(X[nearest == c], m, random, None if weights is None else weights[nearest == c])
+                if (nearest == c).sum() >= m
                 else random.multivariate_normal(centers[c], covariance, size=m) for c in range(k)])
         if "c" in self.init_params:
             single = {"spherical": numpy.diag(covariance).mean(), "diag": numpy.diag(covariance)}

@@ -7,7 +7,9 @@ import unittest
 import numpy
 
 import unfold
+from unfold.crf import CRF
 from unfold.estimators import DensityEstimator, Forecaster, SequenceClassifier, SequenceTagger, SymbolModel
+from unfold.hmm import GMMHMM, CategoricalHMM, GaussianHMM
 
 WHOLE = {"batch": 1000, "split": "100/0/0"}  # every step reads all sequences
 
@@ -149,6 +151,132 @@ class SampleWeightTest(unittest.TestCase):
         grid = GridSearchCV(SequenceClassifier("gru:2", steps=2, threads=1), {"class_weight": [None, "balanced"]}, cv=2)
         self.assertIn(grid.fit(X, y, sample_weight=numpy.arange(40) + 1.0).best_params_["class_weight"],
                       (None, "balanced"))
+
+
+class ChainWeightTest(unittest.TestCase):
+    """The weights of the sequences of hidden Markov models and conditional random fields."""
+
+    LENGTHS = numpy.array([20, 5, 30, 10, 15])
+    WEIGHTS = numpy.array([1, 3, 0, 2, 1])
+
+    def observations(self, kind):
+        random = numpy.random.RandomState(3)
+        if kind is CategoricalHMM:
+            return random.randint(4, size=(80, 1))
+        return random.normal(size=(80, 2)) + 3 * (random.rand(80, 1) > 0.5)
+
+    def repeated(self, X):
+        ends = numpy.cumsum(self.LENGTHS)
+        parts = [X[end - n:end] for end, n, w in zip(ends, self.LENGTHS, self.WEIGHTS) for _ in range(w)]
+        return numpy.concatenate(parts), numpy.repeat(self.LENGTHS, self.WEIGHTS)
+
+    def started(self, kind, X, **arguments):
+        random = numpy.random.RandomState(0)
+        model = kind(2, init_params="", n_iter=6, tol=0, **arguments)
+        model.startprob_, model.transmat_ = numpy.array([0.7, 0.3]), numpy.array([[0.8, 0.2], [0.3, 0.7]])
+        if kind is CategoricalHMM:
+            model.emissionprob_ = random.dirichlet(numpy.ones(4), size=2)
+            return model
+        shape = {"spherical": (2,), "diag": (2, 2), "tied": (2, 2), "full": (2, 2, 2)}[model.covariance_type]
+        if kind is GaussianHMM:
+            model.means_ = numpy.array([[0.0, 0.0], [2.0, 2.0]])
+            model.covars_ = numpy.ones(shape) if len(shape) < 2 or model.covariance_type == "diag" else (
+                numpy.broadcast_to(numpy.eye(2), shape).copy())
+            return model
+        model.means_ = numpy.array([[[0.0, 0.0], [1.0, 0.0]], [[2.0, 2.0], [3.0, 2.0]]])
+        model.weights_, model.covars_ = numpy.full((2, 2), 0.5), numpy.ones((2, 2, 2))
+        return model
+
+    def kinds(self):
+        yield CategoricalHMM, {}
+        for covariance in ("spherical", "diag", "tied", "full"):
+            yield GaussianHMM, {"covariance_type": covariance}
+        yield GMMHMM, {"n_mix": 2}
+
+    def attributes(self, model):
+        names = ("startprob_", "transmat_", "emissionprob_", "means_", "covars_", "weights_")
+        return {name: getattr(model, name) for name in names if hasattr(model, name)}
+
+    def test_weights_of_hidden_markov_models_equal_repetitions(self):
+        for kind, arguments in self.kinds():
+            for holes in (False, True) if kind is not CategoricalHMM else (False,):
+                with self.subTest(kind.__name__, holes=holes, **arguments):
+                    X = self.observations(kind)
+                    if holes:
+                        X[::7, 0] = numpy.nan
+                    weighted = self.started(kind, X, **arguments).fit(X, self.LENGTHS, sample_weight=self.WEIGHTS)
+                    repeated = self.started(kind, X, **arguments).fit(*self.repeated(X))
+                    for name, value in self.attributes(repeated).items():
+                        numpy.testing.assert_allclose(self.attributes(weighted)[name], value, atol=1e-9, err_msg=name)
+                    numpy.testing.assert_allclose(weighted.monitor_.history, repeated.monitor_.history, rtol=1e-9)
+
+    def test_weights_of_1_change_no_bit_and_sequences_of_weight_0_are_left_out(self):
+        kept = numpy.repeat(self.WEIGHTS > 0, self.LENGTHS)
+        for kind, arguments in self.kinds():
+            with self.subTest(kind.__name__, **arguments):
+                X = self.observations(kind)
+
+                def fit(X, lengths, weights=None):
+                    return self.attributes(kind(2, random_state=0, **arguments).fit(X, lengths, sample_weight=weights))
+
+                plain, lengths = fit(X, self.LENGTHS), self.LENGTHS[self.WEIGHTS > 0]
+                for name, value in fit(X, self.LENGTHS, [1] * 5).items():
+                    numpy.testing.assert_array_equal(value, plain[name])
+                for weights in (self.WEIGHTS, self.WEIGHTS > 0):
+                    weights = weights.astype(float)
+                    others = fit(X[kept], lengths, weights[weights > 0])
+                    for name, value in fit(X, self.LENGTHS, weights).items():
+                        numpy.testing.assert_array_equal(value, others[name])
+
+    def test_initial_covariances_are_weighted(self):
+        X = self.observations(GaussianHMM)
+        arguments = {"params": "", "init_params": "c", "covariance_type": "full"}
+        models = []
+        for data, lengths, weights in ((X, self.LENGTHS, self.WEIGHTS), (*self.repeated(X), None)):
+            model = self.started(GaussianHMM, X).set_params(**arguments)
+            models.append(model.fit(data, lengths, sample_weight=weights))
+        numpy.testing.assert_allclose(models[0].covars_, models[1].covars_, rtol=1e-12)
+
+    def test_positions_have_no_weights(self):
+        X = self.observations(GaussianHMM)
+        with self.assertRaisesRegex(ValueError, "positions are not separate examples; pass one weight for each of the 5"):
+            GaussianHMM(2).fit(X, self.LENGTHS, sample_weight=numpy.ones(80))
+        with self.assertRaisesRegex(ValueError, r"must have shape \(5,\), one weight per sequence"):
+            GaussianHMM(2).fit(X, self.LENGTHS, sample_weight=[1, 2])
+
+    def labeled(self):
+        random = numpy.random.RandomState(5)
+        X = [[{"word": f"w{random.randint(9)}", "long": bool(random.randint(2)), "size": random.rand()}
+              for _ in range(n)] for n in self.LENGTHS]
+        y = [[random.choice(["A", "B", "C"]) for _ in range(n)] for n in self.LENGTHS]
+        return X, y
+
+    def test_weights_of_a_random_field_equal_repetitions(self):
+        X, y = self.labeled()
+        again = [[one for one, w in zip(values, self.WEIGHTS) for _ in range(w)] for values in (X, y)]
+        for options in ({"c2": 0.1}, {"c1": 0.2, "c2": 0.05}, {"c2": 0.1, "min_freq": 3},
+                        {"c2": 0.1, "all_possible_states": True, "all_possible_transitions": True}):
+            with self.subTest(options):
+                weighted = CRF(epsilon=1e-8, delta=1e-13, **options).fit(X, y, sample_weight=self.WEIGHTS)
+                repeated = CRF(epsilon=1e-8, delta=1e-13, **options).fit(*again)
+                self.assertAlmostEqual(weighted.objective_, repeated.objective_, places=7)
+                for name in ("state_features_", "transition_features_"):
+                    a, b = getattr(weighted, name), getattr(repeated, name)
+                    for key in {*a, *b}:
+                        self.assertAlmostEqual(a.get(key, 0), b.get(key, 0), delta=1e-4)
+
+    def test_weights_of_1_and_0_of_a_random_field(self):
+        X, y = self.labeled()
+        plain = CRF(c2=0.1).fit(X, y)
+        self.assertEqual(CRF(c2=0.1).fit(X, y, sample_weight=[1] * 5).state_features_, plain.state_features_)
+        kept = [i for i, weight in enumerate(self.WEIGHTS) if weight > 0]
+        left = CRF(c2=0.1).fit([X[i] for i in kept], [y[i] for i in kept])
+        zeros = CRF(c2=0.1).fit(X, y, sample_weight=self.WEIGHTS > 0)
+        self.assertEqual((zeros.state_features_, zeros.attributes_), (left.state_features_, left.attributes_))
+        only = plain.score(X, y, sample_weight=[0, 1, 0, 0, 0])
+        self.assertAlmostEqual(only, plain.score(X[1:2], y[1:2]))
+        with self.assertRaisesRegex(ValueError, "one weight per sequence"):
+            plain.fit(X, y, sample_weight=[1, 2])
 
 
 class WarmStartTest(unittest.TestCase):
