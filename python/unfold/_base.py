@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from . import _data
 from ._core import Model
+from ._metadata import MetadataRouting
 from .errors import UsageError
 from .training import train
 
@@ -39,7 +40,7 @@ def raise_not_fitted(estimator: object) -> NoReturn:
     raise type("NotFittedError", (NotFittedError, SklearnNotFittedError), {})(message)
 
 
-class Parameters:
+class Parameters(MetadataRouting):
     """Parameters of the constructor, as scikit-learn expects them."""
 
     @classmethod
@@ -75,13 +76,15 @@ class Parameters:
         if not self.__sklearn_is_fitted__():
             raise_not_fitted(self)
 
-    #: "classifier", "density_estimator", ... for scikit-learn
+    #: "classifier", "density_estimator", ... for scikit-learn. Estimators of lists of labels have none: the splitters of
+    #: scikit-learn would interpret the labels of a classifier, and fail.
     _kind: Optional[str] = None
+    _requires_y = False
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
-        tags = Tags(estimator_type=self._kind, target_tags=TargetTags(required=self._kind == "classifier"))
+        tags = Tags(estimator_type=self._kind, target_tags=TargetTags(required=self._requires_y))
         tags.input_tags = InputTags(two_d_array=True)
         if self._kind == "classifier":
             tags.classifier_tags = ClassifierTags()

@@ -155,7 +155,7 @@ class CRF(Parameters):
     True
     """
 
-    _kind = "classifier"
+    _requires_y = True
 
     classes_: list[str]
     attributes_: list[str]

@@ -249,7 +249,7 @@ def _require_feature_names(X: Any, fitted: Optional[NDArray[Any]]) -> None:
 class _SequenceEstimator(BaseEstimator):
     """Base class of the classifier and the tagger for sequences of symbols or numbers."""
 
-    _kind = "classifier"
+    _requires_y = True
 
     classes_: NDArray[Any]
     numeric_: bool
@@ -329,6 +329,8 @@ class SequenceClassifier(_SequenceEstimator):
     >>> fitted.predict(X[[0, -1]])
     array([3, 7])
     """
+
+    _kind = "classifier"
 
     def __init__(self, model: str | None = None, *, class_weight: Any = None, optimizer: str | None = None,
                  steps: int | None = None, epochs: float | None = None, minutes: float | None = None,

@@ -4,8 +4,11 @@ Every check runs. The checks that cannot pass are declared to scikit-learn as ex
 """
 
 import importlib.util
+import pickle
 import unittest
 import warnings
+
+import numpy
 
 from unfold.crf import CRF
 from unfold.estimators import DensityEstimator, Forecaster, SequenceClassifier, SequenceTagger, SymbolModel
@@ -95,6 +98,17 @@ class ScikitLearnTest(unittest.TestCase):
         self.assertIn(grid.best_params_["steps"], [2, 40])
         self.assertEqual(len(grid.predict(words)), len(words))
 
+    def test_grids_of_estimators_of_lists_of_labels(self):
+        from sklearn.model_selection import GridSearchCV, cross_val_score
+
+        X = [[{"word": word} for word in words.split()] for words in ("the cat", "a dog barks", "cats sleep")] * 4
+        y = [["D", "N"], ["D", "N", "V"], ["N", "V"]] * 4
+        grid = GridSearchCV(CRF(), {"c2": [0.1, 10]}, cv=3).fit(X, y)
+        self.assertEqual(grid.best_params_, {"c2": 0.1})
+        words = [[item["word"] for item in sequence] for sequence in X]
+        tagger = SequenceTagger("gru:3", steps=3, threads=1, options={"batch": 4})
+        self.assertEqual(cross_val_score(tagger, words, y, cv=3).shape, (3,))
+
     def test_unfitted_estimators_raise_the_error_of_scikit_learn(self):
         from sklearn.exceptions import NotFittedError
 
@@ -102,6 +116,91 @@ class ScikitLearnTest(unittest.TestCase):
             method = estimator.score_samples if isinstance(estimator, DensityEstimator) else estimator.predict
             with self.assertRaises(NotFittedError):
                 method([[1.0]])
+
+
+@unittest.skipIf(importlib.util.find_spec("sklearn") is None, "scikit-learn is not installed")
+class MetadataRoutingTest(unittest.TestCase):
+    def setUp(self):
+        import sklearn
+
+        previous = sklearn.get_config()["enable_metadata_routing"]
+        self.addCleanup(sklearn.set_config, enable_metadata_routing=previous)
+        sklearn.set_config(enable_metadata_routing=True)
+        random = numpy.random.RandomState(0)
+        self.X = random.randint(2, size=(48, 6)).astype(float)
+        self.y = (self.X.sum(axis=1) > 3).astype(int)
+        self.w = random.randint(1, 4, size=48).astype(float)
+
+    def classifier(self):
+        return SequenceClassifier("gru:2", steps=3, **SMALL)
+
+    def test_cross_validation_passes_weights(self):
+        from sklearn.model_selection import KFold, cross_validate
+
+        model = self.classifier().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        found = cross_validate(model, self.X, self.y, cv=KFold(3), params={"sample_weight": self.w},
+                               return_estimator=True)
+        for (train, test), fitted, score in zip(KFold(3).split(self.X), found["estimator"], found["test_score"]):
+            own = self.classifier().fit(self.X[train], self.y[train], self.w[train])
+            self.assertEqual(fitted.model_bytes_, own.model_bytes_)
+            self.assertAlmostEqual(score, own.score(self.X[test], self.y[test], self.w[test]))
+
+    def test_weights_that_are_not_passed_have_no_influence(self):
+        from sklearn.model_selection import KFold, cross_validate
+
+        model = self.classifier().set_fit_request(sample_weight=False).set_score_request(sample_weight="w")
+        found = cross_validate(model, self.X, self.y, cv=KFold(3), params={"w": self.w}, return_estimator=True)
+        train = next(KFold(3).split(self.X))[0]
+        self.assertEqual(found["estimator"][0].model_bytes_,
+                         self.classifier().fit(self.X[train], self.y[train]).model_bytes_)
+
+    def test_unset_requests_raise_the_error_of_scikit_learn(self):
+        from sklearn.exceptions import UnsetMetadataPassedError
+        from sklearn.model_selection import cross_validate
+
+        with self.assertRaisesRegex(UnsetMetadataPassedError, "sample_weight"):
+            cross_validate(self.classifier(), self.X, self.y, params={"sample_weight": self.w})
+
+    def test_grids_and_pipelines_pass_weights(self):
+        from sklearn.model_selection import GridSearchCV
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import MinMaxScaler
+
+        model = self.classifier().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        grid = GridSearchCV(model, {"class_weight": [None, "balanced"]}, cv=2)
+        grid.fit(self.X, self.y, sample_weight=self.w)
+        own = self.classifier().set_params(**grid.best_params_).fit(self.X, self.y, self.w)
+        self.assertEqual(grid.best_estimator_.model_bytes_, own.model_bytes_)
+        pipeline = make_pipeline(MinMaxScaler(), model).fit(self.X, self.y, sample_weight=self.w)
+        self.assertEqual(pipeline[-1].model_bytes_, self.classifier().fit(self.X, self.y, self.w).model_bytes_)
+
+    def test_every_estimator_lists_its_metadata(self):
+        from sklearn.base import clone
+        from sklearn.utils.metadata_routing import get_routing_for_object
+
+        expected = {SequenceClassifier: {"fit": ["sample_weight"], "partial_fit": ["classes", "sample_weight"],
+                                         "score": ["sample_weight"]},
+                    CRF: {"fit": ["sample_weight"], "score": ["sample_weight"]},
+                    GaussianHMM: {"fit": ["lengths", "sample_weight"], "score": ["lengths"]},
+                    Forecaster: {}}
+        for kind, methods in expected.items():
+            with self.subTest(kind.__name__):
+                routing = get_routing_for_object(kind())
+                found = {method: sorted(getattr(routing, method).requests) for method in ("fit", "partial_fit", "score")}
+                self.assertEqual({method: names for method, names in found.items() if names}, methods)
+        model = pickle.loads(pickle.dumps(clone(CRF().set_fit_request(sample_weight="weight"))))
+        self.assertEqual(model.get_metadata_routing().fit.requests, {"sample_weight": "weight"})
+
+    def test_errors_describe_the_problem(self):
+        import sklearn
+
+        with self.assertRaisesRegex(ValueError, "SequenceClassifier.fit takes sample_weight, not weight"):
+            self.classifier().set_fit_request(weight=True)
+        with self.assertRaisesRegex(ValueError, "Forecaster.score takes no metadata"):
+            Forecaster().set_score_request(sample_weight=True)
+        sklearn.set_config(enable_metadata_routing=False)
+        with self.assertRaisesRegex(RuntimeError, "enable_metadata_routing=True"):
+            self.classifier().set_fit_request(sample_weight=True)
 
 
 if __name__ == "__main__":
