@@ -10,6 +10,7 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);
   module.attr("__version__") = UNFOLD_VERSION;
   unfold::python::translate_errors();
+  unfold::python::add_command(module);
   unfold::python::add_streams(module);
   unfold::python::add_models(module);
   unfold::python::add_training(module);

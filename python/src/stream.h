@@ -69,6 +69,7 @@ void add_models(nb::module_& module);
 void add_streams(nb::module_& module);
 void add_training(nb::module_& module);
 void add_coding(nb::module_& module);
+void add_command(nb::module_& module);
 void add_hidden_markov(nb::module_& module);
 
 }  // namespace unfold::python

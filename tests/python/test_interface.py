@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import unfold
@@ -39,15 +40,31 @@ class TypesTest(unittest.TestCase):
 
 
 class CommandTest(unittest.TestCase):
-    def test_the_module_is_the_command(self):
-        command = os.environ["TESTED_COMMAND"]
-        done = subprocess.run([sys.executable, "-m", "unfold", "--version"], stdout=subprocess.PIPE, text=True,
-                              check=True, env={**os.environ, "UNFOLD_COMMAND": command})
-        self.assertEqual(done.stdout.split()[1], unfold.__version__)
-        done = subprocess.run([sys.executable, "-m", "unfold"], stderr=subprocess.PIPE, text=True,
-                              env={**os.environ, "PATH": "", "UNFOLD_COMMAND": ""})
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("not installed", done.stderr)
+    def run_module(self, *arguments):
+        return subprocess.run([sys.executable, "-m", "unfold", *arguments], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env={**os.environ, "PATH": ""})
+
+    def run_command(self, *arguments):
+        return subprocess.run([os.environ["TESTED_COMMAND"], *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def test_the_module_contains_the_command(self):
+        for arguments in (["--version"], ["train", "--help"], ["eval", "no such file"], ["tran"]):
+            with self.subTest(arguments):
+                mine, theirs = self.run_module(*arguments), self.run_command(*arguments)
+                self.assertEqual((mine.returncode, mine.stdout, mine.stderr),
+                                 (theirs.returncode, theirs.stdout, theirs.stderr))
+        self.assertEqual(self.run_module("--version").stdout.decode().split()[1], unfold.__version__)
+
+    def test_the_module_trains_the_model_of_the_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            text = os.path.join(folder, "text é.txt")
+            with open(text, "w") as file:
+                file.write("the sea is deep and the sail is lost\n" * 40)
+            for name, run in (("a", self.run_module), ("b", self.run_command)):
+                out = os.path.join(folder, name)
+                done = run("train", text, "--model", "gru:4", "--steps", "5", "--threads", "1", "--quiet", "--out", out)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(*(pathlib.Path(folder, name, "model.safetensors").read_bytes() for name in "ab"))
 
 
 if __name__ == "__main__":
