@@ -52,7 +52,8 @@ def features_of(item: Any) -> Features:
                 found += [(f"{name}:{inner}", weight) for inner, weight in features_of(value)]
         return found
     if isinstance(item, str) or not isinstance(item, Iterable):
-        raise UsageError(f"CRF: the features of a position must be a dict or a list of str, not {type(item).__name__}")
+        raise UsageError("CRF: the features of a position must be a dict, such as {'word': 'the'}, or a list of str, not "
+                         f"{type(item).__name__}")
     return [(str(name), 1.0) for name in item]
 
 
@@ -65,6 +66,9 @@ class _Attributes:
         counts: list[int] = []
         self.lengths: list[int] = []
         for i, sequence in enumerate(as_list(X, who, "sequences")):
+            if isinstance(sequence, Mapping):
+                raise UsageError(f"{who}: sequence {i} is a dict, the features of one position, but X is a list of "
+                                 "sequences; pass [X] for a single sequence, or use predict_single")
             items = as_list(sequence, f"{who}: sequence {i}:", "positions")
             if not items:
                 raise UsageError(f"{who}: sequence {i} is empty")
@@ -187,7 +191,8 @@ class CRF(Parameters):
             not depend on the weights.
         """
         if self.algorithm != "lbfgs":
-            raise UsageError(f'CRF: algorithm must be "lbfgs", not {self.algorithm!r}')
+            raise UsageError(f'CRF: algorithm must be "lbfgs", not {self.algorithm!r}; it finds the minimum of the '
+                             "regularized likelihood, which stochastic algorithms only approach")
         if self.c1 < 0 or self.c2 < 0:
             raise UsageError(f"CRF: c1 and c2 must be at least 0, not {self.c1} and {self.c2}")
         weights: Optional[Floats] = None

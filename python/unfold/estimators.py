@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
@@ -48,6 +49,7 @@ class Sequences:
             raise UsageError(f"{who} expects a list of sequences, not "
                              f"{'one text' if isinstance(X, (str, bytes)) else type(plain(X)).__name__}")
         if _data._is_table(X):
+            _require_plain_table(X, who)
             X = X.to_numpy()
         if not isinstance(X, numpy.ndarray) and not hasattr(X, "__iter__"):
             X = numpy.asarray(X)
@@ -66,6 +68,10 @@ class Sequences:
                              f"{X.shape[X.shape.index(0)]} "
                              f"{'sample(s)' if X.shape[0] == 0 else 'feature(s)'} (shape={X.shape}) while a minimum of 1 "
                              "is required.")
+        if isinstance(X, numpy.ndarray) and X.ndim == 3 and X.shape[1] == 1 < X.shape[2] and who != "predict":
+            warnings.warn(f"{who}: X has shape {X.shape}: each sequence is one position of {X.shape[2]} numbers. If the "
+                          "axes are [sequences, variables, time], as in sktime, pass numpy.swapaxes(X, 1, 2)",
+                          UserWarning, stacklevel=4)
         rows = X if isinstance(X, numpy.ndarray) and X.ndim in (2, 3) else [
             _words(one, f"{who}: sequence {i}:") for i, one in enumerate(X)]
         self.entries, self.lengths = _data.sequences(rows, who)
@@ -202,6 +208,17 @@ class Rows:
         columns = [*((name, False, values) for name, values in self.columns),
                    *((name, True, values) for name, values in once)]
         return _data.fields(columns, numpy.ones(len(self), dtype=int))
+
+
+def _require_plain_table(X: Any, who: str) -> None:
+    """Require a table with one row per sequence, as opposed to the tables of sktime."""
+    if getattr(getattr(X, "index", None), "nlevels", 1) > 1:
+        raise UsageError(f"{who}: X is a table with several index levels; pass one array per sequence: "
+                         "[x.to_numpy() for _, x in X.groupby(level=0)]")
+    first: Any = X.iloc[0, 0] if hasattr(X, "iloc") and 0 not in X.shape else None
+    if numpy.ndim(first) > 0:
+        raise UsageError(f"{who}: the cells of X are sequences; pass one array per sequence: "
+                         "[numpy.column_stack(list(row)) for row in X.to_numpy()]")
 
 
 def _object_array(X: NDArray[Any], who: str) -> Any:

@@ -391,7 +391,25 @@ def _check_sums(x: Floats, name: str) -> None:
         raise UsageError(f"{name} must contain probabilities that sum to 1, not {x.sum(axis=-1)}")
 
 
+#: Models of hmmlearn that this module does not have, and what to use instead.
+_OTHER_MODELS = {
+    "MultinomialHMM": "CategoricalHMM emits single symbols; for other counts, use GaussianHMM on their square roots",
+    "PoissonHMM": "use GaussianHMM on the square roots of the counts",
+    "VariationalCategoricalHMM": "use CategoricalHMM with transmat_prior, startprob_prior and emissionprob_prior",
+    "VariationalGaussianHMM": "use GaussianHMM with transmat_prior, startprob_prior and covars_prior",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OTHER_MODELS:
+        raise AttributeError(f"unfold.hmm has no {name}; {_OTHER_MODELS[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def _vectors(X: Any, who: str) -> Floats:
+    if isinstance(X, (list, tuple)) and X and numpy.ndim(X[0]) == 2:
+        raise UsageError(f"{who}: X is a list of sequences; pass numpy.concatenate(X), and "
+                         "lengths=[len(x) for x in X]")
     rows = numpy.asarray(_data.as_numbers(X, who), dtype=float)
     if rows.ndim == 1:
         raise UsageError(f"{who}: X must have shape [positions, numbers], not {rows.shape}. Expected 2D array, got 1D "
@@ -768,7 +786,13 @@ class CategoricalHMM(_HiddenMarkovModel):
         self.n_init, self.allowed_transitions = n_init, allowed_transitions
 
     def _read(self, X: Any) -> Floats:
-        rows = _vectors(X, "CategoricalHMM")
+        try:
+            rows = _vectors(X, "CategoricalHMM")
+        except DataError as error:
+            if "not numeric" not in str(error):
+                raise
+            raise DataError("CategoricalHMM: X must contain numbers of symbols, 0, 1, 2, ...; number texts with "
+                            "names, X = numpy.unique(texts, return_inverse=True) and X.reshape(-1, 1)") from None
         known = rows[~numpy.isnan(rows)]
         if rows.shape[1] != 1 or (known < 0).any() or (known % 1).any():
             raise UsageError("CategoricalHMM: X must have shape [positions, 1] and contain symbols: 0, 1, 2, ...")

@@ -43,6 +43,14 @@ _NO_SECOND_DERIVATIVES = (
 _NO_PROJECTION = "unfold.torch: proj_size is not supported; use torch.nn.LSTM for it"
 
 
+def __getattr__(name: str) -> Any:
+    if hasattr(torch.nn, name):
+        raise AttributeError(
+            f"unfold.torch has only {', '.join(__all__)}; use torch.nn.{name}, which works together with them"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class _Config(NamedTuple):
     """The settings that determine the engine of a layer and how it runs."""
 

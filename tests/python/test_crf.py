@@ -87,6 +87,10 @@ class CRFTest(unittest.TestCase):
 
     def test_errors(self):
         X, y = sequences(3)
+        with self.assertRaisesRegex(ValueError, "sequence 0 is a dict.*predict_single"):
+            CRF().fit(X, y).predict(X[0])
+        with self.assertRaisesRegex(ValueError, "must be a dict, such as .*, or a list of str, not str"):
+            CRF().fit([["the", "cat"]], [["D", "N"]])
         with self.assertRaises(NotFittedError):
             CRF().predict(X)
         for wrong in (lambda: CRF().fit(X, y[:2]), lambda: CRF().fit([], []), lambda: CRF().fit([[]], [[]]),

@@ -1,5 +1,6 @@
 """Estimators learn simple problems, are scikit-learn compatible, and can be pickled."""
 
+import importlib.util
 import json
 import math
 import pathlib
@@ -127,6 +128,23 @@ class ClassifierTest(unittest.TestCase):
             fresh.fit([["a"], []], ["x", "y"])
         with self.assertRaisesRegex(ValueError, "not one text"):
             fresh.fit("abc", ["x"])
+
+    def test_data_in_the_form_of_sktime_has_a_message(self):
+        y = ["a", "b"] * 5
+        with self.assertWarnsRegex(UserWarning, r"numpy.swapaxes\(X, 1, 2\)"):
+            SequenceClassifier("gru:2", steps=1, threads=1).fit(numpy.zeros((10, 1, 7)), y)
+        if importlib.util.find_spec("pandas") is None:
+            self.skipTest("pandas is not installed")
+        import pandas
+
+        index = pandas.MultiIndex.from_product([range(10), range(7)])
+        nested = pandas.DataFrame({"x": [pandas.Series(range(7), dtype=float) for _ in range(10)]})
+        for X, what in ((pandas.DataFrame({"x": numpy.zeros(70)}, index), "several index levels"),
+                        (nested, "the cells of X are sequences")):
+            with self.subTest(what), self.assertRaisesRegex(ValueError, what):
+                SequenceClassifier("gru:2", steps=1, threads=1).fit(X, y)
+        converted = [numpy.column_stack(list(row)) for row in nested.to_numpy()]
+        self.assertEqual(SequenceClassifier("gru:2", steps=1, threads=1).fit(converted, y).n_features_in_, 1)
 
 
     def test_entries_and_labels_are_validated(self):

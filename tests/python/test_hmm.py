@@ -9,6 +9,7 @@ import warnings
 
 import numpy
 
+import unfold.hmm
 from unfold._base import NotFittedError
 from unfold.hmm import GMMHMM, CategoricalHMM, GaussianHMM
 
@@ -284,10 +285,14 @@ class FitTest(unittest.TestCase):
                 (GaussianHMM(2), X[:, 0], "shape"), (GaussianHMM(2), X * numpy.inf, "infinity"),
                 (GMMHMM(2), X * numpy.nan, "NaN"), (CategoricalHMM(2), X, "symbols"),
                 (CategoricalHMM(2), [[-1]], "symbols"), (GaussianHMM(2, "round"), X, "covariance_type"),
-                (GaussianHMM(300), X, "too few"), (GaussianHMM(2, n_init=0), X, "n_init")):
+                (GaussianHMM(300), X, "too few"), (GaussianHMM(2, n_init=0), X, "n_init"),
+                (GaussianHMM(2), [X, X], r"numpy.concatenate\(X\), and lengths="),
+                (CategoricalHMM(2), [["walk"], ["shop"]], "number texts with names, X = numpy.unique")):
             with self.subTest(what), self.assertRaisesRegex(ValueError, what):
                 model.fit(data)
             self.assertFalse(hasattr(model, "transmat_"))
+        with self.assertRaisesRegex(AttributeError, "unfold.hmm has no PoissonHMM; use GaussianHMM"):
+            unfold.hmm.PoissonHMM  # noqa: B018
         wrong = started(GaussianHMM)
         wrong.startprob_ = [0.5, 0.5, 0.5]
         wrong.means_ = numpy.zeros((3, 2))

@@ -344,6 +344,10 @@ class Torch(unittest.TestCase):
         with self.assertRaisesRegex(NotImplementedError, "second derivatives"):
             gradient.sum().backward()
 
+    def test_other_layers_are_those_of_torch(self):
+        with self.assertRaisesRegex(AttributeError, "unfold.torch has only Cell, GRU, LSTM, RNN; use torch.nn.LSTMCell"):
+            unfold.torch.LSTMCell  # noqa: B018
+
     def test_projections_raise_a_clear_error(self):
         with self.assertRaisesRegex(NotImplementedError, "proj_size"):
             unfold.torch.LSTM(3, 4, proj_size=2)
