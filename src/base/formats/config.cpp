@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
-#include <sstream>
 
+#include "base/formats/toml.h"
 #include "base/utf8.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/file.h"
@@ -14,33 +13,30 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kMaxSize = std::size_t{1} << 20;
-
-[[noreturn]] void fail(const std::string& filename, Index line, std::string_view what) {
-  throw UsageError(fmt::format("{}:{}: {}", filename, line, what));
-}
-
-std::vector<std::string> list_of_strings(const toml::array& array, const std::string& filename, Index line) {
+std::vector<std::string> list_of_strings(const TomlList& list, const std::string& filename, Index line) {
   std::vector<std::string> strings;
-  for (const toml::node& element : array) {
-    if (!element.is_string())
-      fail(filename, line, "a list contains a value that is not a string; write the value in quotes");
-    strings.push_back(element.as_string()->get());
+  strings.reserve(list.size());
+  for (const TomlValue& item : list) {
+    const auto* text = std::get_if<std::string>(&item.value);
+    if (text == nullptr)
+      throw_toml_error(filename, line, "a list contains a value that is not a string; write the value in quotes");
+    strings.push_back(*text);
   }
   return strings;
 }
 
-ConfigValue value_of(const toml::node& node, const std::string& key, const std::string& filename, Index line) {
-  if (node.is_boolean()) return node.as_boolean()->get();
-  if (node.is_integer()) return Index{node.as_integer()->get()};
-  if (node.is_floating_point()) return node.as_floating_point()->get();
-  if (node.is_string()) return node.as_string()->get();
-  if (node.is_array()) return list_of_strings(*node.as_array(), filename, line);
-  if (node.is_table()) {
-    fail(filename, line,
-         fmt::format("\"{}\" is a table or a dotted key; only plain `key = value` lines are supported", key));
-  }
-  fail(filename, line, fmt::format("\"{}\" is a date or time; write it as a string", key));
+ConfigValue value_of(const TomlMember& member, const std::string& filename) {
+  const auto& value = member.value.value;
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* number = std::get_if<Index>(&value)) return *number;
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* list = std::get_if<TomlList>(&value)) return list_of_strings(*list, filename, member.line);
+  if (std::holds_alternative<TomlTable>(value))
+    throw_toml_error(
+        filename, member.line,
+        fmt::format("\"{}\" is a table or a dotted key; only plain `key = value` lines are supported", member.key));
+  throw_toml_error(filename, member.line, fmt::format("\"{}\" is a date or time; write it as a string", member.key));
 }
 
 }  // namespace
@@ -62,23 +58,9 @@ void Config::set(std::string key, ConfigValue value, Index line) {
 }
 
 Config parse_config(std::string_view text, const std::string& filename) {
-  if (text.size() > kMaxSize)
-    fail(filename, 1, "the file is larger than 1 MiB, so it is not a configuration file; check its name");
-  toml::table table;
-  try {
-    table = toml::parse(text, filename);
-  } catch (const toml::parse_error& error) {
-    fail(filename, static_cast<Index>(error.source().begin.line), error.description());
-  }
-  std::vector<std::pair<toml::source_position, const toml::key*>> order;
-  for (const auto& [key, node] : table) order.emplace_back(key.source().begin, &key);
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   Config config;
-  for (const auto& [position, key] : order) {
-    const std::string name(key->str());
-    const Index line = static_cast<Index>(position.line);
-    config.set(name, value_of(*table.get(name), name, filename, line), line);
-  }
+  for (const TomlMember& member : parse_toml(text, filename))
+    config.set(member.key, value_of(member, filename), member.line);
   return config;
 }
 
