@@ -1,8 +1,8 @@
 #include "app/reproduce/reproduce.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "app/reproduce/reproduction.h"
 #include "cli/in_processes.h"
 #include "cli/shared_options.h"
 
@@ -24,13 +24,11 @@ Reproduce::Reproduce()
           "reproduce", "reproduces a table of published results: prints our results, the published ones and a verdict",
           {"unfold reproduce long-range --scale small --out long-range",
            "unfold reproduce long-range --scale full --only 'adding 100' --seeds 1 --out adding"})) {
-  std::string known, last;
-  for (const Reproduction& table : reproductions()) {
-    if (table.name != last) known += fmt::format("{}{}: ", known.empty() ? "" : "; ", table.name);
-    known += fmt::format("{}{}", table.name == last ? ", " : "", table.title);
-    last = table.name;
-  }
-  options_.add_inputs({.name = "table", .target = &table_, .placeholder = "TABLE", .help = known});
+  options_.add_inputs({.name = "table",
+                       .target = &table_,
+                       .placeholder = "TABLE",
+                       .help = "a TOML file (docs/reproduce.md), or the name of a file in bench/tables of the current "
+                               "directory: long-range, riemannian, path, ..."});
   options_.add({.name = "out",
                 .target = &request_.out,
                 .placeholder = "DIR",
@@ -60,6 +58,7 @@ Reproduce::Reproduce()
                 .most = 1000,
                 .default_text = "depends on --scale"});
   options_.add(jobs_row(request_.jobs));
+  options_.add({.name = "list", .target = &request_.list, .help = "run nothing; print the commands"});
   options_.add({.name = "finished",
                 .target = &request_.finished,
                 .help = "run nothing; create the page from the finished runs in DIR"});
@@ -72,6 +71,11 @@ ExitCode Reproduce::run(Console& console) {
   request_.threads = threads_;
   const auto outcome = in_processes_or_jobs(request_, console, reproduce);
   if (!outcome) return ExitCode::success;
+  if (request_.list) {
+    print_result(json_ ? one_line({{"commands", outcome->commands}})
+                       : fmt::format("{}\n", fmt::join(outcome->commands, "\n")));
+    return ExitCode::success;
+  }
   if (json_) {
     print_results(outcome->results_file);
     return ExitCode::success;

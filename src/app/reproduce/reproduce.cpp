@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <optional>
+#include <set>
 
+#include "app/common/program.h"
 #include "app/common/work_distribution.h"
 #include "app/plots/plot.h"
 #include "app/plots/statistics.h"
@@ -19,29 +21,21 @@
 #include "app/sweep/run_settings_record.h"
 #include "app/train/setup/train_processes.h"
 #include "app/train/train.h"
-#include "base/options/suggestions.h"
-#include "base/printable.h"
-#include "data/tasks/text_source_spec.h"
 #include "model/registry/run_folder.h"
 #include "numerics/simd.h"
 #include "unfold/base/formats/file.h"
+#include "unfold/model/registry/registry.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
-
-std::string data_folder() {
-  const char* folder = std::getenv("UNFOLD_DATA");
-  return folder != nullptr ? folder : "../shared/data";
-}
-
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
+/// Folder of the data sets: UNFOLD_DATA, by default ../shared/data.
+std::string data_folder() {
+  const char* folder = std::getenv("UNFOLD_DATA");
+  return folder != nullptr ? folder : "../shared/data";
 }
 
 /// Converts a title to a file name.
@@ -67,7 +61,8 @@ struct Run {
 };
 
 struct Cell {
-  const Variant *row, *column;
+  const ReproductionRow* row;
+  const ReproductionColumn* column;
   std::vector<Run> runs;
   double floor = 0;    ///< subtracted from the measure of every run
   double success = 0;  ///< threshold for the measure after this subtraction
@@ -76,49 +71,26 @@ struct Cell {
 /// One table of the page.
 struct Section {
   const Reproduction* table;
+  const ReproductionScale* scale;
   std::vector<Cell> cells;
+  /// Returns the columns that have cells.
+  std::vector<const ReproductionColumn*> columns() const {
+    std::vector<const ReproductionColumn*> result;
+    for (const Cell& cell : cells)
+      if (result.empty() || result.back() != cell.column) result.push_back(cell.column);
+    return result;
+  }
 };
 
-using NamedTexts = std::vector<std::pair<std::string, std::string>>;
-constexpr std::string_view kStart = "{start}";
-
-std::string filled_in(std::string text, const NamedTexts& values) {
-  for (const auto& [name, value] : values)
-    for (std::size_t place = text.find(name); place != std::string::npos; place = text.find(name, place + value.size()))
-      text.replace(place, name.size(), value);
-  return text;
-}
-
-/// Returns whether a row starts from the parameters of another row's run.
-bool starts_from_another(const Variant& row) { return row.arguments.find(kStart) != std::string::npos; }
-
-/// Training and validation text written for the runs of a column.
-struct PreparedText {
-  std::vector<std::string> arguments, commands;
-  double floor = 0, success = 0;
-};
-
-PreparedText prepare(const SourceText& text, const std::string& stem, bool writes) {
-  const std::unique_ptr<TextSource> source = make_text_source(text.source);
-  PreparedText result;
-  const auto write = [&](const std::string& path, std::uint64_t seed, Index units, Index symbols) {
-    const GeneratedText made = generate(*source, {.seed = seed, .units = units, .symbols = symbols});
-    if (writes) write_file_atomically(path, made.text);
-    result.commands.push_back(fmt::format("unfold generate {} {} {} --seed {} -o {}", text.source,
-                                          units > 0 ? "--count" : "--size", units > 0 ? units : symbols, seed, path));
-    const double own = made.source_bits / static_cast<double>(made.text.size());
-    return source->predicted_after() == '\0' ? own : entropy_of_predicted(*source);
-  };
-  std::filesystem::create_directories(std::filesystem::path(stem).parent_path());
-  const std::string training = stem + "-training.txt", valid = stem + "-validation.txt";
-  write(training, 1, text.units, text.symbols);
-  result.floor = write(valid, 2, text.valid_units, text.valid_symbols);
-  result.success = text.solved > 0 ? text.solved : 0.05 * result.floor;
-  result.arguments = {training, "--valid", valid};
-  if (const char after = source->predicted_after())
-    result.arguments.insert(result.arguments.end(), {"--predict-after", {after}});
+/// Returns the arguments of fill_in that apply to a column at a scale.
+NamedTexts named_values(const Reproduction& table, const ReproductionScale& scale, const ReproductionColumn& column) {
+  NamedTexts result = scale.values;
+  result.insert(result.end(), column.values.begin(), column.values.end());
+  result.insert(result.end(), table.values.begin(), table.values.end());
   return result;
 }
+
+std::string command_line(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
 /// State of one call of reproduce.
 class Reproducing {
@@ -128,15 +100,26 @@ class Reproducing {
 
  private:
   std::vector<Section> plan();
-  std::vector<Cell> plan(const Reproduction& table);
-  bool is_wanted(const Reproduction& table, const Variant& row, const Variant& column) const;
-  void make_files(const std::vector<Cell>& cells) const;
-  std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const ReproductionScale& scale,
-                                        Index seed, const std::string& start) const;
-  std::string run_folder(const Variant& row, const Variant& column, Index seed) const {
+  std::vector<Cell> plan(const Reproduction& table, const ReproductionScale& scale) const;
+  bool is_wanted(const Reproduction& table, const ReproductionRow& row, const ReproductionColumn& column) const;
+  bool has_data(const Reproduction& table) const;
+  void check_names(const std::vector<Section>& sections) const;
+  std::vector<std::string> arguments_of(const Reproduction& table, const ReproductionScale& scale,
+                                        const ReproductionRow& row, const ReproductionColumn& column, Index seed) const;
+  std::vector<std::vector<std::string>> prepare_commands(const Section& section,
+                                                         const ReproductionColumn& column) const;
+  std::optional<std::string> prepare(const Section& section, const ReproductionColumn& column) const;
+  void prepare(std::vector<Section>& sections) const;
+  std::string run_folder(const ReproductionRow& row, const ReproductionColumn& column, Index seed) const {
     return fmt::format("{}/runs/{}-{}-{}", r_.out, slug(column.label), slug(row.label), seed);
   }
-  std::string made_stem(const Variant& column) const { return fmt::format("{}/data/{}", r_.out, slug(column.label)); }
+  std::string made_stem(const ReproductionColumn& column) const {
+    return fmt::format("{}/data/{}", r_.out, slug(column.label));
+  }
+  NamedTexts paths() const {
+    const std::string folder = std::filesystem::path(file_).parent_path().string();
+    return {{"data", data_folder()}, {"tables", folder.empty() ? "." : folder}, {"out", r_.out}};
+  }
   bool finished(Run& run) const;
   Processes& all() const { return r_.processes != nullptr ? *r_.processes : single_process(); }
   Index threads() const;
@@ -147,16 +130,19 @@ class Reproducing {
   std::vector<double> values(const Reproduction& table, const Cell& cell) const;
   std::string shown(const Reproduction& table, double value) const;
   std::string own_command() const;
-  std::string solved_text(const Reproduction& table) const;
+  std::string solved_text(const Section& section) const;
   TextTable summary(const Reproduction& table, const std::vector<Cell>& cells) const;
   TextTable differences(const Reproduction& table, const std::vector<Cell>& cells) const;
   Json results_json(const std::vector<Section>& sections) const;
   std::string plots(const Section& section) const;
+  std::string appendix(const Reproduction& table) const;
+  std::vector<std::string> commands(const std::vector<Section>& sections) const;
   void write_files(const std::vector<Section>& sections) const;
 
   const ReproduceRequest& r_;
   Reporter& reporter_;
-  std::map<const Variant*, PreparedText> texts_;  // prepared texts, by column
+  std::string file_, name_;  // the file of the tables, and its name without the ending
+  std::vector<Reproduction> tables_;
 };
 
 /// Parses the words as arguments of `unfold train`.
@@ -178,62 +164,92 @@ TrainRequest train_request(const std::vector<std::string>& words) {
   return request;
 }
 
-/// Returns the tables with the requested name whose data is available.
-std::vector<Section> Reproducing::plan() {
-  std::vector<std::string> names;
-  std::vector<Section> sections;
-  bool known = false, missing = false;
-  for (const Reproduction& table : reproductions()) {
-    if (names.empty() || names.back() != table.name) names.push_back(table.name);
-    if (table.name != r_.table) continue;
-    known = true;
-    std::vector<Cell> cells = plan(table);
-    if (cells.empty()) continue;
-    if (!table.data.empty() && !std::filesystem::exists(data_folder() + "/" + table.data)) {
-      reporter_.remark(fmt::format("{}: skipped, because {}/{} does not exist (UNFOLD_DATA names the data folder)",
-                                   table.title, data_folder(), table.data));
-      missing = true;
-    } else {
-      make_files(cells);
-      sections.push_back({&table, std::move(cells)});
-    }
+/// Throws UsageError if `unfold train` does not have these arguments.
+void check_arguments(const std::vector<std::string>& words) {
+  const TrainRequest request = train_request(words);
+  (void)canonical_model(request.settings.model);
+  (void)canonical_optimizer(request.settings.optimizer);
+}
+
+bool Reproducing::has_data(const Reproduction& table) const {
+  if (table.data.empty() || r_.list || std::filesystem::exists(data_folder() + "/" + table.data)) return true;
+  reporter_.remark(fmt::format("{}: skipped, because {}/{} does not exist (UNFOLD_DATA names the data folder)",
+                               table.title, data_folder(), table.data));
+  return false;
+}
+
+/// Throws UsageError if different columns or rows would use the same files.
+void Reproducing::check_names(const std::vector<Section>& sections) const {
+  std::set<std::string> stems, folders;
+  for (const Section& section : sections) {
+    for (const ReproductionColumn* column : section.columns())
+      if (!stems.insert(made_stem(*column)).second)
+        section.table->fail(column->line, fmt::format("there are two columns {} in this file, apart from case and "
+                                                      "punctuation; rename one of them",
+                                                      column->label));
+    for (const Cell& cell : section.cells)
+      if (!folders.insert(cell.runs.front().folder).second)
+        section.table->fail(cell.row->line,
+                            fmt::format("there are two rows {}, apart from case and punctuation; rename "
+                                        "one of them",
+                                        cell.row->label));
   }
-  if (!known)
-    throw UsageError(fmt::format("unknown table {}{} (tables: {})", in_quotes(r_.table), did_you_mean(r_.table, names),
-                                 fmt::join(names, ", ")));
+}
+
+/// Returns the tables of the file that have the requested cells and whose data is available.
+std::vector<Section> Reproducing::plan() {
+  file_ = find_reproduction(r_.table);
+  name_ = std::filesystem::path(file_).stem().string();
+  tables_ = parse_reproductions(read_file(file_), file_);
+  std::vector<Section> sections;
+  bool has_scale = false, missing = false;
+  for (const Reproduction& table : tables_) {
+    const auto scale = table.scales.find(r_.scale);
+    if (scale == table.scales.end()) continue;
+    has_scale = true;
+    std::vector<Cell> cells = plan(table, scale->second);
+    if (cells.empty()) continue;
+    if (has_data(table))
+      sections.push_back({&table, &scale->second, std::move(cells)});
+    else
+      missing = true;
+  }
+  if (!has_scale)
+    throw UsageError(fmt::format("{} has no table with the scale {}; use --scale {}", file_, r_.scale,
+                                 r_.scale == "small" ? "full" : "small"));
   if (sections.empty() && missing)
     throw UsageError(
-        fmt::format("{}: its data was not found in {}; set UNFOLD_DATA to its folder", r_.table, data_folder()));
+        fmt::format("{}: its data was not found in {}; set UNFOLD_DATA to its folder", name_, data_folder()));
   if (sections.empty())
     throw UsageError(
-        fmt::format("--only {}: no row or column of {} has this name at this scale", r_.only.value_or(""), r_.table));
+        fmt::format("--only {}: no row or column of {} has this name at this scale", r_.only.value_or(""), name_));
+  check_names(sections);
   return sections;
 }
 
-/// Writes the files that columns prepare from the data sets.
-void Reproducing::make_files(const std::vector<Cell>& cells) const {
-  const Variant* last = nullptr;
-  if (!all().first()) return;
-  for (const Cell& cell : cells) {
-    if (cell.column == last || cell.column->prepare == nullptr) continue;
-    last = cell.column;
-    std::filesystem::create_directories(r_.out + "/data");
-    cell.column->prepare(data_folder(), made_stem(*cell.column));
-  }
+/// Applies --only. The first row is also included if a selected row starts from it.
+bool Reproducing::is_wanted(const Reproduction& table, const ReproductionRow& row,
+                            const ReproductionColumn& column) const {
+  const auto named = [&](const ReproductionRow& other) {
+    return !r_.only || fmt::format("{} / {}", other.label, column.label).find(*r_.only) != std::string::npos;
+  };
+  if (named(row)) return true;
+  return &row == &table.rows.front() && std::ranges::any_of(table.rows, [&](const ReproductionRow& other) {
+    return other.starts_from_first() && named(other);
+  });
 }
 
-std::vector<std::string> Reproducing::arguments_of(const Variant& row, const Variant& column,
-                                                   const ReproductionScale& scale, Index seed,
-                                                   const std::string& start) const {
-  std::vector<std::string> arguments;
-  if (const auto text = texts_.find(&column); text != texts_.end()) arguments = text->second.arguments;
-  const NamedTexts names = {{"{data}", data_folder()},    {"{units}", scale.units},
-                            {"{rate}", column.rate},      {"{seed}", std::to_string(seed)},
-                            {std::string(kStart), start}, {"{made}", made_stem(column)}};
-  const std::string none;
-  const std::string& budget = scale.start.empty() || starts_from_another(row) ? scale.budget : scale.start;
-  for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &budget})
-    for (const std::string& word : words_of(filled_in(*part, names))) arguments.push_back(word);
+std::vector<std::string> Reproducing::arguments_of(const Reproduction& table, const ReproductionScale& scale,
+                                                   const ReproductionRow& row, const ReproductionColumn& column,
+                                                   Index seed) const {
+  NamedTexts places = paths();
+  places.emplace_back("seed", std::to_string(seed));
+  places.emplace_back("made", made_stem(column));
+  places.emplace_back("start", run_folder(table.rows.front(), column, seed));
+  const std::string& budget = row.starts_from_first() ? scale.budget : scale.start_budget.value_or(scale.budget);
+  std::vector<std::string> arguments =
+      fill_in(column.arguments + " " + row.arguments + " " + (row.fitted ? "" : budget),
+              named_values(table, scale, column), places);
   if (row.fitted) return arguments;
   const auto limit = std::find(arguments.begin(), arguments.end(), "--minutes");
   if (r_.minutes && limit != arguments.end()) arguments.erase(limit, limit + 2);
@@ -242,37 +258,103 @@ std::vector<std::string> Reproducing::arguments_of(const Variant& row, const Var
   return arguments;
 }
 
-/// Applies --only. The first row is also included if a selected row starts from it.
-bool Reproducing::is_wanted(const Reproduction& table, const Variant& row, const Variant& column) const {
-  const auto named = [&](const Variant& other) {
-    return !r_.only || fmt::format("{} / {}", other.label, column.label).find(*r_.only) != std::string::npos;
-  };
-  if (named(row)) return true;
-  return &row == &table.rows.front() && std::ranges::any_of(table.rows, [&](const Variant& other) {
-    return starts_from_another(other) && named(other);
-  });
+/// Returns `work()`. Adds file and line to the message of a UsageError.
+template <class Work>
+auto with_place(const Reproduction& table, Index line, const std::string& what, const Work& work) {
+  try {
+    return work();
+  } catch (const UsageError& error) {
+    table.fail(line, fmt::format("{}: {}", what, error.what()));
+  }
 }
 
-std::vector<Cell> Reproducing::plan(const Reproduction& table) {
-  const ReproductionScale& scale = r_.scale == "small" ? table.small : table.full;
+std::vector<Cell> Reproducing::plan(const Reproduction& table, const ReproductionScale& scale) const {
   std::vector<Cell> cells;
-  for (const Variant& column : scale.columns) {
-    for (const Variant& row : table.rows) {
+  for (const std::string& label : scale.columns) {
+    const ReproductionColumn& column = *std::ranges::find(table.columns, label, &ReproductionColumn::label);
+    for (const ReproductionRow& row : table.rows) {
       if (!is_wanted(table, row, column)) continue;
-      if (column.text && !texts_.contains(&column))
-        texts_[&column] = prepare(*column.text, made_stem(column), all().first());
-      Cell cell{&row, &column, {}, 0, column.success != 0 ? column.success : table.success};
-      if (column.text) cell.floor = texts_[&column].floor, cell.success = texts_[&column].success;
-      for (Index seed = 1; seed <= (row.fitted ? 1 : r_.seeds.value_or(scale.seeds)); ++seed)
-        cell.runs.push_back({arguments_of(row, column, scale, seed, run_folder(table.rows.front(), column, seed)),
-                             run_folder(row, column, seed), seed});
+      Cell cell{&row, &column, {}, 0, column.success.value_or(table.success.value_or(0))};
+      const Index seeds = row.fitted ? 1 : r_.seeds.value_or(scale.seeds);
+      with_place(table, row.line, fmt::format("{} / {}", row.label, column.label), [&] {
+        for (Index seed = 1; seed <= seeds; ++seed)
+          cell.runs.push_back({arguments_of(table, scale, row, column, seed), run_folder(row, column, seed), seed});
+        check_arguments(cell.runs.front().arguments);
+      });
       cells.push_back(std::move(cell));
     }
   }
   return cells;
 }
 
-std::string command_of(const Run& run) { return fmt::format("unfold train {}", fmt::join(run.arguments, " ")); }
+/// Returns the commands that write the files of a column.
+std::vector<std::vector<std::string>> Reproducing::prepare_commands(const Section& section,
+                                                                    const ReproductionColumn& column) const {
+  NamedTexts places = paths();
+  places.emplace_back("made", made_stem(column));
+  return with_place(*section.table, column.line, "prepare", [&] {
+    std::vector<std::vector<std::string>> commands;
+    commands.reserve(column.prepare.size());
+    for (const std::string& command : column.prepare) {
+      commands.push_back(fill_in(command, named_values(*section.table, *section.scale, column), places));
+      if (commands.back().empty()) throw UsageError("a command is empty");
+    }
+    return commands;
+  });
+}
+
+/// Runs the commands of a column and records them next to its files; they are not repeated as long as they stay the
+/// same. Returns the output of the last one, if they have been run.
+std::optional<std::string> Reproducing::prepare(const Section& section, const ReproductionColumn& column) const {
+  const std::string record = made_stem(column) + ".prepared";
+  const std::vector<std::vector<std::string>> commands = prepare_commands(section, column);
+  const Json old = try_parse_trusted_json_file(record);
+  if (old.is_object() && old.value("commands", Json()) == Json(commands)) return text_under(old, "output");
+  if (!all().first() || r_.finished) return std::nullopt;
+  std::filesystem::create_directories(r_.out + "/data");
+  std::string output;
+  for (const std::vector<std::string>& command : commands) {
+    reporter_.remark(fmt::format("{}: {}", column.label, command_line(command)));
+    output = run_program(command, reporter_);
+  }
+  if (column.floor.empty()) output.clear();
+  const Json done = {{"commands", commands}, {"output", output}};
+  write_file_atomically(record, done.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return output;
+}
+
+/// Returns the number that a column subtracts from its measure.
+double floor_in(const std::optional<std::string>& output, const Reproduction& table, const ReproductionColumn& column) {
+  if (!output) table.fail(column.line, "--finished: the commands of prepare have not been run; leave out --finished");
+  const Json json = try_parse_trusted_json(*output);
+  try {
+    return json.at(Json::json_pointer(column.floor)).get<double>();
+  } catch (const Json::exception& error) {
+    table.fail(column.line,
+               fmt::format("floor {}: the last command of prepare does not print JSON with this number: {}",
+                           column.floor, json_fault(error)));
+  }
+}
+
+/// Writes the files of all columns in the first process, and reads the floors in all processes.
+void Reproducing::prepare(std::vector<Section>& sections) const {
+  if (!all().first()) all().any(false);  // barrier: the first process has written the files
+  for (Section& section : sections)
+    for (const ReproductionColumn* column : section.columns()) {
+      const std::optional<std::string> output = prepare(section, *column);
+      if (column->floor.empty()) continue;
+      const double floor = floor_in(output, *section.table, *column);
+      for (Cell& cell : section.cells) {
+        if (cell.column != column) continue;
+        cell.floor = floor;
+        if (!column->success && section.table->success_of_floor)
+          cell.success = *section.table->success_of_floor * floor;
+      }
+    }
+  if (all().first()) all().any(false);
+}
+
+std::string command_of(const Run& run) { return "unfold train " + command_line(run.arguments); }
 
 /// Reads the result of a run, if it exists and has the same command; otherwise returns false.
 bool Reproducing::finished(Run& run) const {
@@ -337,25 +419,26 @@ std::string Reproducing::own_command() const {
   return command;
 }
 
-std::string Reproducing::solved_text(const Reproduction& table) const {
+std::string Reproducing::solved_text(const Section& section) const {
+  const Reproduction& table = *section.table;
   if (table.compares) return "";
-  const bool each_its_own = std::ranges::any_of(r_.scale == "small" ? table.small.columns : table.full.columns,
-                                                [](const Variant& column) { return column.success != 0; });
-  if (each_its_own) {
-    std::string aims;
-    for (const Variant& column : (r_.scale == "small" ? table.small : table.full).columns)
-      aims += fmt::format("{} {} {}", aims.empty() ? "" : ",", column.label,
-                          shown(table, column.success != 0 ? column.success : table.success));
-    return fmt::format("Solved {}:{}.", table.more_is_better ? "from" : "up to", aims);
+  const std::vector<const ReproductionColumn*> columns = section.columns();
+  const bool each_its_own =
+      std::ranges::any_of(columns, [](const auto* column) { return column->success.has_value(); });
+  const bool above_floors = std::ranges::any_of(columns, [](const auto* column) { return !column->floor.empty(); });
+  std::string each;
+  for (const ReproductionColumn* column : columns) {
+    const Cell& cell = *std::ranges::find(section.cells, column, &Cell::column);
+    each += fmt::format("{} {} {}", each.empty() ? "" : ",", column->label,
+                        above_floors ? fmt::format("{:.5g} (the source {:.5g})", cell.success, cell.floor)
+                                     : shown(table, cell.success));
   }
-  if (texts_.empty())
-    return fmt::format("A problem counts as solved at {} {}.", shown(table, table.success),
-                       table.more_is_better ? "at least" : "at most");
-  std::string result = "Excess over the score of the text source itself; largest excess that counts as solved:";
-  for (const auto& [column, text] : texts_)
-    result += fmt::format(" {} {:.5g} (the source {:.5g}),", column->label, text.success, text.floor);
-  result.back() = '.';
-  return result;
+  if (above_floors)
+    return fmt::format("Excess over the score of the text source itself; largest excess that counts as solved:{}.",
+                       each);
+  if (each_its_own) return fmt::format("Solved {}:{}.", table.more_is_better ? "from" : "up to", each);
+  return fmt::format("A problem counts as solved at {} {}.", shown(table, table.success.value_or(0)),
+                     table.more_is_better ? "at least" : "at most");
 }
 
 /// Duration of the runs that did not diverge, until they reached the goal or used up the budget.
@@ -376,10 +459,10 @@ TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell
     };
     const auto solved = std::count_if(found.begin(), found.end(), succeeds);
     const Quartiles q = quartiles(found);
-    const auto theirs = table.theirs.find({cell.row->label, cell.column->label});
+    const auto published = cell.row->published.find(cell.column->label);
     result.rows.push_back({cell.column->label, cell.row->label, shown(table, q.median),
                            shown(table, q.lower) + " - " + shown(table, q.upper), median_seconds(cell),
-                           theirs == table.theirs.end() ? "-" : theirs->second});
+                           published == cell.row->published.end() ? "-" : published->second});
     if (table.compares) continue;
     result.rows.back().push_back(fmt::format("{} of {}", solved, found.size()));
     result.rows.back().push_back(succeeds(q.median) ? "solved" : "not solved");
@@ -421,7 +504,7 @@ Json Reproducing::results_json(const std::vector<Section>& sections) const {
                       {"measure", section.table->measure},
                       {"runs", std::move(runs)}});
     }
-  return {{"table", r_.table}, {"scale", r_.scale}, {"cells", std::move(list)}};
+  return {{"table", name_}, {"scale", r_.scale}, {"cells", std::move(list)}};
 }
 
 constexpr double kLeastAbove = 1e-4;  // lower limit of plotted values above the source's entropy, which by chance may
@@ -434,10 +517,7 @@ std::string Reproducing::plots(const Section& section) const {
   const double factor = table.percent ? 100 : 1, curve_factor = table.curve_text.empty() ? factor : 1;
   const std::string& curve_text = table.curve_text.empty() ? table.measure_text : table.curve_text;
   std::string page;
-  std::vector<const Variant*> columns;
-  for (const Cell& cell : cells)
-    if (columns.empty() || columns.back() != cell.column) columns.push_back(cell.column);
-  for (const Variant* column : columns) {
+  for (const ReproductionColumn* column : section.columns()) {
     std::vector<Curve> curves;
     std::vector<Bar> bars;
     for (const Cell& cell : cells) {
@@ -476,20 +556,46 @@ std::string Reproducing::plots(const Section& section) const {
   return page;
 }
 
+/// Returns the output of the command of the appendix; with --finished, that of its last call. A failure does not affect
+/// the other results, so it is stated on the page.
+std::string Reproducing::appendix(const Reproduction& table) const {
+  if (table.appendix.empty()) return "";
+  const std::vector<std::string> command =
+      with_place(table, table.line, "appendix", [&] { return fill_in(table.appendix, table.values, paths()); });
+  const std::string record = fmt::format("{}/data/{}-appendix.md", r_.out, slug(table.title));
+  const auto missing = [&](const std::string& why) {
+    reporter_.warn(fmt::format("{}: the page has no appendix: {}", table.title, why));
+    return fmt::format("\nThe appendix is missing. Its command is `{}`.\n", command_line(command));
+  };
+  if (r_.finished)
+    return std::filesystem::exists(record) ? "\n" + read_file(record) : missing("its command has not been run");
+  try {
+    const std::string text = run_program(command, reporter_);
+    std::filesystem::create_directories(r_.out + "/data");
+    write_file_atomically(record, text);
+    return "\n" + text;
+  } catch (const RuntimeFailure& error) {
+    return missing(error.what());
+  }
+}
+
 void Reproducing::write_files(const std::vector<Section>& sections) const {
   double seconds = 0;
   std::string body, commands;
-  for (const auto& [column, text] : texts_) commands += fmt::format("{}\n", fmt::join(text.commands, "\n"));
+  for (const Section& section : sections)
+    for (const ReproductionColumn* column : section.columns())
+      for (const auto& command : prepare_commands(section, *column)) commands += command_line(command) + "\n";
   for (const Section& section : sections) {
     const Reproduction& table = *section.table;
     const std::vector<Cell>& cells = section.cells;
-    body += fmt::format("\n## {}\n\n{}. Scale {}: {}; median and quartiles of {} runs per cell. {}\n\n", table.title,
-                        table.source, r_.scale, table.measure_text, cells.front().runs.size(), solved_text(table));
+    body += fmt::format("\n## {}\n\n{}Scale {}: {}; median and quartiles of {} runs per cell. {}\n\n", table.title,
+                        table.source.empty() ? "" : table.source + ". ", r_.scale, table.measure_text,
+                        cells.front().runs.size(), solved_text(section));
     body += to_markdown(summary(table, cells));
     if (const TextTable beside = differences(table, cells); beside.rows.size() > 1)
       body += "\nSeed by seed:\n\n" + to_markdown(beside);
     body += plots(section);
-    if (table.appendix != nullptr) body += "\n" + table.appendix();
+    body += appendix(table);
     for (const Cell& cell : cells) {
       for (const Run& run : cell.runs) seconds += run.result.value("seconds", 0.0);
       commands += cell.runs.front().result.value("command", "");
@@ -497,12 +603,11 @@ void Reproducing::write_files(const std::vector<Section>& sections) const {
       commands += "\n";
     }
   }
-  const std::string& name = r_.table;
   const std::string page = fmt::format(
       "# Reproduced: {}\n\nCreated by `{}`: {:.0f} s of training, threads: {}, {}.\n{}\n## Commands\n\n```sh\n{}```\n",
-      name, own_command(), seconds, threads(), simd_name(), body, commands);
-  write_file_atomically(r_.out + "/" + name + ".md", page);
-  write_file_atomically(r_.out + "/" + name + ".json", results_json(sections).dump(2) + "\n");
+      name_, own_command(), seconds, threads(), simd_name(), body, commands);
+  write_file_atomically(r_.out + "/" + name_ + ".md", page);
+  write_file_atomically(r_.out + "/" + name_ + ".json", results_json(sections).dump(2) + "\n");
 }
 
 void Reproducing::keep_finished(std::vector<Section>& sections) const {
@@ -511,7 +616,7 @@ void Reproducing::keep_finished(std::vector<Section>& sections) const {
     std::erase_if(section.cells, [](const Cell& cell) { return cell.runs.empty(); });
   }
   std::erase_if(sections, [](const Section& section) { return section.cells.empty(); });
-  if (sections.empty()) throw UsageError(fmt::format("--finished: no run of {} is finished in {}", r_.table, r_.out));
+  if (sections.empty()) throw UsageError(fmt::format("--finished: no run of {} is finished in {}", name_, r_.out));
 }
 
 WorkPiece Reproducing::piece_of(const Cell& cell, Run& run) const {
@@ -531,21 +636,34 @@ void Reproducing::carry_out(std::vector<Section>& sections) const {
     for (std::size_t seed = 0; seed < most; ++seed)
       for (Section& section : sections)
         for (Cell& cell : section.cells)
-          if (seed < cell.runs.size() && starts_from_another(*cell.row) == starts)
+          if (seed < cell.runs.size() && cell.row->starts_from_first() == starts)
             pieces.push_back(piece_of(cell, cell.runs[seed]));
     if (!pieces.empty()) do_work(pieces, {.jobs = r_.jobs, .processes = r_.processes}, reporter_);
   }
 }
 
+/// Returns the commands of the files and of the runs, in the order in which they are run.
+std::vector<std::string> Reproducing::commands(const std::vector<Section>& sections) const {
+  std::vector<std::string> result;
+  for (const Section& section : sections)
+    for (const ReproductionColumn* column : section.columns())
+      for (const auto& command : prepare_commands(section, *column)) result.push_back(command_line(command));
+  for (const Section& section : sections)
+    for (const Cell& cell : section.cells)
+      for (const Run& run : cell.runs) result.push_back(command_of(run));
+  return result;
+}
+
 ReproduceOutcome Reproducing::run() {
   if (r_.out.empty()) throw UsageError("reproduce needs --out DIR, the folder for runs and results");
   std::vector<Section> sections = plan();
-  all().any(false);  // barrier: the first process has written the data
+  if (r_.list) return {.commands = commands(sections), .page = {}, .results_file = {}};
   if (r_.finished) keep_finished(sections);
+  prepare(sections);
   carry_out(sections);
   if (all().first()) write_files(sections);
-  ReproduceOutcome outcome{.page = fmt::format("{}/{}.md", r_.out, r_.table),
-                           .results_file = fmt::format("{}/{}.json", r_.out, r_.table)};
+  ReproduceOutcome outcome{.page = fmt::format("{}/{}.md", r_.out, name_),
+                           .results_file = fmt::format("{}/{}.json", r_.out, name_)};
   for (const Section& section : sections) outcome.tables.push_back(summary(*section.table, section.cells));
   return outcome;
 }

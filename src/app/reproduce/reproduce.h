@@ -13,12 +13,13 @@
 namespace unfold {
 
 struct ReproduceRequest {
-  std::string table;                     ///< name of the table to reproduce; several tables can share it
+  std::string table;                     ///< a TOML file, or a name in bench/tables (find_reproduction)
   std::string out;                       ///< folder for runs and results; finished runs in it are not repeated
   std::string scale = "small";           ///< "small" (minutes) or "full" (hours)
   std::optional<std::string> only = {};  ///< only cells that contain this text in "ROW / COLUMN"
   std::optional<double> minutes = {};    ///< minutes per run, instead of the budget of the scale
   std::optional<Index> seeds = {};       ///< runs per cell, instead of the number of the scale
+  bool list = false;                     ///< only return the commands
   bool finished = false;                 ///< run nothing; create the page from finished runs
   Index threads = 0;                     ///< threads per run; 0: all available processors
   Index jobs = 1;                        ///< number of runs in parallel, each in its own process (work.h)
@@ -27,9 +28,10 @@ struct ReproduceRequest {
 };
 
 struct ReproduceOutcome {
-  std::vector<TextTable> tables = {};  ///< problem, method, measured and published result, solved runs, verdict
-  std::string page;                    ///< Markdown file; its plots are in the same folder
-  std::string results_file;            ///< JSON file with the results of all runs
+  std::vector<std::string> commands = {};  ///< with `list`: the commands that prepare files, then those of the runs
+  std::vector<TextTable> tables = {};      ///< problem, method, measured and published result, solved runs, verdict
+  std::string page;                        ///< Markdown file; its plots are in the same folder
+  std::string results_file;                ///< JSON file with the results of all runs
 };
 /// Runs the table. After InterruptedError, the same request resumes. Throws UsageError, DataError, InterruptedError,
 /// RuntimeFailure.

@@ -1,11 +1,11 @@
 #pragma once
 /// Definitions of the tables that `unfold reproduce` runs: rows (methods) x columns (problems). Each cell consists of
-/// several seeds of a command `unfold train ...`. The tables are listed explicitly in reproductions.cpp; a row or a
-/// column is one line.
+/// several seeds of a command `unfold train ...`. The definitions are TOML files (docs/reproduce.md).
 
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,87 +13,79 @@
 
 namespace unfold {
 
-/// Generated training and validation texts for the runs of a column, from a source of known entropy. The measure of
-/// these runs is the excess over the score of the source itself on the validation text.
-struct SourceText {
-  std::string source;            ///< SPEC, as for `unfold generate`
-  Index units = 0, symbols = 0;  ///< size of the training text; one of them is set
-  Index valid_units = 0, valid_symbols = 0;
-  double solved = 0;  ///< largest excess that counts as solved; 0: 5 % of the source's score
-};
+/// Texts that replace {NAME} in commands.
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-/// A row or a column: its label and its part of the command line. Placeholders in the arguments: {data} is the folder
-/// of the data sets (UNFOLD_DATA, by default ../shared/data), {units} the size given by the scale, {rate} the learning
-/// rate given by the column, {seed} the seed of the run, and {made} the path prefix of the column's files
-/// (Variant::prepare). In rows, {start} is the run of the first row with the same column and seed, which is trained
-/// first.
-struct Variant {
+/// A problem. Commands are words separated by spaces; a word can contain the placeholders of fill_in.
+struct ReproductionColumn {
   std::string label;
-  std::string arguments;                ///< arguments of `unfold train`, separated by spaces
-  std::optional<SourceText> text = {};  ///< for columns: the source of generated texts
-  bool fitted = false;                  ///< for rows: the model is fitted without gradient descent, so it has no budget
-                                        ///< and a single seed
-  std::string rate = {};                ///< for columns: the value of {rate} in the rows
-  /// For columns: writes the files for its runs, with names that begin with `stem` ({made} in the arguments), from the
-  /// data sets in `data`. The page describes the conversion.
-  void (*prepare)(const std::string& data, const std::string& stem) = nullptr;
-  double success = 0;  ///< for columns: overrides Reproduction::success; 0: no override
+  std::string arguments;             ///< arguments of `unfold train`, before those of the row
+  NamedTexts values;                 ///< texts for {NAME} in the commands of this column
+  std::vector<std::string> prepare;  ///< commands that write the files for its runs
+  std::string floor;              ///< JSON pointer into the output of the last command of `prepare`, to a number that
+                                  ///< is subtracted from the measure; empty: none
+  std::optional<double> success;  ///< overrides Reproduction::success
+  Index line = 0;                 ///< line of the definition
 };
 
-/// One scale of a table.
+/// A method.
+struct ReproductionRow {
+  std::string label, arguments;
+  bool fitted = false;  ///< the model is fitted without gradient descent, so it has no budget and a single seed
+  std::map<std::string, std::string> published;  ///< published results by the label of the column
+  Index line = 0;
+  /// Returns whether it starts from the parameters of the first row's run, {start}.
+  bool starts_from_first() const { return arguments.find("{start}") != std::string::npos; }
+};
+
 struct ReproductionScale {
-  std::vector<Variant> columns;
-  int seeds = 1;
-  std::string budget;  ///< arguments of all runs
-  std::string units = {};
-  std::string start = {};  ///< budget of the rows without {start}, if other rows have {start}
+  std::vector<std::string> columns;  ///< labels
+  Index seeds = 1;
+  std::string budget;                       ///< arguments of all runs
+  std::optional<std::string> start_budget;  ///< instead of `budget`, for the rows without {start}
+  NamedTexts values;
 };
 
-/// A table of published results to be reproduced. Tables with the same name are run together and form one page, with
-/// one section each.
+/// A table of published results. The tables of a file are run together and form one page, with one section each.
 struct Reproduction {
-  std::string name, title, source;
+  std::string file, title, source;
   std::string measure;       ///< key under "valid" in the results of `train --json`, or a JSON pointer into the results
   std::string measure_text;  ///< "wrong sequences"
   bool percent = false;      ///< shown in percent
   /// Threshold of the measure for a successful run: an upper bound, or a lower bound if more_is_better.
-  double success = 0;
+  std::optional<double> success;
+  std::optional<double> success_of_floor;  ///< the same as a fraction of the floor of a column
   bool more_is_better = false;
-  bool compares = false;        ///< whether there is no threshold: rows are only compared with each other
-  std::string curve;            ///< key in validation events plotted as learning curve
-  std::string curve_text = {};  ///< its description if it differs from the measure; empty: it is the measure
-  double curve_factor = 1;      ///< factor that converts its unit to the unit of the measure
+  bool compares = false;    ///< whether there is no threshold: rows are only compared with each other
+  std::string curve;        ///< key in validation events plotted as learning curve; empty: none
+  std::string curve_text;   ///< its description if it differs from the measure; empty: it is the measure
+  double curve_factor = 1;  ///< factor that converts its unit to the unit of the measure
   /// The x axis of learning curves, "seconds" or "epochs". The latter requires that all rows read the same data. Tables
   /// with `compares` have plots only over epochs.
   std::string curve_over = "seconds";
-  std::vector<Variant> rows;
-  ReproductionScale small, full;
-  std::map<std::pair<std::string, std::string>, std::string> theirs = {};  ///< published results by (row, column)
-  std::string data = {};                                                   ///< path needed in {data}; "": none
-  std::string (*appendix)() = nullptr;  ///< additional content of the page (Markdown), computed without training
+  std::string data;      ///< path needed in {data}; empty: none
+  std::string appendix;  ///< command that prints additional content of the page (Markdown); empty: none
+  NamedTexts values;
+  std::vector<ReproductionColumn> columns;
+  std::vector<ReproductionRow> rows;
+  std::map<std::string, ReproductionScale> scales;  ///< by name, "small" and "full"
+  Index line = 0;
+
+  /// Throws UsageError "FILE:LINE: WHAT".
+  [[noreturn]] void fail(Index at_line, std::string_view what) const;
 };
 
-/// Folder of the data sets: UNFOLD_DATA, by default ../shared/data.
-std::string data_folder();
+/// Parses a file. Throws UsageError "FILE:LINE: ...".
+std::vector<Reproduction> parse_reproductions(std::string_view text, const std::string& filename);
 
-const std::vector<Reproduction>& reproductions();
-/// Tables on data with fields (field_tables.cpp): tagging, classification, forecasting, music, grapheme-to-phoneme
-/// conversion.
-std::vector<Reproduction> field_reproductions();
-/// Density estimation of vectors (density_tables.cpp).
-std::vector<Reproduction> density_reproductions();
-/// Tables on trees (tree_tables.cpp).
-std::vector<Reproduction> tree_reproductions();
-/// Learning through search (search_tables.cpp).
-Reproduction learning_through_search();
-/// Writes STEM.pairs, words and their phonemes without stress, from the CMU dictionary in `data`.
-void make_sounds(const std::string& data, const std::string& stem);
-/// Tables on grids (grid_tables.cpp).
-std::vector<Reproduction> grid_reproductions();
-/// Writes STEM.csv, the first 5,000 values of the laser data set: 2,000 for training and validation, 3,000 for testing.
-void make_laser(const std::string& data, const std::string& stem);
-/// |kappa2| / |kappa1| of a recurrent matrix for several lengths and sizes: the table in figure 2 of Neyshabur et al.
-/// 2016.
-std::string path_ratio_table();
+/// Returns the path of a table: `table` itself if it is a path (it contains a slash or ends with ".toml"), otherwise
+/// TABLE.toml in bench/tables of the current directory or in ../share/unfold/tables of the program. Throws a UsageError
+/// that lists the tables there.
+std::string find_reproduction(const std::string& table);
+
+/// Splits a command into words and replaces the placeholders {NAME} in it: those of `values`, which come first and may
+/// consist of several words and contain placeholders, and those of `paths`, which do not divide a word. The first of
+/// two values with the same name is used. Throws UsageError for unknown names and for values that contain each other.
+std::vector<std::string> fill_in(const std::string& command, const NamedTexts& values, const NamedTexts& paths);
 
 }  // namespace unfold

@@ -1,5 +1,5 @@
 /// Standard benchmarks of echo state networks, in double: free-running prediction of the Mackey-Glass series over 84
-/// steps, and memory capacity.
+/// steps, and memory capacity. Prints two tables in Markdown, the appendix of bench/tables/reservoirs.toml.
 
 #include <fmt/format.h>
 
@@ -7,11 +7,8 @@
 #include <cmath>
 #include <memory>
 
-#include "app/common/perplexity.h"
-#include "app/reproduce/reproduction.h"
 #include "data/tasks/series_tasks.h"
 #include "train/ridge.h"
-#include "unfold/base/formats/file.h"
 #include "unfold/graph/cells/cells.h"
 #include "unfold/graph/circuit/parameters.h"
 #include "unfold/graph/engine/unfolding.h"
@@ -187,49 +184,10 @@ std::string memory_table() {
   return text;
 }
 
-std::string reservoir_tables() { return mackey_glass_table() + memory_table(); }
-
-/// Writes NARMA series: the input, and the target at the same step.
-void make_narma_series(const std::string&, const std::string& stem) {
-  constexpr Index kSteps = 6000;
-  Example example;
-  narma({.length = kSteps, .skip = 0})->example(TaskSplit::training, 1, 0, example);
-  std::string out = "u,value\n";
-  for (std::size_t t = 0; t < at(kSteps); ++t)
-    out += fmt::format("{},{}\n", example.values[t], example.target_values[t]);
-  write_file_atomically(stem + ".csv", out);
-}
-
 }  // namespace
-
-Reproduction reservoirs() {
-  const std::vector<Variant> columns = {
-      {.label = "NARMA 10",
-       .arguments = "{made}.csv --read u --predict value --split 60/10/30 --precision double "
-                    "--model esn:200,radius=0.9,input-scale={rate},bias-scale=0.4,reservoir={seed}",
-       .rate = "0.015",
-       .prepare = make_narma_series,
-       .success = 0.043},
-      {.label = "Santa Fe laser",
-       .arguments = "{made}.csv --predict value --split 36/4/60 --precision double "
-                    "--model esn:200,radius=0.6,input-scale={rate},bias-scale=0.8,reservoir={seed}",
-       .rate = "0.5",
-       .prepare = make_laser,
-       .success = 0.008}};
-  return {.name = "reservoirs",
-          .title = "Echo state networks, one step ahead",
-          .source = "Atiya and Parlos 2000 (NARMA); Weigend and Gershenfeld 1993 (laser); Rodan and Tino 2011",
-          .measure = "/test/heads/value/nmse",
-          .measure_text = "normalized squared error on the test set",
-          .curve = "nats_per_symbol",
-          .curve_text = "validation, nats",
-          .rows = {{"ESN, 200 units", ""}},
-          .small = {.columns = columns, .seeds = 3, .budget = ""},
-          .full = {.columns = columns, .seeds = 10, .budget = ""},
-          .theirs = {{{"ESN, 200 units", "NARMA 10"}, "0.0425 (ESN)"},
-                     {{"ESN, 200 units", "Santa Fe laser"}, "0.0071 (ESN)"}},
-          .data = "timeseries",
-          .appendix = reservoir_tables};
-}
-
 }  // namespace unfold
+
+int main() {
+  fmt::print("{}{}", unfold::mackey_glass_table(), unfold::memory_table());
+  return 0;
+}

@@ -1,10 +1,12 @@
+/// |kappa2| / |kappa1| of a recurrent matrix for several lengths and sizes: the table in figure 2 of Neyshabur et al.
+/// 2016. Prints a table in Markdown, the appendix of bench/tables/path.toml.
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <memory>
 
 #include "app/plots/table.h"
-#include "app/reproduce/reproduction.h"
 #include "graph/paths/path_pass.h"
 #include "unfold/graph/cells/cells.h"
 
@@ -47,8 +49,6 @@ struct Ratios {
   std::vector<double> first, both;
 };
 
-}  // namespace
-
 std::string path_ratio_table() {
   TextTable table{{"units", "T = 10", "T = 20", "T = 40", "T = 80"}, {}};
   for (const Index units : {50, 100, 200, 400}) {
@@ -61,4 +61,10 @@ std::string path_ratio_table() {
          to_markdown(table);
 }
 
+}  // namespace
 }  // namespace unfold
+
+int main() {
+  fmt::print("{}", unfold::path_ratio_table());
+  return 0;
+}
