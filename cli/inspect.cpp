@@ -16,7 +16,7 @@ class Inspect final : public Verb {
   Inspect()
       : Verb(CommandOptions(
             "inspect", "shows the format, fields and problems of files, and what train would do",
-            {"unfold inspect sales.csv", "unfold inspect sales.csv --types zip=category --missing none,-",
+            {"unfold inspect sales.csv", "unfold inspect sales.csv --types zip=category --missing unknown,-",
              "unfold inspect sentences.conllu --json"})) {
     options_.add_inputs({.name = "data",
                          .target = &files_,

@@ -104,7 +104,7 @@ std::optional<TimeIndex> index_of_names(std::span<const std::string> names) {
 
 double number_in_cell(const std::string& source, const TableRow& row, std::size_t i, const SchemaOptions& options) {
   const std::string_view cell = row.cells[i];
-  if (is_missing_cell(cell, options.missing ? &*options.missing : nullptr, true)) return kMissingValue;
+  if (is_missing_cell(cell, options.missing, /*marks=*/true)) return kMissingValue;
   const NumberConvention convention{options.decimal.value_or(DecimalMark::point),
                                     options.thousands.value_or(ThousandsMark::none)};
   const std::optional<double> value = parse_number(cell, convention);

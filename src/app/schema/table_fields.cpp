@@ -66,7 +66,8 @@ std::vector<std::string> default_parts(const Examples& examples, const ColumnSch
 SchemaOptions stated_schema(const TrainSettings& s) {
   SchemaOptions options;
   if (s.types) options.types = parse_column_types(*s.types);
-  if (s.missing) options.missing = parse_missing(*s.missing);
+  if (s.missing) options.missing.spellings = parse_missing(*s.missing);
+  if (s.default_missing) options.missing.defaults = parse_default_missing(*s.default_missing);
   if (s.decimal) options.decimal = parse_decimal_mark(*s.decimal);
   if (s.thousands) options.thousands = parse_thousands_mark(*s.thousands);
   if (s.header) options.header = parse_header(*s.header);
@@ -178,19 +179,20 @@ void settle_sequences(const Examples& examples, TrainSettings& s) {
 
 void restate(const SchemaOptions& stated, ReaderOptions& options) {
   const bool marks = stated.decimal || stated.thousands;
-  const bool any = marks || stated.missing || stated.header || stated.group || stated.order || !stated.types.empty() ||
+  const bool any = marks || !stated.missing.spellings.empty() || !stated.missing.defaults || stated.header || stated.group || stated.order || !stated.types.empty() ||
                    !stated.comment.empty();
   if (!any) return;
   if (!has_rows(options.format))
     throw UsageError(fmt::format(
-        "--types, --missing, --decimal, --thousands, --header, --comment, --group and --order apply to tables, but the "
-        "model was trained on data of the format {}; leave them out",
+        "--types, --missing, --default-missing, --decimal, --thousands, --header, --comment, --group and --order apply "
+        "to tables, but the model was trained on data of the format {}; leave them out",
         options.format));
   SchemaOptions& schema = options.schema;
   if (marks)
     for (auto& [name, type] : schema.types) type.convention.reset();
   for (const auto& [name, type] : stated.types) schema.types.insert_or_assign(name, type);
-  if (stated.missing) schema.missing = stated.missing;
+  for (const std::string& spelling : stated.missing.spellings) schema.missing.spellings.push_back(spelling);
+  schema.missing.defaults = schema.missing.defaults && stated.missing.defaults;
   if (stated.decimal) schema.decimal = stated.decimal;
   if (stated.thousands) schema.thousands = stated.thousands;
   if (stated.header) schema.header = stated.header;

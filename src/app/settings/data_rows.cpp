@@ -63,8 +63,14 @@ OptionRows table_rows(TrainSettings& s) {
   rows.push_back({.name = "missing",
                   .target = &s.missing,
                   .placeholder = "A,B,...",
-                  .help = "tables: cells that represent missing values",
-                  .default_text = "null, NA, nan, ... (docs/data.md)"});
+                  .help = "tables: further cells that represent missing values, besides null, NA, nan, ..."});
+  rows.push_back({.name = "default-missing",
+                  .target = &s.default_missing,
+                  .placeholder = "yes|no",
+                  .help = "tables: whether null, NA, nan, ... (docs/data.md) represent missing values; no: only empty "
+                          "cells and those of --missing",
+                  .choices = {"yes", "no"},
+                  .default_text = "yes"});
   rows.push_back({.name = "decimal",
                   .target = &s.decimal,
                   .placeholder = "comma|point",

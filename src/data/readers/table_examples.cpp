@@ -96,7 +96,7 @@ class TableColumn {
   /// Adds an entry of a column in memory, whose cells are strings or numbers.
   void add(const ExampleColumn& from, Index entry, std::string_view cell) {
     if (!numbers_) column_.integers = column_.integers || from.integers;
-    if (!numbers_ || from.is_text() || options_.missing) return add(cell);
+    if (!numbers_ || from.is_text() || !options_.missing.spellings.empty()) return add(cell);
     column_.numbers.push_back(from.numbers[at(entry)]);
     mark_entry(column_, !from.present(entry));
   }
@@ -124,8 +124,7 @@ class TableColumn {
   }
 
   bool is_missing(std::string_view cell) const {
-    return schema_.type == ColumnType::empty || is_missing_cell(cell, options_.missing ? &*options_.missing : nullptr,
-                                                                numbers_ || schema_.type == ColumnType::date);
+    return schema_.type == ColumnType::empty || is_missing_cell(cell, options_.missing, numbers_ || schema_.type == ColumnType::date);
   }
 
   void mark(bool missing) {

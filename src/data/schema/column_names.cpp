@@ -125,11 +125,14 @@ MissingSpelling missing_spelling(std::string_view cell) {
              : MissingSpelling::none;
 }
 
-bool is_missing_cell(std::string_view cell, const std::vector<std::string>* stated, bool marks) {
+MissingSpelling missing_spelling(std::string_view cell, const MissingCells& missing) {
+  if (std::ranges::find(missing.spellings, cell) != missing.spellings.end()) return MissingSpelling::word;
+  return missing.defaults ? missing_spelling(cell) : MissingSpelling::none;
+}
+
+bool is_missing_cell(std::string_view cell, const MissingCells& missing, bool marks) {
   if (cell.empty()) return true;
-  if (stated != nullptr) return std::find(stated->begin(), stated->end(), cell) != stated->end();
-  if (!may_spell_missing(cell)) return false;
-  const MissingSpelling spelling = missing_spelling(cell);
+  const MissingSpelling spelling = missing_spelling(cell, missing);
   return spelling == MissingSpelling::word || (spelling == MissingSpelling::mark && marks);
 }
 

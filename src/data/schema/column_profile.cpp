@@ -38,9 +38,9 @@ std::optional<DateFormat> integer_format_of(double value, bool year) {
 
 }  // namespace
 
-ColumnProfile::ColumnProfile(std::string name, Index distinct_bound, const std::vector<std::string>* missing)
+ColumnProfile::ColumnProfile(std::string name, Index distinct_bound, const MissingCells& missing)
     : name_(std::move(name)),
-      missing_(missing),
+      missing_(&missing),
       date_name_(is_date_name(name_)),
       year_name_(is_year_name(name_)),
       distinct_(distinct_bound),
@@ -68,13 +68,8 @@ void ColumnProfile::add_cell(std::string_view cell, Index line) {
     count(kEmpty, cell, line);
     return;
   }
-  if (missing_ != nullptr) {
-    if (std::find(missing_->begin(), missing_->end(), cell) != missing_->end()) {
-      count(kWord, cell, line);
-      return;
-    }
-  } else if (may_spell_missing(cell)) {
-    const MissingSpelling spelling = missing_spelling(cell);
+  if (!missing_->spellings.empty() || may_spell_missing(cell)) {
+    const MissingSpelling spelling = missing_spelling(cell, *missing_);
     if (spelling == MissingSpelling::word) {
       count(kWord, cell, line);
       return;

@@ -45,17 +45,19 @@ inline bool may_spell_missing(std::string_view cell) {
   if (cell.size() == 1) return c == '-' || c == '.' || c == '?';
   return c == 'n' || c == 'N' || c == '#' || c == '<' || c == '\\' || (c == '-' && (cell[1] == 'n' || cell[1] == 'N'));
 }
-/// Returns whether a cell represents a missing value. `stated` replaces the usual spellings if it is not null; `marks`:
-/// the column has numbers or dates.
-bool is_missing_cell(std::string_view cell, const std::vector<std::string>* stated, bool marks);
+/// Returns the kind of a cell that is not empty: a word for spellings that are stated, and the usual spellings unless
+/// they are disabled.
+MissingSpelling missing_spelling(std::string_view cell, const MissingCells& missing);
+/// Returns whether a cell represents a missing value. `marks`: the column has numbers or dates.
+bool is_missing_cell(std::string_view cell, const MissingCells& missing, bool marks);
 
 /// Returns the longest prefix of whole characters with at most `most` bytes; the rest of a text need not be kept.
 std::string_view beginning_of(std::string_view text, std::size_t most);
 
 class ColumnProfile {
  public:
-  /// `missing` replaces the usual spellings if it is not null; it must outlive the profile.
-  ColumnProfile(std::string name, Index distinct_bound, const std::vector<std::string>* missing);
+  /// `missing` must outlive the profile.
+  ColumnProfile(std::string name, Index distinct_bound, const MissingCells& missing);
 
   void add(std::string_view cell, Index line);
 
@@ -169,7 +171,7 @@ class ColumnProfile {
   std::string hint_of_number(const ColumnSchema& column) const;
 
   std::string name_;
-  const std::vector<std::string>* missing_;
+  const MissingCells* missing_;
   bool date_name_, year_name_;
   std::array<std::unique_ptr<Kind>, kKinds> kinds_;
   std::unique_ptr<Dates> dates_;

@@ -295,9 +295,8 @@ class SchemaInference::State {
     const auto columns = static_cast<Index>(names.size());
     const Index bound =
         std::clamp(kDistinctBudget / kBytesPerDistinct / std::max<Index>(columns, 1), kFewestDistinct, kMostDistinct);
-    const std::vector<std::string>* missing = options_.missing ? &*options_.missing : nullptr;
     profiles_.reserve(names.size());
-    for (const std::string& name : names) profiles_.emplace_back(name, bound, missing);
+    for (const std::string& name : names) profiles_.emplace_back(name, bound, options_.missing);
   }
 
   /// Reads the complete rows, or with `last` all rows; returns the number of bytes read.

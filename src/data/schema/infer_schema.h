@@ -12,7 +12,7 @@
 /// | --- | --- |
 /// | missing | an empty cell; `null None N/A NA n/a nan NaT #N/A <NA>` (also `NULL Null none NONE na NaN NAN`); in
 /// columns
-///             of numbers and dates `- . ?` too. `--missing` replaces the list |
+///             of numbers and dates `- . ?` too. `--missing` adds spellings |
 /// | empty | there are no entries |
 /// | constant | no cell is missing, all are equal, and there are at least two |
 /// | date | one format fits: see DateFormat. 03/04/2024 is read as the unambiguous dates of the column are; if there

@@ -107,10 +107,7 @@ char separator_of(std::string_view text, bool complete, char line_end, const Sch
 }
 
 bool is_missing_cell(const std::string& cell, const SchemaOptions& options) {
-  if (cell.empty()) return true;
-  if (options.missing)
-    return std::find(options.missing->begin(), options.missing->end(), cell) != options.missing->end();
-  return missing_spelling(cell) != MissingSpelling::none;
+  return is_missing_cell(cell, options.missing, /*marks=*/true);
 }
 
 bool is_number_cell(const std::string& cell) {

@@ -150,6 +150,7 @@ ThousandsMark parse_thousands_mark(std::string_view text) {
 }
 
 bool parse_header(std::string_view text) { return choice_of("--header", text, {"yes", "no"}) == 0; }
+bool parse_default_missing(std::string_view text) { return choice_of("--default-missing", text, {"yes", "no"}) == 0; }
 RowMeaning parse_row_meaning(std::string_view text) {
   return choice_of("--rows", text, {"independent", "sequence"}) == 0 ? RowMeaning::independent : RowMeaning::sequence;
 }

@@ -125,11 +125,16 @@ struct StatedType {
   std::string number_unit = {};                     ///< unit stored in a model; numbers with other units are odd cells
 };
 
+/// Which cells are missing values. An empty cell always is.
+struct MissingCells {
+  std::vector<std::string> spellings = {};  ///< in columns of every type
+  bool defaults = true;                     ///< the usual spellings (`missing_spelling` in column_profile.h) count, too
+};
+
 /// What the user specifies about a table; everything else is inferred.
 struct SchemaOptions {
   std::map<std::string, StatedType> types = {};
-  std::optional<std::vector<std::string>> missing =
-      {};  ///< replaces the default representations; an empty cell is always missing
+  MissingCells missing = {};
   std::optional<DecimalMark> decimal = {};
   std::optional<ThousandsMark> thousands = {};
   std::optional<bool> header = {};
@@ -149,6 +154,7 @@ std::vector<std::string> parse_missing(std::string_view text);  ///< separated b
 DecimalMark parse_decimal_mark(std::string_view text);          ///< comma, point
 ThousandsMark parse_thousands_mark(std::string_view text);      ///< none, comma, point, space
 bool parse_header(std::string_view text);                       ///< yes, no
+bool parse_default_missing(std::string_view text);              ///< yes, no
 RowMeaning parse_row_meaning(std::string_view text);            ///< independent, sequence
 
 /// Throws a DataError for the first error in a table that a reader could only resolve by guessing: an odd cell in a

@@ -27,7 +27,8 @@ SchemaOptions options_of(const json& given) {
   SchemaOptions options;
   const auto text = [&](const char* name) { return given.at(name).get<std::string>(); };
   if (given.contains("types")) options.types = parse_column_types(text("types"));
-  if (given.contains("missing")) options.missing = parse_missing(text("missing"));
+  if (given.contains("missing")) options.missing.spellings = parse_missing(text("missing"));
+  if (given.contains("default-missing")) options.missing.defaults = parse_default_missing(text("default-missing"));
   if (given.contains("decimal")) options.decimal = parse_decimal_mark(text("decimal"));
   if (given.contains("thousands")) options.thousands = parse_thousands_mark(text("thousands"));
   if (given.contains("header")) options.header = parse_header(text("header"));
