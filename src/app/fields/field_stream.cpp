@@ -21,7 +21,21 @@ constexpr std::string_view kNamesOfColumns = "# columns:", kNamesOfLabeled = "la
 
 bool is_empty_line(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
-/// Returns a message "NAME: line 2: ..." with the line number increased by `offset`, the line of the stream.
+/// Increases the line numbers of the places that an error about a table lists, one per line.
+std::string with_shifted_places(std::string_view text, Index offset) {
+  constexpr std::string_view kPlace = "\n  line ";
+  std::string result;
+  for (std::size_t found = text.find(kPlace); found != std::string_view::npos; found = text.find(kPlace)) {
+    Index line = 0;
+    const auto [end, error] = std::from_chars(text.data() + found + kPlace.size(), text.data() + text.size(), line);
+    result += text.substr(0, found + kPlace.size());
+    if (error == std::errc()) result += fmt::format("{}", line + offset);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  }
+  return result + std::string(text);
+}
+
+/// Returns a message "NAME: line 2: ..." with the line numbers increased by `offset`, the line of the stream.
 std::string shifted(const std::string& message, const std::string& name, Index offset) {
   const std::string before = name + ": line ";
   if (!message.starts_with(before)) return message;
@@ -29,7 +43,7 @@ std::string shifted(const std::string& message, const std::string& name, Index o
   const char* begin = message.data() + before.size();
   const auto [end, error] = std::from_chars(begin, message.data() + message.size(), line);
   if (error != std::errc()) return message;
-  return fmt::format("{}{}{}", before, line + offset, end);
+  return fmt::format("{}{}{}", before, line + offset, with_shifted_places(std::string_view(end, static_cast<std::size_t>(message.data() + message.size() - end)), offset));
 }
 
 /// An empty line of a table with one column is read as a row whose entry is missing.
@@ -84,6 +98,8 @@ FieldStream::FieldStream(const std::string& path, ReaderOptions options, const D
   const std::string& format = options_.format;
   if (format == "npy" || format == "images")
     throw UsageError(fmt::format("--follow requires a line-based format, which {} is not; omit --follow", format));
+  if (options_.schema.bad_rows == BadRows::skip)
+    throw UsageError("--follow reports one result for each row, so it cannot be combined with --bad-rows skip");
   if (has_rows(format) && piece == StreamPiece::example && options_.sequence_column.empty() &&
       !rows_are_examples(options_))
     throw UsageError(

@@ -102,16 +102,28 @@ std::optional<TimeIndex> index_of_names(std::span<const std::string> names) {
   return std::nullopt;
 }
 
-double number_in_cell(const std::string& source, const TableRow& row, std::size_t i, const SchemaOptions& options) {
-  const std::string_view cell = row.cells[i];
+/// Returns the number of a cell; NaN if it is missing, nothing if it is not a number.
+std::optional<double> parse_cell(std::string_view cell, const SchemaOptions& options) {
   if (is_missing_cell(cell, options.missing, /*marks=*/true)) return kMissingValue;
   const NumberConvention convention{options.decimal.value_or(DecimalMark::point),
                                     options.thousands.value_or(ThousandsMark::none)};
-  const std::optional<double> value = parse_number(cell, convention);
+  return parse_number(cell, convention);
+}
+
+double number_in_cell(const std::string& source, const TableRow& row, std::size_t i, const SchemaOptions& options) {
+  const std::string_view cell = row.cells[i];
+  const std::optional<double> value = parse_cell(cell, options);
   if (!value)
     throw DataError(fmt::format("{}: line {}: \"{}\" in cell {} is not a number", source, row.line,
                                 escape_cell(cell, kShownBytes), i + 1));
   return *value;
+}
+
+/// Returns whether a row has all its cells, and numbers from the cell `first` on.
+bool is_readable(const TableRow& row, std::size_t columns, std::size_t first, const SchemaOptions& options) {
+  return row.cells.size() == columns &&
+         std::all_of(row.cells.begin() + static_cast<Index>(first), row.cells.end(),
+                     [&](std::string_view cell) { return parse_cell(cell, options).has_value(); });
 }
 
 /// Tables with one row per series.
@@ -130,7 +142,12 @@ class RowSeriesReader {
     const std::size_t first = std::max<std::size_t>(first_period(rows.layout()), 1);
     const TimeIndex index = index_of_names(std::span(rows.layout().names).subspan(first)).value_or(TimeIndex{});
     TableRow row;
+    Index skipped = 0;
     while (rows.next(row)) {
+      if (options.bad_rows == BadRows::skip && !is_readable(row, rows.layout().columns, first, options)) {
+        ++skipped;
+        continue;
+      }
       if (row.cells.size() != rows.layout().columns)
         throw DataError(fmt::format("{}: line {}: the row has {} cells, but the header has {}", source, row.line,
                                     row.cells.size(), rows.layout().columns));
@@ -140,6 +157,7 @@ class RowSeriesReader {
         series.values.push_back(number_in_cell(source, row, i, options));
       while (!series.values.empty() && std::isnan(series.values.back())) series.values.pop_back();
     }
+    if (skipped > 0) table.notes.push_back(fmt::format("{}: {} rows are skipped", source, skipped));
     table.notes.push_back(fmt::format("{}: one series per row, {} series", source, table.series.size()));
     return table;
   }
@@ -280,7 +298,7 @@ class ColumnSeriesReader {
       throw DataError(fmt::format(
           "{}: there is no numeric column to forecast; choose a column with --predict, or see `unfold inspect`",
           source_));
-    require_regular(schema_);
+    require_regular(schema_, options.bad_rows);
   }
 
   /// Finds the numeric columns that are not forecast.

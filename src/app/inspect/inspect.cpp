@@ -39,17 +39,31 @@ std::string without_source(const std::string& message, const std::string& source
   return message.starts_with(before) ? message.substr(before.size()) : message;
 }
 
-/// Reports a table: its schema, and the first problem that training would report as an error.
+/// Adds the message of an error that training would report. It may have several lines.
+void add_refusal(const std::string& why, Inspection& result) {
+  constexpr std::size_t kMostLineBytes = 500;
+  std::string all;
+  std::string_view rest = why;
+  for (bool first = true; first || !rest.empty(); first = false) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string line = escape_cell(rest.substr(0, end), kMostLineBytes);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    result.text += (first ? "\n" : "") + report_line(first ? "refused" : "", line);
+    all += (first ? "" : "\n") + line;
+  }
+  (*result.json)["refused"] = all;
+}
+
+/// Reports a table: its schema, and the problems that training would report as an error.
 Inspection inspect_table(const std::string& file, const TrainSettings& s) {
-  const TableSchema schema = infer_table_schema_of_file(file, stated_schema(s));
+  const SchemaOptions options = stated_schema(s);
+  const TableSchema schema = infer_table_schema_of_file(file, options);
   Inspection result{.text = describe(schema), .json = to_json(schema)};
   try {
-    require_regular(schema);
+    require_regular(schema, options.bad_rows);
     refuse_rows_of_periods(schema);
   } catch (const DataError& error) {
-    const std::string why = without_source(error.what(), schema.source);
-    result.text += "\n" + report_line("refused", escape_cell(why, 500));
-    (*result.json)["refused"] = escape_cell(why, 500);
+    add_refusal(without_source(error.what(), schema.source), result);
   }
   return result;
 }
@@ -189,11 +203,9 @@ Inspection inspect_fields(const std::string& file, const TrainSettings& s) {
                               {"examples", field.examples},
                               {"role", field.role}});
   }
-  if (!planned.refused.empty()) {
-    text += "\n" + report_line("refused", escape_cell(planned.refused, 500));
-    json["refused"] = escape_cell(planned.refused, 500);
-  }
-  return {.text = std::move(text), .json = std::move(json)};
+  Inspection result{.text = std::move(text), .json = std::move(json)};
+  if (!planned.refused.empty()) add_refusal(planned.refused, result);
+  return result;
 }
 
 /// Counts of a text in one pass.

@@ -72,6 +72,7 @@ SchemaOptions stated_schema(const TrainSettings& s) {
   if (s.thousands) options.thousands = parse_thousands_mark(*s.thousands);
   if (s.header) options.header = parse_header(*s.header);
   options.comment = s.comment.value_or("");
+  if (s.bad_rows) options.bad_rows = parse_bad_rows(*s.bad_rows);
   if (s.rows) options.rows = parse_row_meaning(*s.rows);
   if (s.sequences) options.group = *s.sequences;
   if (s.order) options.order = *s.order;
@@ -179,13 +180,13 @@ void settle_sequences(const Examples& examples, TrainSettings& s) {
 
 void restate(const SchemaOptions& stated, ReaderOptions& options) {
   const bool marks = stated.decimal || stated.thousands;
-  const bool any = marks || !stated.missing.spellings.empty() || !stated.missing.defaults || stated.header || stated.group || stated.order || !stated.types.empty() ||
+  const bool any = marks || !stated.missing.spellings.empty() || !stated.missing.defaults || stated.header || stated.group || stated.order || stated.bad_rows == BadRows::skip || !stated.types.empty() ||
                    !stated.comment.empty();
   if (!any) return;
   if (!has_rows(options.format))
     throw UsageError(fmt::format(
-        "--types, --missing, --default-missing, --decimal, --thousands, --header, --comment, --group and --order apply "
-        "to tables, but the model was trained on data of the format {}; leave them out",
+        "--types, --missing, --default-missing, --decimal, --thousands, --header, --comment, --bad-rows, --group and "
+        "--order apply to tables, but the model was trained on data of the format {}; leave them out",
         options.format));
   SchemaOptions& schema = options.schema;
   if (marks)
@@ -197,6 +198,7 @@ void restate(const SchemaOptions& stated, ReaderOptions& options) {
   if (stated.thousands) schema.thousands = stated.thousands;
   if (stated.header) schema.header = stated.header;
   if (!stated.comment.empty()) schema.comment = stated.comment;
+  if (stated.bad_rows == BadRows::skip) schema.bad_rows = BadRows::skip;
   if (stated.group) options.sequence_column = *stated.group;
   if (stated.order) schema.order = stated.order;
 }

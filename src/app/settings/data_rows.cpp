@@ -94,6 +94,13 @@ OptionRows table_rows(TrainSettings& s) {
                   .placeholder = "PREFIX",
                   .help = "tables: skip lines that begin with this text",
                   .default_text = "none"});
+  rows.push_back({.name = "bad-rows",
+                  .target = &s.bad_rows,
+                  .placeholder = "error|skip",
+                  .help = "tables: rows with a cell that does not fit its column, or with more or fewer cells than the "
+                          "others: stop with an error, or skip them and report how many",
+                  .choices = {"error", "skip"},
+                  .default_text = "error"});
   for (OptionRow& row : rows) {
     row.keep = Keep::model;
     row.group = OptionGroup::data;

@@ -111,7 +111,7 @@ std::string table_text(const DataSample& sample) {
                            column.odd_cells[0].line, column.name);
     if (table.ragged.count == 0) return {};
     return fmt::format("its rows have {} cells, but line {} has {}", table.columns.size(), table.ragged.lines[0],
-                       table.ragged_cells);
+                       table.ragged_rows[0].cells);
   } catch (const Error&) {
     return {};
   }

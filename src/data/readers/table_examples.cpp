@@ -1,6 +1,7 @@
 #include "data/readers/table_examples.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -103,6 +104,13 @@ class TableColumn {
 
   const ColumnSchema& schema() const { return schema_; }
   ExampleColumn& column() { return column_; }
+
+  /// Returns whether the cell of a row does not fit the column; never for columns that are left out.
+  bool is_odd(Index row) const {
+    if (schema_.odd == 0 || schema_.role == ColumnRole::left_out) return false;
+    if (!numbers_) return is_odd_cell(schema_, column_.texts[at(row)], options_.missing);
+    return !column_.cells.empty() && is_odd_cell(schema_, column_.cells[row], options_.missing);
+  }
 
  private:
   /// Returns whether an input column that is not numeric is read as numbers: identifiers and constants that consist of
@@ -210,13 +218,14 @@ class TableExamples {
     const auto schema = std::make_shared<const TableSchema>(std::move(inferred));
     schema_ = schema.get();
     examples_.schema = schema;
-    require_regular(*schema_);
+    require_regular(*schema_, options_.bad_rows);
     vectors_ = !reader_options_.rows.field.empty();
     text_ = vectors_ ? nullptr : schema_->text();
     for (const ColumnSchema& column : schema_->columns) columns_.emplace_back(column, options_, vectors_);
   }
 
   void divide() {
+    if (options_.bad_rows == BadRows::skip) skip_bad_rows();
     rows_ = static_cast<Index>(examples_.lines.size());
     for (const std::string& note : schema_->notes) examples_.remarks.push_back(note);
     if (text_ != nullptr)
@@ -225,6 +234,26 @@ class TableExamples {
       separate_rows();
     else
       divide_by_group();
+  }
+
+  /// Removes rows with odd cells, and reports how many rows are skipped.
+  void skip_bad_rows() {
+    std::vector<Index> kept;
+    const auto rows = static_cast<Index>(examples_.lines.size());
+    for (Index r = 0; r < rows; ++r)
+      if (std::ranges::none_of(columns_, [&](const TableColumn& column) { return column.is_odd(r); }))
+        kept.push_back(r);
+    const Index all = rows + schema_->ragged.count, skipped = all - static_cast<Index>(kept.size());
+    if (skipped == 0) return;
+    const std::vector<std::string> places = bad_places(*schema_);
+    if (kept.empty())
+      throw DataError(fmt::format("{}: all {} rows would be skipped ({}); leave out --bad-rows skip, or set the types "
+                                  "of the columns with --types",
+                                  examples_.source, all, places.front()));
+    examples_.remarks.push_back(fmt::format("{}: {} of {} rows are skipped: {}{}", examples_.source, skipped, all,
+                                            fmt::join(places, "; "),
+                                            skipped > static_cast<Index>(places.size()) ? "; ..." : ""));
+    if (static_cast<Index>(kept.size()) < rows) permute(kept);
   }
 
   /// Moves the recorded numbers and reads the cells of the other columns.
@@ -369,6 +398,7 @@ class TableExamples {
     return column.is_text() ? column.texts[at(row)] : fmt::format("{}", column.numbers[at(row)]);
   }
 
+  /// Keeps the rows at these places, in this order.
   void permute(const std::vector<Index>& places) {
     const auto reorder = [&](auto& list) {
       if (list.empty()) return;

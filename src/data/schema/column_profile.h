@@ -51,6 +51,9 @@ MissingSpelling missing_spelling(std::string_view cell, const MissingCells& miss
 /// Returns whether a cell represents a missing value. `marks`: the column has numbers or dates.
 bool is_missing_cell(std::string_view cell, const MissingCells& missing, bool marks);
 
+/// Returns whether a cell does not fit its column of numbers or dates; false for other types and for missing cells.
+bool is_odd_cell(const ColumnSchema& column, std::string_view cell, const MissingCells& missing);
+
 /// Returns the longest prefix of whole characters with at most `most` bytes; the rest of a text need not be kept.
 std::string_view beginning_of(std::string_view text, std::size_t most);
 

@@ -211,6 +211,29 @@ ColumnSchema ColumnProfile::common() const {
   return column;
 }
 
+namespace {
+
+/// Returns whether a number of this shape fits a column; integers beyond 2^53 cannot be represented exactly.
+bool fits_numbers(NumberShape shape, const NumberConvention& convention, bool integers) {
+  return admits(convention, shape) && (shape != NumberShape::big_integer || !integers) &&
+         (!integers || is_integer_shape(shape) || reads_as_grouped(convention, shape));
+}
+
+}  // namespace
+
+bool is_odd_cell(const ColumnSchema& column, std::string_view cell, const MissingCells& missing) {
+  const bool numbers = column.type == ColumnType::number || column.type == ColumnType::integer;
+  if (!numbers && column.type != ColumnType::date) return false;
+  if (is_missing_cell(cell, missing, /*marks=*/true)) return false;
+  if (!numbers) return !parse_date(cell, column.date_format.value_or(DateFormat::year_month_day));
+  NumberScan scan = scan_number(is_year_name(column.name) ? without_zero_decimals(cell) : cell);
+  const UnitCell split = scan.shape == NumberShape::none ? split_unit(cell) : UnitCell{};
+  if (split.unit != column.number_unit) return true;
+  if (!split.number.empty()) scan = scan_number(split.number);
+  if (scan.shape == NumberShape::leading_zero && !column.stated) return true;
+  return !fits_numbers(scan.shape, column.convention, column.type == ColumnType::integer);
+}
+
 void ColumnProfile::collect_odd(ColumnSchema& column, const std::vector<bool>& fitting) const {
   for (int kind = kNumbers; kind < kKinds; ++kind) {
     if (fitting[at(kind)] || !kinds_[at(kind)]) continue;
@@ -225,9 +248,7 @@ void ColumnProfile::collect_odd(ColumnSchema& column, const std::vector<bool>& f
 std::vector<bool> ColumnProfile::numeric_kinds(const NumberConvention& convention, bool integers) const {
   std::vector<bool> fitting(kKinds);
   for (int s = 1; s < kNumberShapes; ++s) {
-    const auto shape = static_cast<NumberShape>(s);
-    fitting[at(kNumbers + s)] = admits(convention, shape) && (shape != NumberShape::big_integer || !integers) &&
-                                (!integers || is_integer_shape(shape) || reads_as_grouped(convention, shape));
+    fitting[at(kNumbers + s)] = fits_numbers(static_cast<NumberShape>(s), convention, integers);
   }
   return fitting;
 }

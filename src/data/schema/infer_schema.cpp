@@ -65,6 +65,7 @@ class SchemaInference::State {
  public:
   State(std::string source, SchemaOptions options) : options_(std::move(options)) {
     schema_.source = std::move(source);
+    schema_.stated_missing = options_.missing.spellings;
   }
 
   void add(std::string_view bytes) {
@@ -335,7 +336,8 @@ class SchemaInference::State {
     }
     if (row_.line == header_line_) return;
     if (row_.cells.size() != profiles_.size()) {
-      if (schema_.ragged.count == 0) schema_.ragged_cells = static_cast<Index>(row_.cells.size());
+      if (schema_.ragged_rows.size() < kMostRaggedRows)
+        schema_.ragged_rows.push_back({row_.line, static_cast<Index>(row_.cells.size())});
       schema_.ragged.add(row_.line);
       return;
     }

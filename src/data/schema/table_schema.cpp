@@ -66,30 +66,68 @@ const char* odd_kind(ColumnType type) {
   }
 }
 
+bool is_used(const ColumnSchema& column) {
+  return column.odd > 0 && !column.odd_cells.empty() && column.role != ColumnRole::left_out;
+}
+
+/// Returns the number of odd cells and of rows that cannot be read.
+Index count_of_places(const TableSchema& schema) {
+  Index count = schema.ragged.count + schema.misplaced_quotes.count;
+  for (const ColumnSchema& column : schema.columns) count += is_used(column) ? column.odd : 0;
+  return count;
+}
+
+/// Throws a DataError with a message about the first error, followed by the places of all errors if there are several.
+[[noreturn]] void refuse_table(const TableSchema& schema, const std::string& first) {
+  std::string message = schema.source + ": " + first;
+  const Index count = count_of_places(schema);
+  if (count > 1) {
+    const std::vector<std::string> places = bad_places(schema);
+    message += fmt::format("\n{} places cannot be read:", count);
+    for (const std::string& place : places) message += "\n  " + place;
+    if (static_cast<Index>(places.size()) < count)
+      message += fmt::format("\n  and {} more", count - static_cast<Index>(places.size()));
+  }
+  throw DataError(message);
+}
+
+/// Returns the texts of the odd cells in all columns that are used, the cell `first` before the others.
+std::vector<std::string> odd_texts(const TableSchema& schema, const OddCell& first) {
+  std::vector<std::string> texts = {first.text};
+  for (const ColumnSchema& column : schema.columns) {
+    if (!is_used(column)) continue;
+    for (const OddCell& cell : column.odd_cells)
+      if (std::ranges::find(texts, cell.text) == texts.end()) texts.push_back(cell.text);
+  }
+  return texts;
+}
+
 [[noreturn]] void refuse_odd_cell(const TableSchema& schema, const ColumnSchema& column) {
   const OddCell& cell = column.odd_cells[0];
   const std::string text = escape_cell(cell.text, kMostOddBytes), name = escape_cell(column.name, kMostOddBytes);
-  const std::string where =
-      fmt::format("{}: line {}: \"{}\" in column {} is not ", schema.source, cell.line, text, name);
+  const std::string where = fmt::format("line {}: \"{}\" in column {} ", cell.line, text, name);
+  std::string missing = missing_option(schema.stated_missing, odd_texts(schema, cell));
+  if (!missing.empty()) missing += ", ";
+  const std::string remedy = fmt::format(
+      "{}--types {}=category, --read to leave the column out, or --bad-rows skip to leave such rows out", missing, name);
   if (column.type != ColumnType::date && scan_number(cell.text).shape == NumberShape::infinite)
-    throw DataError(where + fmt::format("finite; use --missing \"{}\", or leave the cell empty", text));
+    refuse_table(schema, fmt::format("{}is not finite; use {}--bad-rows skip to leave such rows out, or leave the cell "
+                                     "empty",
+                                     where, missing));
   const bool number = scan_number(cell.text).shape != NumberShape::none || !split_unit(cell.text).number.empty();
   if (!column.number_unit.empty() && number)
-    throw DataError(
-        fmt::format("{}: line {}: \"{}\" in column {} does not have the unit {} ({} of {} values have it); convert the "
-                    "value, or use "
-                    "--types {}=category, or --read to leave the column out",
-                    schema.source, cell.line, text, name, column.number_unit, column.entries() - column.odd,
-                    column.entries(), name));
+    refuse_table(schema, fmt::format("{}does not have the unit {} ({} of {} values have it); convert the value, or use "
+                                     "--types {}=category, --read to leave the column out, or --bad-rows skip to leave "
+                                     "such rows out",
+                                     where, column.number_unit, column.entries() - column.odd, column.entries(), name));
+  const std::string count = fmt::format("is not {} ({} of {} values are)", odd_kind(column.type),
+                                        column.entries() - column.odd, column.entries());
   if (!schema.header && cell.line == schema.first_line)
-    throw DataError(where +
-                    fmt::format("{} ({} of {} values are); if this row is not data, use --header yes to read it as "
-                                "the names of the columns, or --comment with a text that only this row begins with",
-                                odd_kind(column.type), column.entries() - column.odd, column.entries()));
-  throw DataError(where +
-                  fmt::format("{} ({} of {} values are); use --missing \"{}\", --types {}=category, or --read to "
-                              "leave the column out",
-                              odd_kind(column.type), column.entries() - column.odd, column.entries(), text, name));
+    refuse_table(schema,
+                 fmt::format("{}{}; if this row is not data, use --header yes to read it as the names of the columns, "
+                             "or --comment with a text that only this row begins with",
+                             where, count));
+  refuse_table(schema, fmt::format("{}{}; use {}", where, count, remedy));
 }
 
 }  // namespace
@@ -155,14 +193,46 @@ RowMeaning parse_row_meaning(std::string_view text) {
   return choice_of("--rows", text, {"independent", "sequence"}) == 0 ? RowMeaning::independent : RowMeaning::sequence;
 }
 
-void require_regular(const TableSchema& schema) {
+BadRows parse_bad_rows(std::string_view text) {
+  return choice_of("--bad-rows", text, {"error", "skip"}) == 0 ? BadRows::error : BadRows::skip;
+}
+
+std::string missing_option(const std::vector<std::string>& stated, const std::vector<std::string>& cells) {
+  std::vector<std::string> spellings = stated;
+  for (const std::string& cell : cells) {
+    const bool expressible = !cell.empty() && cell.size() < kMostOddBytes && escape_cell(cell, kMostOddBytes) == cell &&
+                             cell.find_first_of(",\"$`!") == std::string::npos;
+    if (expressible && std::ranges::find(spellings, cell) == spellings.end()) spellings.push_back(cell);
+  }
+  if (spellings.size() == stated.size()) return {};
+  return fmt::format("--missing \"{}\"", fmt::join(spellings, ","));
+}
+
+std::vector<std::string> bad_places(const TableSchema& schema) {
+  constexpr std::size_t kMostPlaces = 10, kPlaceBytes = 40;
+  std::vector<std::pair<Index, std::string>> places;
+  for (const RaggedRow& row : schema.ragged_rows)
+    places.emplace_back(row.line,
+                        fmt::format("line {}: {} cells instead of {}", row.line, row.cells, schema.columns.size()));
+  for (const Index line : schema.misplaced_quotes.lines)
+    places.emplace_back(line, fmt::format("line {}: text after a closing quote", line));
+  for (const ColumnSchema& column : schema.columns) {
+    if (!is_used(column)) continue;
+    for (const OddCell& cell : column.odd_cells)
+      places.emplace_back(
+          cell.line, fmt::format("line {}, column {}: \"{}\"", cell.line, escape_cell(column.name, kPlaceBytes),
+                                 escape_cell(cell.text, kPlaceBytes)));
+  }
+  std::ranges::stable_sort(places, {}, &std::pair<Index, std::string>::first);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < std::min(places.size(), kMostPlaces); ++i) texts.push_back(std::move(places[i].second));
+  return texts;
+}
+
+void require_regular(const TableSchema& schema, BadRows bad_rows) {
   if (schema.unclosed_quote > 0) {
     throw DataError(fmt::format("{}: line {}: a quote is not closed; close it, or double the quotes inside a cell",
                                 schema.source, schema.unclosed_quote));
-  }
-  if (schema.misplaced_quotes.count > 0) {
-    throw DataError(fmt::format("{}: line {}: there is text after a closing quote; double the quotes inside a cell",
-                                schema.source, schema.misplaced_quotes.lines[0]));
   }
   if (schema.blank_separated > 0) {
     throw DataError(
@@ -171,24 +241,28 @@ void require_regular(const TableSchema& schema) {
                     "{}=text if the rows are text",
                     schema.source, schema.blank_separated, escape_cell(schema.columns[0].name, kMostOddBytes)));
   }
-  const bool preamble = schema.ragged.count > 0 && schema.ragged.lines[0] < schema.first_line;
-  if (preamble && schema.ragged_cells < static_cast<Index>(schema.columns.size())) {
-    throw DataError(fmt::format(
-        "{}: line {}: {} cells separated by {}, but the rows from line {} on have {}; if this line is not part of the "
-        "table, skip it with --comment and a text that only this line begins with",
-        schema.source, schema.ragged.lines[0], schema.ragged_cells, separator_name(schema.separator), schema.first_line,
-        schema.columns.size()));
-  }
+  if (schema.misplaced_quotes.count > 0)
+    refuse_table(schema, fmt::format("line {}: there is text after a closing quote; double the quotes inside a cell",
+                                     schema.misplaced_quotes.lines[0]));
+  if (bad_rows == BadRows::skip) return;
   if (schema.ragged.count > 0) {
-    throw DataError(fmt::format(
-        "{}: line {}: {} cells separated by {}, but line {} has {}; put a cell that contains the separator in quotes, "
-        "or skip lines with --comment PREFIX",
-        schema.source, schema.ragged.lines[0], schema.ragged_cells, separator_name(schema.separator), schema.first_line,
-        schema.columns.size()));
+    const RaggedRow& row = schema.ragged_rows[0];
+    const bool above = row.line < schema.first_line && row.cells < static_cast<Index>(schema.columns.size());
+    if (above)
+      refuse_table(schema,
+                   fmt::format("line {}: {} cells separated by {}, but the rows from line {} on have {}; if this line "
+                               "is not part of the table, skip it with --comment and a text that only this line begins "
+                               "with, or with --bad-rows skip",
+                               row.line, row.cells, separator_name(schema.separator), schema.first_line,
+                               schema.columns.size()));
+    refuse_table(schema, fmt::format("line {}: {} cells separated by {}, but line {} has {}; put a cell that contains "
+                                     "the separator in quotes, skip lines with --comment PREFIX, or use --bad-rows "
+                                     "skip to leave such rows out",
+                                     row.line, row.cells, separator_name(schema.separator), schema.first_line,
+                                     schema.columns.size()));
   }
   for (const ColumnSchema& column : schema.columns)
-    if (column.odd > 0 && !column.odd_cells.empty() && column.role != ColumnRole::left_out)
-      refuse_odd_cell(schema, column);
+    if (is_used(column)) refuse_odd_cell(schema, column);
 }
 
 }  // namespace unfold

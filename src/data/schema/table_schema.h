@@ -31,7 +31,7 @@ struct OddCell {
   Index line = 0;
   std::string text;  ///< at most kMostOddBytes bytes of the cell
 };
-inline constexpr std::size_t kMostOddCells = 5;
+inline constexpr std::size_t kMostOddCells = 10;
 inline constexpr std::size_t kMostOddBytes = 80;
 inline constexpr std::size_t kMostExamples = 3;
 inline constexpr std::size_t kMostLines = 5;  ///< maximum number of line numbers in a list
@@ -69,6 +69,12 @@ struct ColumnSchema {
   Index entries() const { return rows - missing; }
 };
 
+/// A row with more or fewer cells than the others.
+struct RaggedRow {
+  Index line = 0, cells = 0;
+};
+inline constexpr std::size_t kMostRaggedRows = 10;
+
 /// Number of occurrences in a file, and the lines of the first occurrences.
 struct LineCount {
   Index count = 0;
@@ -91,7 +97,7 @@ struct TableSchema {
   LineCount undecodable;         ///< bytes that are not UTF-8
   LineCount control_characters;  ///< control characters other than tabs and newlines
   LineCount ragged;              ///< rows with more or fewer cells than the others
-  Index ragged_cells = 0;        ///< cells of the first of these rows
+  std::vector<RaggedRow> ragged_rows = {};  ///< the first of these rows, at most kMostRaggedRows
   Index first_line = 0;          ///< line of the first row with the usual number of cells
   LineCount misplaced_quotes;    ///< text after a closing quote
   Index unclosed_quote = 0;      ///< line of a quote without a closing quote; 0 if there is none
@@ -105,6 +111,7 @@ struct TableSchema {
   bool independent_rows = false;
   std::string rows_reason = {};  ///< a clause; empty if a group, an order or texts decide, or if there is one column
   Index blank_separated = 0;     ///< values between blanks in each row of a table with one column; 0: there are none
+  std::vector<std::string> stated_missing = {};  ///< spellings of missing cells that an option specifies
   std::vector<std::string> notes;
   std::vector<ColumnSchema> columns;
 
@@ -125,6 +132,9 @@ struct StatedType {
   std::string number_unit = {};                     ///< unit stored in a model; numbers with other units are odd cells
 };
 
+/// What a reader does with a row that has an odd cell or a different number of cells: an error, or the row is skipped.
+enum class BadRows { error, skip };
+
 /// Which cells are missing values. An empty cell always is.
 struct MissingCells {
   std::vector<std::string> spellings = {};  ///< in columns of every type
@@ -135,6 +145,7 @@ struct MissingCells {
 struct SchemaOptions {
   std::map<std::string, StatedType> types = {};
   MissingCells missing = {};
+  BadRows bad_rows = BadRows::error;
   std::optional<DecimalMark> decimal = {};
   std::optional<ThousandsMark> thousands = {};
   std::optional<bool> header = {};
@@ -156,10 +167,20 @@ ThousandsMark parse_thousands_mark(std::string_view text);      ///< none, comma
 bool parse_header(std::string_view text);                       ///< yes, no
 bool parse_default_missing(std::string_view text);              ///< yes, no
 RowMeaning parse_row_meaning(std::string_view text);            ///< independent, sequence
+BadRows parse_bad_rows(std::string_view text);                  ///< error, skip
 
-/// Throws a DataError for the first error in a table that a reader could only resolve by guessing: an odd cell in a
-/// column that is not left out, a row of a different length, or an unclosed quote. The message states the line, the
-/// cell and the options that help.
-void require_regular(const TableSchema& schema);
+/// Returns the option `--missing` with the spellings that it has already and those of `cells` that can be written in
+/// it; empty if there are none.
+std::string missing_option(const std::vector<std::string>& stated, const std::vector<std::string>& cells);
+
+/// Throws a DataError if a table has errors that a reader could only resolve by guessing: odd cells in columns that are
+/// not left out, rows of a different length, or quotes that are unclosed or misplaced. The message describes the first
+/// error and the options that help, and lists the places of the first errors with their total number. With
+/// `BadRows::skip`, only errors that concern more than single rows are thrown.
+void require_regular(const TableSchema& schema, BadRows bad_rows = BadRows::error);
+
+/// Returns the places of the first rows that a reader cannot use, one text per place, in the order of lines: "line 5: 4
+/// cells instead of 3", "line 92, column load: "x"".
+std::vector<std::string> bad_places(const TableSchema& schema);
 
 }  // namespace unfold

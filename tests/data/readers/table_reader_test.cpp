@@ -69,6 +69,29 @@ TEST(TableReader, one_number_per_line_becomes_the_column_value) {
   EXPECT_EQ(names_of(read_as("table", "load\n1\n2\n")), Texts{"load"});
 }
 
+TEST(TableReader, bad_rows_are_skipped_and_counted) {
+  std::string text = "t,load,kind\n";
+  for (int i = 0; i < 30; ++i)
+    text += i == 3    ? "3,off,a\n"
+            : i == 5  ? "5,2.5\n"
+            : i == 20 ? "x20,1.5,b\n"
+                      : std::to_string(i) + "," + std::to_string(i % 5) + ".5," + (i % 2 == 0 ? "a\n" : "b\n");
+  EXPECT_TRUE(contains(refusal("table", text), "3 places cannot be read:"));
+  ReaderOptions options;
+  options.schema.bad_rows = BadRows::skip;
+  const Examples examples = read_as("table", text, options);
+  EXPECT_EQ(examples.positions(), 27);
+  EXPECT_EQ(column_of(examples, "load").numbers.size(), 27U);
+  EXPECT_EQ(column_of(examples, "t").numbers[3], 4);
+  EXPECT_EQ(entries_of(examples, "kind").size(), 27U);
+  EXPECT_EQ(examples.lines[3], 6);
+  EXPECT_TRUE(std::ranges::any_of(examples.remarks, [](const std::string& remark) {
+    return contains(remark,
+                    "3 of 30 rows are skipped: line 5, column load: \"off\"; line 7: 2 cells instead of 3; line 22, "
+                    "column t: \"x20\"");
+  }));
+}
+
 TEST(TableReader, missing_spellings_are_accepted_and_infinity_is_refused) {
   const Examples examples = read_as("table", "x,y\n1,1\nNA,2\nnan,3\n?,4\n,5\n-1,6\n");
   EXPECT_EQ(column_of(examples, "x").missing, (Flags{0, 1, 1, 1, 1, 0}));

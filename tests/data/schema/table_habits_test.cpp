@@ -13,8 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "data/schema/table_cells.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/file.h"
 
@@ -33,6 +35,7 @@ SchemaOptions options_of(const json& given) {
   if (given.contains("thousands")) options.thousands = parse_thousands_mark(text("thousands"));
   if (given.contains("header")) options.header = parse_header(text("header"));
   if (given.contains("comment")) options.comment = text("comment");
+  if (given.contains("bad-rows")) options.bad_rows = parse_bad_rows(text("bad-rows"));
   if (given.contains("rows")) options.rows = parse_row_meaning(text("rows"));
   if (given.contains("group")) options.group = text("group");
   if (given.contains("order")) options.order = text("order");
@@ -111,6 +114,37 @@ TEST(TableHabits, EveryFileHasTheExpectedSchema) {
     SCOPED_TRACE(path);
     check_habit(path);
   }
+}
+
+/// The cells that `is_odd_cell` recognizes are those that the inference counts.
+TEST(TableHabits, OddCellsAreRecognizedOneByOne) {
+  Index all = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(UNFOLD_SOURCE_DIR "/tests/data_habits/tables")) {
+    if (entry.path().extension() == ".json") continue;
+    SCOPED_TRACE(entry.path().string());
+    const std::string bytes = read_file(entry.path().string());
+    const json expected = json::parse(read_file(entry.path().string() + ".json"));
+    try {
+      const SchemaOptions options = options_of(expected.value("options", json::object()));
+      TableCells cells(bytes);
+      const TableSchema schema = infer_table_schema("data", bytes, options, cells);
+      for (std::size_t c = 0; c < schema.columns.size(); ++c) {
+        if (schema.date_parts && (schema.date_parts->has(c) || schema.date_parts->year == c)) continue;
+        Index odd = 0;
+        for (Index r = 0; r < cells.rows(); ++r)
+          odd += is_odd_cell(schema.columns[c], cells.cell(r, c), options.missing) ? 1 : 0;
+        EXPECT_EQ(odd, schema.columns[c].odd) << schema.columns[c].name;
+        all += odd;
+      }
+    } catch (const Error&) {  // tested above
+    }
+  }
+  EXPECT_GT(all, 20);
+}
+
+TEST(TableHabits, TheHintKeepsStatedSpellingsAndOmitsCellsThatItCannotExpress) {
+  EXPECT_EQ(missing_option({"x"}, {"a", "x", "1,5", "b\n", "c"}), "--missing \"x,a,c\"");
+  EXPECT_EQ(missing_option({"x"}, {"1,5"}), "");
 }
 
 }  // namespace
