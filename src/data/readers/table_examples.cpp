@@ -321,8 +321,8 @@ class TableExamples {
       const bool known = dates ? moment.has_value() : cells.present(r);
       if (!known)
         throw_data_error(examples_.source, examples_.lines[at(r)],
-                         fmt::format("column {}, which orders the rows, is empty; fill it in, or remove the row",
-                                     order.schema().name));
+                         fmt::format("column {}, which orders the rows, is empty; fill it in, or remove the row{}",
+                                     order.schema().name, other_rows()));
       values.push_back(dates ? moment->seconds() : cells.numbers[at(r)]);
     }
     return values;
@@ -378,6 +378,12 @@ class TableExamples {
       if (r + 1 == rows_ || groups[at(places[at(r)])] != groups[at(places[at(r + 1)])]) end_example(r + 1);
   }
 
+  /// Returns the option with which the rows are not a sequence; empty if an option or a model defines the sequence.
+  const char* other_rows() const {
+    const bool inferred = options_.infer_roles && !options_.group && !options_.order && !options_.rows;
+    return inferred ? ", or use --rows independent if each row is an example" : "";
+  }
+
   /// Numbers the groups in the order of their first rows.
   std::vector<Index> groups_of(TableColumn& group) const {
     std::unordered_map<std::string, Index> numbers;
@@ -386,8 +392,8 @@ class TableExamples {
       if (!group.column().present(r))
         throw_data_error(
             examples_.source, examples_.lines[at(r)],
-            fmt::format("column {}, which identifies the sequence of the row, is empty; fill it in, or remove the row",
-                        group.schema().name));
+            fmt::format("column {}, which identifies the sequence of the row, is empty; fill it in, or remove the row{}",
+                        group.schema().name, other_rows()));
       const Index next = static_cast<Index>(numbers.size());
       groups[at(r)] = numbers.try_emplace(group_name(group.column(), r), next).first->second;
     }

@@ -15,6 +15,8 @@ namespace {
 
 constexpr Index kRowsPerGroup = 2;
 constexpr Index kRowsPerUnorderedGroup = 3;
+constexpr Index kRowsOfSequence = 4;  ///< groups with fewer rows on average are not sequences if the rows are records
+constexpr double kWordsOfText = 3;    ///< mean number of words of entries that describe a row
 constexpr Index kRowsToCompare = 20;  ///< with fewer rows, their neighbors do not show whether they are a sequence
 constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< minimum fraction of all pairs of a group and a
                                                                     ///< time that occur
@@ -67,6 +69,10 @@ class RoleAssignment {
     if (!apart && group == nullptr && order != nullptr) group = find_panel(*order);
     if (!apart && (group == nullptr || order == nullptr)) find_counted_panel(group, order);
     if (text_ != nullptr) order = nullptr;
+    if (!apart && are_records(group, order)) {
+      records_ = true;
+      group = order = nullptr;
+    }
     if (group == nullptr && order != nullptr && are_independent(order)) order = nullptr;
     // A row counter used as the group could not order anything; find_group never returns the order.
     schema_.events = options_.predict.empty() && is_event_table(group, order);
@@ -174,13 +180,59 @@ class RoleAssignment {
       schema_.rows_reason = kRowsAreStated;
       return;
     }
-    if (group != nullptr || order != nullptr || schema_.events || !options_.infer_roles) return;
-    schema_.independent_rows = are_independent(nullptr);
+    if (!options_.infer_roles) return;
+    if (group != nullptr || order != nullptr) {
+      if (!options_.group && !options_.order) schema_.rows_reason = reason_of_sequences(group, order);
+      return;
+    }
+    schema_.independent_rows = records_ || are_independent(nullptr);
     if (schema_.independent_rows)
       schema_.rows_reason = rows_reason_;
     else if (schema_.columns.size() > 1 && schema_.periods.empty())
       schema_.rows_reason = "no column orders or groups the rows; they are read in the order of the file";
   }
+
+  /// Returns a clause on the column that was chosen to group or order the rows; empty for a series in regular time.
+  static std::string reason_of_sequences(const ColumnSchema* group, const ColumnSchema* order) {
+    const std::string in_order = order == nullptr ? "" : ", in the order of " + escape_cell(order->name, 40);
+    if (group != nullptr)
+      return fmt::format("the rows with the same {} follow each other{}", escape_cell(group->name, 40), in_order);
+    const bool regular = order->type != ColumnType::date || order->step.regular;
+    return regular ? std::string() : "the rows follow each other" + in_order;
+  }
+
+  /// Returns whether the rows of short groups, or rows with separate identifiers and irregular times, are records such
+  /// as tickets or orders rather than the steps of sequences: they have texts or a class.
+  bool are_records(const ColumnSchema* group, const ColumnSchema* order) {
+    if (!options_.infer_roles || options_.rows || options_.order || options_.group || !schema_.periods.empty())
+      return false;
+    if ((group == nullptr && order == nullptr) || (order != nullptr && !is_irregular(*order))) return false;
+    const ColumnSchema* described = nullptr;
+    std::string identifier;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (&column == group || &column == order) continue;
+      const bool named_class = is_class_name(column.name) && column.type == ColumnType::category;
+      const bool text = column.words >= kWordsOfText && column.type == ColumnType::category;
+      if (described == nullptr && column.distinct > 1 && (named_class || (group != nullptr && text)))
+        described = &column;
+      if (column.type == ColumnType::identifier && is_identifier_name(column.name) && column.missing == 0 &&
+          column.distinct == column.entries())
+        identifier = column.name;
+    }
+    if (described == nullptr) return false;
+    if (group == nullptr) {
+      if (identifier.empty()) return false;
+      rows_reason_ = fmt::format("each row has its own {} and a {}", escape_cell(identifier, 40),
+                                 escape_cell(described->name, 40));
+      return true;
+    }
+    if (group->entries() >= kRowsOfSequence * group->distinct) return false;
+    rows_reason_ = fmt::format("there are only {:.1f} rows per {} on average, and each row has a {}",
+                               static_cast<double>(group->entries()) / static_cast<double>(group->distinct),
+                               escape_cell(group->name, 40), escape_cell(described->name, 40));
+    return true;
+  }
+  static bool is_irregular(const ColumnSchema& order) { return order.type == ColumnType::date && !order.step.regular; }
 
   /// Returns whether the contents of the rows suggest that each row is a separate example. `order`: a column of dates
   /// that may be only a property of each row, because rows do not follow it.
@@ -470,6 +522,7 @@ class RoleAssignment {
   const std::vector<bool>& serial_;
   const ColumnSchema* event_ = nullptr;
   const ColumnSchema* text_ = nullptr;  ///< rows are examples with separate texts
+  bool records_ = false;                ///< rows are examples, as `are_records` decides
   std::string group_reason_, order_reason_, target_reason_, rows_reason_;
 };
 

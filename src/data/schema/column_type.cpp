@@ -208,6 +208,7 @@ ColumnSchema ColumnProfile::common() const {
   column.examples = examples_;
   column.distinct = distinct_.count();
   column.distinct_exact = distinct_.exact();
+  column.words = of(kText) == 0 ? 0 : static_cast<double>(words_) / static_cast<double>(of(kText));
   return column;
 }
 

@@ -217,6 +217,14 @@ std::string escape_cell(std::string_view cell, std::size_t most) {
   return text;
 }
 
+namespace {
+
+bool is_grouped(const TableSchema& schema) {
+  return std::ranges::find(schema.columns, ColumnRole::group, &ColumnSchema::role) != schema.columns.end();
+}
+
+}  // namespace
+
 std::string describe(const TableSchema& schema) {
   std::string text = fmt::format(
       "format    table of {} rows and {} columns, {}\n", schema.rows, schema.columns.size(),
@@ -227,8 +235,8 @@ std::string describe(const TableSchema& schema) {
     text += schema.independent_rows
                 ? fmt::format("rows      independent examples: {}; use --rows sequence if rows follow each other\n",
                               schema.rows_reason)
-                : fmt::format("rows      one sequence: {}; use --rows independent if each row is an example\n",
-                              schema.rows_reason);
+                : fmt::format("rows      {}: {}; use --rows independent if each row is an example\n",
+                              is_grouped(schema) ? "sequences" : "one sequence", schema.rows_reason);
   for (const std::string& note : schema.notes) text += fmt::format("note      {}\n", escape_cell(note, 500));
   for (const std::string& fault : faults_of(schema)) text += fmt::format("warning   {}\n", fault);
   text += "\n";
@@ -261,10 +269,12 @@ std::string describe(const TableSchema& schema) {
 namespace {
 
 /// Returns the option that changes the decision whether rows are examples; empty if an option has decided it.
-const char* rows_option(const TableSchema& schema) {
+std::string rows_option(const TableSchema& schema) {
   if (schema.rows_reason.empty() || schema.rows_reason == kRowsAreStated) return "";
-  return schema.independent_rows ? " (--rows sequence reads them as one sequence)"
-                                 : ", one sequence (--rows independent makes each row an example)";
+  if (schema.independent_rows) return " (--rows sequence reads them as one sequence)";
+  const auto group = std::ranges::find(schema.columns, ColumnRole::group, &ColumnSchema::role);
+  return fmt::format(", one sequence{} (--rows independent makes each row an example)",
+                     group == schema.columns.end() ? "" : " per " + escape_cell(group->name, kMostShownBytes));
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ struct ColumnSchema {
   bool exchangeable = false;  ///< day and month of all dates could be exchanged, and no option specifies their order
   DateStep step;
   TextUnit unit = TextUnit::words;  ///< for texts: how a text is split
+  double words = 0;                 ///< mean number of words of the entries that are neither numbers nor dates
   bool panel = false;   ///< a panel: times repeat, but no two rows have the same time and the same entry in this column
   bool serial = false;  ///< a row is more similar (or less similar) to the preceding row than to earlier ones
   bool sorted = false;  ///< numbers in ascending or descending order; other entries: equal ones are neighbors
@@ -109,7 +110,8 @@ struct TableSchema {
   /// Each row is an example with its own label, as in a survey; otherwise the rows, or the rows of each group, form a
   /// sequence. Rows with texts are always examples (`text`).
   bool independent_rows = false;
-  std::string rows_reason = {};  ///< a clause; empty if a group, an order or texts decide, or if there is one column
+  std::string rows_reason = {};  ///< a clause; empty if regular times, texts or options decide, or if there is one
+                                 ///< column
   Index blank_separated = 0;     ///< values between blanks in each row of a table with one column; 0: there are none
   std::vector<std::string> stated_missing = {};  ///< spellings of missing cells that an option specifies
   std::vector<std::string> notes;
