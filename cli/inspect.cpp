@@ -17,7 +17,7 @@ class Inspect final : public Verb {
       : Verb(CommandOptions(
             "inspect", "shows the format, fields and problems of files, and what train would do",
             {"unfold inspect sales.csv", "unfold inspect sales.csv --types zip=category --missing unknown,-",
-             "unfold inspect sentences.conllu --json"})) {
+             "unfold inspect tickets.csv --predict hours --rows independent", "unfold inspect sentences.conllu --json"})) {
     options_.add_inputs({.name = "data",
                          .target = &files_,
                          .placeholder = "FILE...",
@@ -26,6 +26,7 @@ class Inspect final : public Verb {
                          .most = std::string::npos,
                          .file = FileUse::data});
     options_.add(format_row(settings_));
+    for (OptionRow& row : choice_rows(settings_)) options_.add(std::move(row));
     options_.add(row_meaning_row(settings_));
     for (OptionRow& row : table_rows(settings_)) options_.add(std::move(row));
     add_unpacking_limit();

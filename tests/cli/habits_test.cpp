@@ -157,6 +157,46 @@ TEST_F(HabitsTest, AnOddCellIsRefusedWithItsLine) {
   EXPECT_THAT(predicted(file), HasSubstr("\n91\t12.5*\t"));
 }
 
+TEST_F(HabitsTest, BadRowsAreSkippedAndCounted) {
+  const auto row = [](int i) {
+    return i == 7 ? std::string("7,1.5,x") : i == 91 ? std::string("91,12.5*") : fmt::format("{},{}.5", i, i % 7);
+  };
+  const std::string file = data("odd.csv", lines_of(120, row, "t,load"));
+  const nlohmann::json shown = inspected(file);
+  EXPECT_THAT(shown["refused"].get<std::string>(),
+              HasSubstr("\n2 places cannot be read:\n  line 8: 3 cells instead of 2\n  line 92, column load: \"12.5*\""));
+  expect_failure(Arguments{"train", file, "--out", run_} + small(), 3, "--bad-rows skip");
+  trained(file, {"--bad-rows", "skip"});
+  expect_failure({"predict", run_, file}, 3, "2 places cannot be read");
+  const std::string rows = predicted(file, {"--bad-rows", "skip"});
+  EXPECT_THAT(rows, HasSubstr("\n90\t"));
+  EXPECT_THAT(rows, Not(HasSubstr("\n91\t")));
+  EXPECT_THAT(rows, Not(HasSubstr("\n7\t")));
+}
+
+TEST_F(HabitsTest, InspectionAcceptsTheOptionsThatDetermineTheSchema) {
+  const std::string file = data("rows.csv", lines_of(
+                                                60,
+                                                [](int i) {
+                                                  return fmt::format("{},{},{}.5,{}", i * 7 % 13, i * 5 % 11, i % 7,
+                                                                     i % 2 ? "a" : "b");
+                                                },
+                                                "x,y,z,label"));
+  EXPECT_EQ(column(inspected(file), "label")["role"], "predicted");
+  const auto chosen = only_object(
+      output_of({"inspect", file, "--json", "--predict", "z=normal", "--read", "x,y", "--rows", "independent"}));
+  EXPECT_EQ(column(chosen, "z")["role"], "predicted");
+  EXPECT_EQ(column(chosen, "label")["role"], "left out");
+  EXPECT_EQ(column(chosen, "x")["role"], "read");
+  EXPECT_EQ(chosen["independent_rows"], true);
+  EXPECT_EQ(column(only_object(output_of({"inspect", file, "--json", "--predict", "x=softmax"})), "x")["type"],
+            "category");
+  expect_failure({"inspect", file, "--predict", "zz"}, 2, "--predict: there is no column \"zz\"");
+  expect_failure({"inspect", file, "--read", "x,yy.hour"}, 2, "--read: there is no column");
+  expect_failure({"inspect", data("prose.txt", "A line of text.\nAnother one!\n"), "--format", "text", "--predict", "z"},
+                 2, "--predict applies to data with fields");
+}
+
 TEST_F(HabitsTest, AMissingCellOfAShortColumnIsMissing) {
   const std::string file = data("b.csv", "load\n1\n2\nnull\n4\n5\n6\n7\n8\n");
   EXPECT_EQ(column(inspected(file), "load")["missing"], 1);

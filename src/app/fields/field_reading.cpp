@@ -181,16 +181,21 @@ bool needs_sequences(const TrainSettings& s) {
 
 }  // namespace
 
+ReaderOptions training_reader_options(const TrainSettings& s, const std::vector<std::string>& columns) {
+  ReaderOptions options = reader_options(s);
+  choose_columns(columns, s, options);
+  choose_types(s, columns, options);
+  if (needs_sequences(s)) options.schema.rows = RowMeaning::sequence;
+  return options;
+}
+
 Examples read_training_fields(TrainSettings& s, Reporter& reporter) {
   ReaderOptions options = reader_options(s);
   MemoryData* memory = memory_of(s.data);
   const std::vector<Input> inputs = memory == nullptr ? open_data(s.data, options.format) : std::vector<Input>();
-  const Names known = memory != nullptr ? column_names_of(*memory, options)
-                      : inputs.empty()  ? Names()
-                                        : column_names_of(inputs.front(), options);
-  choose_columns(known, s, options);
-  choose_types(s, known, options);
-  if (needs_sequences(s)) options.schema.rows = RowMeaning::sequence;
+  options = training_reader_options(s, memory != nullptr ? column_names_of(*memory, options)
+                                       : inputs.empty()  ? Names()
+                                                         : column_names_of(inputs.front(), options));
   Examples examples = memory != nullptr ? read_memory(*memory, options) : read_inputs(inputs, options);
   report_reader_notes(examples, reporter);
   if (!options.rows.field.empty() || examples.schema == nullptr) return examples;

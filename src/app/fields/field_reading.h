@@ -29,6 +29,9 @@ void report_unseen_values(const ExampleSet& part, const std::vector<std::string>
 /// Makes the reader interpret columns with the types stored in the model, instead of inferring them from the file.
 void request_types(const DataSpecification& data, ReaderOptions& options);
 ReaderOptions reader_options(const TrainSettings& settings);
+/// Returns the options for training data, which also specify the roles and types that follow from --read, --predict,
+/// --ahead and the model. `columns`: the names of the columns of a table; empty for other formats.
+ReaderOptions training_reader_options(const TrainSettings& settings, const std::vector<std::string>& columns);
 /// Returns how `--ends` applies to examples; `predicts` are the predicted fields. Throws UsageError.
 SequenceEndOptions whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
                                    const std::vector<std::string>& predicts);

@@ -11,6 +11,7 @@
 #include "app/fields/field_entries.h"
 #include "app/fields/field_plan.h"
 #include "app/fields/field_reading.h"
+#include "app/fields/predicted_list.h"
 #include "app/schema/table_fields.h"
 #include "base/formats/text_encoding.h"
 #include "base/utf8.h"
@@ -18,7 +19,9 @@
 #include "data/logs/log_records.h"
 #include "data/logs/session_lines.h"
 #include "data/readers/example_reader.h"
+#include "data/examples/templates.h"
 #include "data/readers/fasta.h"
+#include "data/readers/table_examples.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
 #include "unfold/base/error.h"
@@ -54,14 +57,38 @@ void add_refusal(const std::string& why, Inspection& result) {
   (*result.json)["refused"] = all;
 }
 
+/// Throws UsageError if --read or --predict names a field that is neither a column nor derived from a column.
+void require_fields(const TrainSettings& s, const std::vector<std::string>& columns) {
+  const auto require = [&](const char* option, std::string name) {
+    while (std::ranges::find(columns, name) == columns.end()) {
+      const std::size_t dot = name.rfind('.');
+      if (dot == std::string::npos || dot == 0) break;
+      name.resize(dot);
+    }
+    require_column(option, name, columns);
+  };
+  for (const std::string& text : s.read ? split_names(*s.read, columns) : std::vector<std::string>())
+    if (parse_template(text).empty()) require("--read", parse_read(text).field);
+  for (const std::string& text : s.predict ? split_predicted(*s.predict, columns) : std::vector<std::string>())
+    require("--predict", parse_predicted(text, columns).field);
+}
+
+/// Returns the schema with which training would read a table.
+TableSchema training_schema(const std::string& file, const TrainSettings& s) {
+  if (!s.read && !s.predict) return infer_table_schema_of_file(file, table_schema_options(training_reader_options(s, {})));
+  const Input input = Input::open(file);
+  const std::vector<std::string> columns = column_names_of(input, reader_options(s));
+  require_fields(s, columns);
+  return infer_table_schema(input.name(), input.bytes(), table_schema_options(training_reader_options(s, columns)));
+}
+
 /// Reports a table: its schema, and the problems that training would report as an error.
 Inspection inspect_table(const std::string& file, const TrainSettings& s) {
-  const SchemaOptions options = stated_schema(s);
-  const TableSchema schema = infer_table_schema_of_file(file, options);
+  const TableSchema schema = training_schema(file, s);
   Inspection result{.text = describe(schema), .json = to_json(schema)};
   try {
-    require_regular(schema, options.bad_rows);
-    refuse_rows_of_periods(schema);
+    require_regular(schema, stated_schema(s).bad_rows);
+    if (!s.read && !s.predict) refuse_rows_of_periods(schema);
   } catch (const DataError& error) {
     add_refusal(without_source(error.what(), schema.source), result);
   }
@@ -156,7 +183,10 @@ Inspection inspect_records(const std::string& file, const TrainSettings& s) {
   TrainSettings settings = s;
   settings.data = {file};
   settings.symbols = kAnyText;
-  const Examples examples = read_fields(settings.data, reader_options(settings));
+  const std::vector<std::string> columns = column_names_of(Input::open(file), reader_options(settings));
+  if (s.read || s.predict) require_fields(s, columns);
+  const Examples examples =
+      read_fields(settings.data, training_reader_options(settings, s.read || s.predict ? columns : std::vector<std::string>()));
   Inspection result{.text = describe(*examples.schema), .json = to_json(*examples.schema)};
   (*result.json)["format"] = *s.format;
   return result;
@@ -401,6 +431,11 @@ Inspection inspect_file(const std::string& file, const TrainSettings& settings, 
   const std::string note = resolve_format(s, given);
   const std::string format = s.format.value_or("text");
   refuse_table_options(given, file, format);
+  if (!has_fields(s))
+    for (const OptionRow& row : choice_rows(s))
+      if (given.contains(row.name))
+        throw UsageError(fmt::format("--{0} applies to data with fields, and {1} has the format {2}: omit --{0}",
+                                     row.name, file, format));
   Inspection result = format == "table"        ? inspect_table(file, s)
                       : format == kRecords     ? inspect_records(file, s)
                       : format == kLogFormat   ? inspect_log(file)

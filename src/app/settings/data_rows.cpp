@@ -109,21 +109,8 @@ OptionRows table_rows(TrainSettings& s) {
   return rows;
 }
 
-void add_data_rows(OptionRows& rows, TrainSettings& s) {
-  std::string known;
-  for (const TaskHelp& task : tasks()) known += (known.empty() ? "" : ", ") + task.name;
-  rows.push_back(
-      {.name = "data",
-       .target = &s.data,
-       .placeholder = "DATA...",
-       .help = "files (also .gz, .xz, .zst; - is standard input): text (one sequence per file) or data with fields",
-       .least = 0,
-       .most = std::numeric_limits<double>::infinity(),
-       .keep = Keep::fixed,
-       .file = FileUse::data,
-       .group = OptionGroup::data,
-       .is_input = true});
-  rows.push_back(format_row(s));
+OptionRows choice_rows(TrainSettings& s) {
+  OptionRows rows;
   rows.push_back({.name = "read",
                   .target = &s.read,
                   .placeholder = "FIELD,...",
@@ -154,6 +141,25 @@ void add_data_rows(OptionRows& rows, TrainSettings& s) {
                   .group = OptionGroup::data,
                   .common = true,
                   .kinds = kFields});
+  return rows;
+}
+
+void add_data_rows(OptionRows& rows, TrainSettings& s) {
+  std::string known;
+  for (const TaskHelp& task : tasks()) known += (known.empty() ? "" : ", ") + task.name;
+  rows.push_back(
+      {.name = "data",
+       .target = &s.data,
+       .placeholder = "DATA...",
+       .help = "files (also .gz, .xz, .zst; - is standard input): text (one sequence per file) or data with fields",
+       .least = 0,
+       .most = std::numeric_limits<double>::infinity(),
+       .keep = Keep::fixed,
+       .file = FileUse::data,
+       .group = OptionGroup::data,
+       .is_input = true});
+  rows.push_back(format_row(s));
+  for (OptionRow& row : choice_rows(s)) rows.push_back(std::move(row));
   rows.push_back(row_meaning_row(s));
   for (OptionRow& row : table_rows(s)) {
     if (address_of(row.target) == &s.sequences) {

@@ -102,6 +102,8 @@ OptionRow format_row(TrainSettings& settings);
 /// Returns the rows of the settings that describe a table: its sequences, their order, and the types and notation of
 /// cells.
 OptionRows table_rows(TrainSettings& settings);
+/// Returns the rows of --read, --predict and --ahead, which state what a model reads and predicts.
+OptionRows choice_rows(TrainSettings& settings);
 /// Returns the row of --rows, which states whether each row of a table is an example.
 OptionRow row_meaning_row(TrainSettings& settings);
 

@@ -21,20 +21,6 @@ bool is_numeric_column(const ColumnSchema& column) {
   return column.type == ColumnType::number || column.type == ColumnType::integer;
 }
 
-/// Returns the properties of a table that the options of a reader and of the command specify.
-SchemaOptions schema_options(const ReaderOptions& options) {
-  SchemaOptions schema = options.schema;
-  if (!options.rows.field.empty()) schema.infer_roles = schema.date_parts = false;  // each row is a vector
-  if (options.headed) schema.header = true;
-  if (!options.sequence_column.empty()) schema.group = options.sequence_column;
-  for (const std::string& name : options.numbers)
-    schema.types.try_emplace(name, StatedType{.type = ColumnType::number, .unit = {}, .date_format = {}});
-  for (const std::string& name : options.texts)
-    schema.types.try_emplace(name, StatedType{.type = ColumnType::category, .unit = {}, .date_format = {}});
-  schema.ignore_absent = schema.ignore_absent || !options.numbers.empty() || !options.texts.empty();
-  return schema;
-}
-
 /// A column being read.
 class TableColumn {
  public:
@@ -184,7 +170,7 @@ class MemoryCells {
 class TableExamples {
  public:
   TableExamples(const ReaderText& text, const ReaderOptions& options)
-      : reader_options_(options), options_(schema_options(options)), examples_(text.no_examples()) {
+      : reader_options_(options), options_(table_schema_options(options)), examples_(text.no_examples()) {
     if (text.text().find_first_not_of(" \r\n") == std::string_view::npos) return;
     TableCells cells(text.text());
     begin(infer_table_schema(text.source(), text.text(), options_, cells));
@@ -194,7 +180,7 @@ class TableExamples {
   }
   /// For columns in memory with one entry per row.
   TableExamples(Examples memory, const ReaderOptions& options)
-      : reader_options_(options), options_(schema_options(options)) {
+      : reader_options_(options), options_(table_schema_options(options)) {
     const Index rows = memory.positions();
     MemoryCells cells(std::exchange(memory.columns, {}));
     memory.ends.clear();
@@ -510,6 +496,19 @@ class TableExamples {
 };
 
 }  // namespace
+
+SchemaOptions table_schema_options(const ReaderOptions& options) {
+  SchemaOptions schema = options.schema;
+  if (!options.rows.field.empty()) schema.infer_roles = schema.date_parts = false;  // each row is a vector
+  if (options.headed) schema.header = true;
+  if (!options.sequence_column.empty()) schema.group = options.sequence_column;
+  for (const std::string& name : options.numbers)
+    schema.types.try_emplace(name, StatedType{.type = ColumnType::number, .unit = {}, .date_format = {}});
+  for (const std::string& name : options.texts)
+    schema.types.try_emplace(name, StatedType{.type = ColumnType::category, .unit = {}, .date_format = {}});
+  schema.ignore_absent = schema.ignore_absent || !options.numbers.empty() || !options.texts.empty();
+  return schema;
+}
 
 Examples examples_of_table(const ReaderText& text, const ReaderOptions& options) {
   return TableExamples(text, options).take();

@@ -8,6 +8,8 @@
 
 namespace unfold {
 
+/// Returns the properties of a table that the options of a reader and of the command specify.
+SchemaOptions table_schema_options(const ReaderOptions& options);
 /// Throws DataError, and UsageError for options that name unknown columns.
 Examples examples_of_table(const ReaderText& text, const ReaderOptions& options);
 /// Returns the examples of a table whose columns have one string or number per row: the reader `table` for data in
