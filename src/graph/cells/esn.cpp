@@ -47,7 +47,9 @@ void describe(Visitor& v, EsnOptions& o) {
   v("ridge", o.ridge, "ridge parameter lambda, relative to the mean square of a state; 0: generalized cross-validation",
     at_least(0));
   v("blocks", o.blocks, "cross-validation folds to select lambda; 0: none", range(0, 100));
-  v("washout", o.washout, "positions at the beginning of a sequence that the fit ignores", range(0, 1e9));
+  v("washout", o.washout,
+    "positions at the beginning of a sequence that the fit ignores; -1: a tenth of the median length, at most 100",
+    range(-1, 1e9));
 }
 
 CellEntry esn_cell() {

@@ -250,6 +250,22 @@ std::optional<ReadoutOptions> readout_of(const ModelSpec& spec) {
   return ReadoutOptions{.lambda = o.ridge, .blocks = o.blocks, .washout = o.washout};
 }
 
+Index washout_by_length(BatchReader& reader) {
+  constexpr Index kMost = 100, kShare = 10;
+  std::vector<Index> longer(at(kMost * kShare));  // number of sequences that have a position with this index
+  Positions positions;
+  for (Batch batch; reader.next(batch);) {
+    positions.enter(batch.carry);
+    for (Index s = 0; s < batch.structure.sequences(); ++s) {
+      const Index begin = positions.before(batch, s), end = begin + batch.structure.size(s);
+      for (Index p = begin; p < std::min(end, static_cast<Index>(longer.size())); ++p) ++longer[at(p)];
+    }
+    positions.leave(batch);
+  }
+  const auto median = std::ranges::find_if(longer, [&](Index count) { return 2 * count <= longer.front(); });
+  return (median - longer.begin()) / kShare;
+}
+
 template <class T>
 ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, BatchReader& reader, Team& team,
                        const ReadoutOptions& options) {

@@ -16,7 +16,7 @@ namespace unfold {
 struct ReadoutOptions {
   double lambda = 0;  ///< 0: selected automatically (RidgeOptions)
   Index blocks = 0;   ///< blocks for cross-validation; 0: generalized cross-validation
-  Index washout = 0;  ///< positions at the beginning of every sequence that are ignored
+  Index washout = 0;  ///< positions at the beginning of every sequence that are ignored; kWashoutByLength: to be set
 };
 
 struct ReadoutFit {
@@ -24,6 +24,11 @@ struct ReadoutFit {
   Index fitted = 0;                    ///< rows of the regression
   double lambda = 0, mean_square = 0;  ///< see RidgeFit; mean_square is per predicted number
 };
+
+inline constexpr Index kWashoutByLength = -1;  ///< value of EsnOptions::washout
+
+/// Returns a tenth of the median length of the sequences of a reader, at most 100. Reads it to its end.
+Index washout_by_length(BatchReader& reader);
 
 /// Returns the signal s of a standard deviation d with the given square, within its range: log d = 10 tanh(s / 10)
 /// (loss/deviation.h).
@@ -36,6 +41,7 @@ std::optional<ReadoutOptions> readout_of(const ModelSpec& spec);
 /// several passes; the reader must then start again after its end (RepeatedReader). `normal` also gets the standard
 /// deviation of held-out residuals. Throws UsageError for other losses, for maps with terms that are not matrices, for
 /// pairs of sequences and above 1,000 classes. Throws DataError like RidgeSums::solve.
+/// REQUIRES options.washout >= 0.
 template <class T>
 ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, BatchReader& reader, Team& team,
                        const ReadoutOptions& options);

@@ -102,6 +102,45 @@ TEST(Readout, normal_readout_has_the_deviation_of_held_out_residuals) {
               0.5 * std::log(fit.mean_square * ratio) + 0.91893853320467274 + 0.5 / ratio, 1e-4);
 }
 
+/// Sequences of these lengths, each in pieces of at most 10 positions.
+class PieceReader final : public BatchReader {
+ public:
+  explicit PieceReader(std::vector<Index> lengths) : lengths_(std::move(lengths)) {}
+  bool next(Batch& batch) override {
+    if (sequence_ == lengths_.size()) return false;
+    const Index size = std::min<Index>(10, lengths_[sequence_] - read_);
+    batch = {};
+    batch.structure = Structure::chains(1, size);
+    batch.carry = {.slots = {0}, .fresh = {}, .moves = {}, .slots_needed = 1};
+    if (read_ == 0) batch.carry.fresh = {0};
+    read_ += size;
+    if (read_ == lengths_[sequence_]) ++sequence_, read_ = 0;
+    return true;
+  }
+
+ private:
+  std::vector<Index> lengths_;
+  std::size_t sequence_ = 0;
+  Index read_ = 0;
+};
+
+TEST(Readout, default_washout_is_a_tenth_of_the_median_length) {
+  const auto washout = [](std::vector<Index> lengths) {
+    PieceReader reader(std::move(lengths));
+    return washout_by_length(reader);
+  };
+  EXPECT_EQ(washout({5, 6, 3}), 0);
+  EXPECT_EQ(washout({25, 7, 60}), 2);
+  EXPECT_EQ(washout({60, 7, 69, 5000}), 6);
+  EXPECT_EQ(washout({999}), 99);
+  EXPECT_EQ(washout({1000}), 100);
+  EXPECT_EQ(washout({100'000, 30'000}), 100);
+  const auto task = narma({.length = 400, .skip = 20});
+  EXPECT_EQ(washout_by_length(*task_reader(*task, TaskSplit::training, 1, 6, 3)), 40);
+  EXPECT_EQ(readout_of(parse_model_spec("esn:5"))->washout, kWashoutByLength);
+  EXPECT_EQ(readout_of(parse_model_spec("esn:5,washout=7"))->washout, 7);
+}
+
 TEST(Readout, readout_is_fitted_only_if_the_spec_requests_it) {
   EXPECT_TRUE(readout_of(parse_model_spec("esn:5")).has_value());
   EXPECT_FALSE(readout_of(parse_model_spec("esn:5,readout=trained")).has_value());

@@ -238,7 +238,7 @@ struct EsnOptions {
   bool trained = false;  ///< trained by the optimizer, like all other parameters
   double ridge = 0;      ///< lambda; 0: selected automatically
   Index blocks = 0;      ///< cross-validation blocks to select lambda; 0: generalized cross-validation
-  Index washout = 100;
+  Index washout = -1;    ///< positions at the beginning of a sequence that the fit ignores; -1: by their lengths
   bool trained_initial = false;
 };
 Signal esn(Circuit& c, Signal x, Index n, const EsnOptions& options = {});

@@ -18,10 +18,16 @@ TrainingResult fit_ridge(AnyModel& model, RepeatedReader::Make readers, const Re
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const NothingToSave fitting;
+  ReadoutOptions used = options;
+  const bool by_length = options.washout == kWashoutByLength;
+  if (by_length) used.washout = washout_by_length(*readers());
   RepeatedReader reader(std::move(readers));
-  const ReadoutFit found = fit_readout(model.network(), model.parameters(), reader, team, options);
-  reporter.remark(fmt::format("readout fitted to {} of {} positions, lambda {:.0e}{}", found.fitted, found.positions,
-                              found.lambda, reader.passes() > 1 ? fmt::format(", {} passes", reader.passes()) : ""));
+  const ReadoutFit found = fit_readout(model.network(), model.parameters(), reader, team, used);
+  reporter.remark(fmt::format(
+      "readout fitted to {} of {} positions, lambda {:.0e}{}{}", found.fitted, found.positions, found.lambda,
+      reader.passes() > 1 ? fmt::format(", {} passes", reader.passes()) : "",
+      by_length ? fmt::format(", washout {} (at most a tenth of the median length of the sequences)", used.washout)
+                : ""));
   nlohmann::json entry = {{"readout", "ridge"}, {"positions", found.positions}, {"lambda", found.lambda}};
   if (reader.passes() > 1) {
     entry["readout"] = "softmax";
