@@ -145,7 +145,6 @@ class Rows:
 
     def __init__(self, columns: list[tuple[str, _data.Values]], names: Optional[NDArray[Any]]) -> None:
         self.columns, self.names = columns, names
-        self.weighted = False
         self.label = "label"
         while any(name == self.label for name, _ in columns):
             self.label += "_"
@@ -176,14 +175,13 @@ class Rows:
 
     @property
     def roles(self) -> dict[str, Any]:
-        return {"predict": self.label} if self.weighted else {"predict": f"{self.label}=softmax", "rows": "independent"}
+        return {"predict": f"{self.label}=softmax", "rows": "independent"}
 
     @property
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of an estimator that is fitted to these rows."""
         numeric = all(isinstance(values, numpy.ndarray) for _, values in self.columns)
-        known = {"numeric_": numeric, "n_features_in_": len(self.columns), "_label": self.label,
-                 "_weighted_rows": self.weighted}
+        known = {"numeric_": numeric, "n_features_in_": len(self.columns), "_label": self.label}
         return known if self.names is None else {**known, "feature_names_in_": self.names}
 
     def like(self, count: int, who: str) -> Rows:
@@ -201,13 +199,8 @@ class Rows:
                             for name, values in self.columns]
 
     def describe(self, once: Sequence[tuple[str, _data.Values]] = ()) -> _data.Description:
-        """Describe the table with further columns. Only examples that are not read as a table can have weights."""
-        self.weighted = self.weighted or any(name == _data.WEIGHTS for name, _ in once)
-        if not self.weighted:
-            return _data.fields([(name, False, values) for name, values in [*self.columns, *once]], [len(self)], "table")
-        columns = [*((name, False, values) for name, values in self.columns),
-                   *((name, True, values) for name, values in once)]
-        return _data.fields(columns, numpy.ones(len(self), dtype=int))
+        """Describe the table with further columns."""
+        return _data.fields([(name, False, values) for name, values in [*self.columns, *once]], [len(self)], "table")
 
 
 def _require_plain_table(X: Any, who: str) -> None:
@@ -419,7 +412,7 @@ class SequenceClassifier(_SequenceEstimator):
         rows = Rows.of_table(X, who) or Rows.of_sequences(Sequences(X, who), X)
         if rows is None:
             raise UsageError(f"{who}: X must be a table with {self.n_features_in_} columns, as in fit")
-        rows.like(self.n_features_in_, who).weighted = self._weighted_rows
+        rows.like(self.n_features_in_, who)
         if not hasattr(self, "feature_names_in_"):
             rows.columns = [(f"x{i + 1}", values) for i, (_, values) in enumerate(rows.columns)]
         elif rows.names is None:
@@ -428,7 +421,6 @@ class SequenceClassifier(_SequenceEstimator):
 
     rows_: str
     _label = "label"
-    _weighted_rows: bool
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> SequenceClassifier:
         """Train for one pass over sequences, from the fitted model if there is one.

@@ -53,6 +53,26 @@ class SampleWeightTest(unittest.TestCase):
                 self.assertGreater(numpy.abs(parameters(weighted)["layer1/g/W"]
                                              - parameters(fit(X, y))["layer1/g/W"]).max(), 1e-4)
 
+    def test_weights_of_the_rows_of_a_table_equal_repetitions(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        rng = numpy.random.RandomState(3)
+        X = pandas.DataFrame({"on": rng.randint(2, size=30).astype(float), "kind": rng.choice(["a", "b", "c"], 30)})
+        y = numpy.where((X["on"] == 1) ^ (X["kind"] == "a"), "many", "few")
+        weights = numpy.arange(len(X)) % 3 + 1
+
+        def fit(X, y, weights=None):
+            model = SequenceClassifier("gru:3", optimizer="sgd:rate=0.5", steps=6, threads=1,
+                                       options={**WHOLE, "precision": "double"})
+            return model.fit(X, y, sample_weight=weights)
+
+        weighted, rows = fit(X, y, weights), numpy.repeat(numpy.arange(len(X)), weights)
+        self.assert_near(weighted, fit(X.iloc[rows].reset_index(drop=True), y[rows]), 1e-9)
+        self.assertEqual(weighted.predict_proba(X).shape, (30, 2))
+        self.assertNotEqual(weighted.model_bytes_, fit(X, y).model_bytes_)
+
     def test_weights_of_a_network_in_shards_and_windows_equal_those_of_whole_batches(self):
         X, y = bits()
         weights = numpy.arange(len(X)) % 3 + 1

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "data/examples/calendar_columns.h"
@@ -12,6 +13,7 @@
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
 #include "data/schema/table_cells.h"
+#include "data/text/example_weights.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -182,6 +184,7 @@ class TableExamples {
   TableExamples(Examples memory, const ReaderOptions& options)
       : reader_options_(options), options_(table_schema_options(options)) {
     const Index rows = memory.positions();
+    take_weights(memory);
     MemoryCells cells(std::exchange(memory.columns, {}));
     memory.ends.clear();
     examples_ = std::move(memory);
@@ -220,6 +223,26 @@ class TableExamples {
       separate_rows();
     else
       divide_by_group();
+    add_weights();
+  }
+
+  /// Keeps the weights of rows, which are not a column of the table.
+  void take_weights(Examples& memory) {
+    const auto found = std::ranges::find(memory.columns, kExampleWeights, &ExampleColumn::name);
+    if (found == memory.columns.end()) return;
+    weights_ = std::move(*found);
+    memory.columns.erase(found);
+  }
+
+  void add_weights() {
+    if (!weights_) return;
+    if (vectors_) refuse_weights("a distribution of rows");
+    if (examples_.count() != rows_)
+      throw UsageError(fmt::format("{}: the weights belong to rows, but the rows form sequences; use --rows "
+                                   "independent, or leave out the weights",
+                                   examples_.source));
+    weights_->once = true;
+    examples_.columns.push_back(std::move(*weights_));
   }
 
   /// Removes rows with odd cells, and reports how many rows are skipped.
@@ -399,17 +422,18 @@ class TableExamples {
       list.reserve(places.size());
       for (const Index place : places) list.push_back(std::move(old[at(place)]));
     };
-    reorder(examples_.lines);
-    for (TableColumn& table : columns_) {
-      ExampleColumn& column = table.column();
+    const auto reorder_column = [&](ExampleColumn& column) {
       reorder(column.texts);
       reorder(column.numbers);
       reorder(column.missing);
-      if (column.cells.empty()) continue;
+      if (column.cells.empty()) return;
       CellList cells;
       for (const Index place : places) cells.append(column.cells, place, place + 1);
       column.cells = std::move(cells);
-    }
+    };
+    reorder(examples_.lines);
+    for (TableColumn& table : columns_) reorder_column(table.column());
+    if (weights_) reorder_column(*weights_);
   }
 
   /// The value that all rows of an example share, once per example.
@@ -491,6 +515,7 @@ class TableExamples {
   bool vectors_ = false;  ///< rows become vectors of all columns
   Index rows_ = 0;
   std::vector<TableColumn> columns_;
+  std::optional<ExampleColumn> weights_;  ///< one per row, for a table in memory
   std::vector<std::string_view> row_;  ///< the cells of a row with a date in parts
   std::string date_;                   ///< the date that is composed of these cells
 };

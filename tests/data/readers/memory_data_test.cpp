@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "data/schema/table_schema.h"
+#include "data/text/example_weights.h"
 #include "tests/support/reading.h"
 #include "unfold/base/error.h"
 
@@ -41,6 +42,26 @@ TEST(MemoryData, a_table_is_read_like_a_file) {
     EXPECT_EQ(memory.column(column.name).missing, column.missing) << column.name;
   }
   EXPECT_EQ(memory.lines, (Indices{3, 1, 5, 2, 4, 6}));
+}
+
+TEST(MemoryData, weights_belong_to_the_rows_of_a_table) {
+  const auto read = [](RowMeaning rows, BadRows bad_rows) {
+    ReaderOptions options;
+    options.schema.rows = rows;
+    options.schema.bad_rows = bad_rows;
+    options.schema.predict = {"kind"};
+    options.schema.types["day"] = {.type = ColumnType::date, .unit = {}, .date_format = {}};
+    return table_in_memory({texts("day", {"2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04", "soon", "2024-01-06"}),
+                            numbers("size", {5, 2, 4, 1, 3, 6}), numbers(kExampleWeights, {1, 2, 3, 0, 5, 6}),
+                            texts("kind", {"x", "y", "x", "y", "x", "y"})},
+                           options);
+  };
+  const Examples examples = read(RowMeaning::independent, BadRows::skip);
+  EXPECT_EQ(examples.count(), 5);
+  EXPECT_EQ(examples.schema->find(kExampleWeights), nullptr);
+  EXPECT_TRUE(column_of(examples, kExampleWeights).once);
+  EXPECT_EQ(column_of(examples, kExampleWeights).numbers, (Numbers{1, 2, 3, 0, 6}));
+  EXPECT_THROW(read(RowMeaning::sequence, BadRows::skip), UsageError);
 }
 
 TEST(MemoryData, texts_of_a_table_never_become_numbers) {
