@@ -17,7 +17,8 @@ class Inspect final : public Verb {
       : Verb(CommandOptions(
             "inspect", "shows the format, fields and problems of files, and what train would do",
             {"unfold inspect sales.csv", "unfold inspect sales.csv --types zip=category --missing unknown,-",
-             "unfold inspect tickets.csv --predict hours --rows independent", "unfold inspect sentences.conllu --json"})) {
+             "unfold inspect tickets.csv --predict hours --rows independent",
+             "unfold inspect sentences.conllu --json"})) {
     options_.add_inputs({.name = "data",
                          .target = &files_,
                          .placeholder = "FILE...",

@@ -163,8 +163,9 @@ TEST_F(HabitsTest, BadRowsAreSkippedAndCounted) {
   };
   const std::string file = data("odd.csv", lines_of(120, row, "t,load"));
   const nlohmann::json shown = inspected(file);
-  EXPECT_THAT(shown["refused"].get<std::string>(),
-              HasSubstr("\n2 places cannot be read:\n  line 8: 3 cells instead of 2\n  line 92, column load: \"12.5*\""));
+  EXPECT_THAT(
+      shown["refused"].get<std::string>(),
+      HasSubstr("\n2 places cannot be read:\n  line 8: 3 cells instead of 2\n  line 92, column load: \"12.5*\""));
   expect_failure(Arguments{"train", file, "--out", run_} + small(), 3, "--bad-rows skip");
   trained(file, {"--bad-rows", "skip"});
   expect_failure({"predict", run_, file}, 3, "2 places cannot be read");
@@ -175,13 +176,11 @@ TEST_F(HabitsTest, BadRowsAreSkippedAndCounted) {
 }
 
 TEST_F(HabitsTest, InspectionAcceptsTheOptionsThatDetermineTheSchema) {
-  const std::string file = data("rows.csv", lines_of(
-                                                60,
-                                                [](int i) {
-                                                  return fmt::format("{},{},{}.5,{}", i * 7 % 13, i * 5 % 11, i % 7,
-                                                                     i % 2 ? "a" : "b");
-                                                },
-                                                "x,y,z,label"));
+  const std::string file =
+      data("rows.csv",
+           lines_of(
+               60, [](int i) { return fmt::format("{},{},{}.5,{}", i * 7 % 13, i * 5 % 11, i % 7, i % 2 ? "a" : "b"); },
+               "x,y,z,label"));
   EXPECT_EQ(column(inspected(file), "label")["role"], "predicted");
   const auto chosen = only_object(
       output_of({"inspect", file, "--json", "--predict", "z=normal", "--read", "x,y", "--rows", "independent"}));
@@ -193,8 +192,9 @@ TEST_F(HabitsTest, InspectionAcceptsTheOptionsThatDetermineTheSchema) {
             "category");
   expect_failure({"inspect", file, "--predict", "zz"}, 2, "--predict: there is no column \"zz\"");
   expect_failure({"inspect", file, "--read", "x,yy.hour"}, 2, "--read: there is no column");
-  expect_failure({"inspect", data("prose.txt", "A line of text.\nAnother one!\n"), "--format", "text", "--predict", "z"},
-                 2, "--predict applies to data with fields");
+  expect_failure(
+      {"inspect", data("prose.txt", "A line of text.\nAnother one!\n"), "--format", "text", "--predict", "z"}, 2,
+      "--predict applies to data with fields");
 }
 
 TEST_F(HabitsTest, AMissingCellOfAShortColumnIsMissing) {

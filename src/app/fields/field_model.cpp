@@ -35,10 +35,10 @@ TrainSettings settings_of_card(const Model& model) {
   const nlohmann::json& stored = model.configuration();
   settings.format = model.data().source;
   settings.symbols = stored_text(stored, &TrainSettings::symbols).value_or(kAnyText);
-  for (const auto member : {&TrainSettings::sequences, &TrainSettings::order, &TrainSettings::rows,
-                            &TrainSettings::types, &TrainSettings::missing, &TrainSettings::default_missing,
-                            &TrainSettings::decimal, &TrainSettings::thousands, &TrainSettings::header,
-                            &TrainSettings::comment})
+  for (const auto member :
+       {&TrainSettings::sequences, &TrainSettings::order, &TrainSettings::rows, &TrainSettings::types,
+        &TrainSettings::missing, &TrainSettings::default_missing, &TrainSettings::decimal, &TrainSettings::thousands,
+        &TrainSettings::header, &TrainSettings::comment})
     settings.*member = stored_text(stored, member);
   settings.trees = stored_text(stored, &TrainSettings::trees);
   if (const auto window = stored.find(name_of(&TrainSettings::window)); window != stored.end())

@@ -43,7 +43,10 @@ std::string shifted(const std::string& message, const std::string& name, Index o
   const char* begin = message.data() + before.size();
   const auto [end, error] = std::from_chars(begin, message.data() + message.size(), line);
   if (error != std::errc()) return message;
-  return fmt::format("{}{}{}", before, line + offset, with_shifted_places(std::string_view(end, static_cast<std::size_t>(message.data() + message.size() - end)), offset));
+  return fmt::format(
+      "{}{}{}", before, line + offset,
+      with_shifted_places(std::string_view(end, static_cast<std::size_t>(message.data() + message.size() - end)),
+                          offset));
 }
 
 /// An empty line of a table with one column is read as a row whose entry is missing.

@@ -11,19 +11,23 @@
 #include "app/fields/field_entries.h"
 #include "app/fields/field_plan.h"
 #include "app/fields/field_reading.h"
+#include "app/fields/label_notes.h"
 #include "app/fields/predicted_list.h"
 #include "app/schema/table_fields.h"
 #include "base/formats/text_encoding.h"
 #include "base/utf8.h"
+#include "data/cells/row_splitter.h"
+#include "data/examples/templates.h"
 #include "data/logs/log_lines.h"
 #include "data/logs/log_records.h"
 #include "data/logs/session_lines.h"
 #include "data/readers/example_reader.h"
-#include "data/examples/templates.h"
 #include "data/readers/fasta.h"
 #include "data/readers/table_examples.h"
+#include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -75,16 +79,40 @@ void require_fields(const TrainSettings& s, const std::vector<std::string>& colu
 
 /// Returns the schema with which training would read a table.
 TableSchema training_schema(const std::string& file, const TrainSettings& s) {
-  if (!s.read && !s.predict) return infer_table_schema_of_file(file, table_schema_options(training_reader_options(s, {})));
+  if (!s.read && !s.predict)
+    return infer_table_schema_of_file(file, table_schema_options(training_reader_options(s, {})));
   const Input input = Input::open(file);
   const std::vector<std::string> columns = column_names_of(input, reader_options(s));
   require_fields(s, columns);
   return infer_table_schema(input.name(), input.bytes(), table_schema_options(training_reader_options(s, columns)));
 }
 
+/// Adds notes on the labels of a table file.
+void note_labels(const std::string& file, const SchemaOptions& options, TableSchema& schema) {
+  const auto target = std::ranges::find(schema.columns, ColumnRole::predicted, &ColumnSchema::role);
+  if (target == schema.columns.end() || target->type != ColumnType::category) return;
+  const auto place = static_cast<std::size_t>(target - schema.columns.begin());
+  constexpr std::size_t kFirstBytes = 256 << 10;
+  const Input input = Input::open(file);
+  const std::string_view text = strip_bom(input.bytes());
+  const TableLayout layout =
+      table_layout(input.name(), text.substr(0, kFirstBytes), text.size() <= kFirstBytes, options);
+  RowSplitter splitter(layout.separator, layout.line_end, layout.comment);
+  LabelCounts counts;
+  TableRow row;
+  for (std::size_t position = 0; position < text.size();) {
+    if (splitter.next(text, position, /*last=*/true, row) != RowSplitter::Result::row) return;
+    const bool names = layout.header && row.line == layout.first_line;
+    if (row.comment || names || row.cells.size() != schema.columns.size()) continue;
+    if (!is_missing_cell(row.cells[place], options.missing, /*marks=*/false)) counts.add(row.cells[place]);
+  }
+  for (std::string& note : counts.notes(target->name)) schema.notes.push_back(std::move(note));
+}
+
 /// Reports a table: its schema, and the problems that training would report as an error.
 Inspection inspect_table(const std::string& file, const TrainSettings& s) {
-  const TableSchema schema = training_schema(file, s);
+  TableSchema schema = training_schema(file, s);
+  if (file != "-") note_labels(file, stated_schema(s), schema);
   Inspection result{.text = describe(schema), .json = to_json(schema)};
   try {
     require_regular(schema, stated_schema(s).bad_rows);
@@ -185,9 +213,13 @@ Inspection inspect_records(const std::string& file, const TrainSettings& s) {
   settings.symbols = kAnyText;
   const std::vector<std::string> columns = column_names_of(Input::open(file), reader_options(settings));
   if (s.read || s.predict) require_fields(s, columns);
-  const Examples examples =
-      read_fields(settings.data, training_reader_options(settings, s.read || s.predict ? columns : std::vector<std::string>()));
-  Inspection result{.text = describe(*examples.schema), .json = to_json(*examples.schema)};
+  const Examples examples = read_fields(
+      settings.data, training_reader_options(settings, s.read || s.predict ? columns : std::vector<std::string>()));
+  TableSchema schema = *examples.schema;
+  for (const ColumnSchema& column : examples.schema->columns)
+    if (column.role == ColumnRole::predicted)
+      for (std::string& note : label_notes(examples, {column.name})) schema.notes.push_back(std::move(note));
+  Inspection result{.text = describe(schema), .json = to_json(schema)};
   (*result.json)["format"] = *s.format;
   return result;
 }
@@ -210,7 +242,9 @@ Inspection inspect_fields(const std::string& file, const TrainSettings& s) {
                          {"examples", examples.count()}, {"positions", examples.positions()},
                          {"reads", planned.reads},       {"predicts", planned.predicts}};
   json["notes"] = InspectionJson::array();
-  for (const std::string& note : examples.remarks) {
+  std::vector<std::string> notes = examples.remarks;
+  for (std::string& note : label_notes(examples, planned.predicts)) notes.push_back(std::move(note));
+  for (const std::string& note : notes) {
     text += report_line("note", escape_cell(note, 500));
     json["notes"].push_back(escape_cell(note, 500));
   }

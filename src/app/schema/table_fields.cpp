@@ -180,7 +180,8 @@ void settle_sequences(const Examples& examples, TrainSettings& s) {
 
 void restate(const SchemaOptions& stated, ReaderOptions& options) {
   const bool marks = stated.decimal || stated.thousands;
-  const bool any = marks || !stated.missing.spellings.empty() || !stated.missing.defaults || stated.header || stated.group || stated.order || stated.bad_rows == BadRows::skip || !stated.types.empty() ||
+  const bool any = marks || !stated.missing.spellings.empty() || !stated.missing.defaults || stated.header ||
+                   stated.group || stated.order || stated.bad_rows == BadRows::skip || !stated.types.empty() ||
                    !stated.comment.empty();
   if (!any) return;
   if (!has_rows(options.format))

@@ -32,8 +32,8 @@ struct TrainSettings {
   std::optional<std::string> read = {}, predict = {}, sequences = {};
   std::optional<std::string> rows = {};  ///< for tables: "independent" or "sequence"; default: the schema decides
   /// For tables: descriptions of their columns (data/schema/table_schema.h). `order` is a column.
-  std::optional<std::string> order = {}, types = {}, missing = {}, default_missing = {}, decimal = {},
-                             thousands = {}, header = {}, comment = {}, bad_rows = {};
+  std::optional<std::string> order = {}, types = {}, missing = {}, default_missing = {}, decimal = {}, thousands = {},
+                             header = {}, comment = {}, bad_rows = {};
   std::optional<std::string> test = {};  ///< for data with fields: a file on which the best model is evaluated at the
                                          ///< end
   std::optional<Index> ahead = {};       ///< distance in positions from the input to the predicted value

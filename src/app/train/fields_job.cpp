@@ -7,6 +7,7 @@
 #include "app/fields/example_split.h"
 #include "app/fields/field_plan.h"
 #include "app/fields/field_reading.h"
+#include "app/fields/label_notes.h"
 #include "app/fields/problem_defaults.h"
 #include "app/fields/template_data.h"
 #include "app/schema/field_checks.h"
@@ -49,6 +50,7 @@ void FieldsJob::settle() {
   if (s.symbols == kAnyText) s.symbols = tokenization_of(examples_);
   settle_mixture(s, known);
   plan_ = plan_fields(examples_, s);
+  for (const std::string& note : label_notes(examples_, plan_.choice.predicts)) context_.reporter().remark(note);
   selects_series_ = selects_series_model(plan_, examples_, known, s);
   if (selects_series_) s.model = kLabeledSeriesModel, known.add(&TrainSettings::model);
   selects_forecast_ =

@@ -120,7 +120,8 @@ class TableColumn {
   }
 
   bool is_missing(std::string_view cell) const {
-    return schema_.type == ColumnType::empty || is_missing_cell(cell, options_.missing, numbers_ || schema_.type == ColumnType::date);
+    return schema_.type == ColumnType::empty ||
+           is_missing_cell(cell, options_.missing, numbers_ || schema_.type == ColumnType::date);
   }
 
   void mark(bool missing) {
@@ -238,9 +239,10 @@ class TableExamples {
     if (!weights_) return;
     if (vectors_) refuse_weights("a distribution of rows");
     if (examples_.count() != rows_)
-      throw UsageError(fmt::format("{}: the weights belong to rows, but the rows form sequences; use --rows "
-                                   "independent, or leave out the weights",
-                                   examples_.source));
+      throw UsageError(
+          fmt::format("{}: the weights belong to rows, but the rows form sequences; use --rows "
+                      "independent, or leave out the weights",
+                      examples_.source));
     weights_->once = true;
     examples_.columns.push_back(std::move(*weights_));
   }
@@ -256,9 +258,10 @@ class TableExamples {
     if (skipped == 0) return;
     const std::vector<std::string> places = bad_places(*schema_);
     if (kept.empty())
-      throw DataError(fmt::format("{}: all {} rows would be skipped ({}); leave out --bad-rows skip, or set the types "
-                                  "of the columns with --types",
-                                  examples_.source, all, places.front()));
+      throw DataError(
+          fmt::format("{}: all {} rows would be skipped ({}); leave out --bad-rows skip, or set the types "
+                      "of the columns with --types",
+                      examples_.source, all, places.front()));
     examples_.remarks.push_back(fmt::format("{}: {} of {} rows are skipped: {}{}", examples_.source, skipped, all,
                                             fmt::join(places, "; "),
                                             skipped > static_cast<Index>(places.size()) ? "; ..." : ""));
@@ -401,8 +404,9 @@ class TableExamples {
       if (!group.column().present(r))
         throw_data_error(
             examples_.source, examples_.lines[at(r)],
-            fmt::format("column {}, which identifies the sequence of the row, is empty; fill it in, or remove the row{}",
-                        group.schema().name, other_rows()));
+            fmt::format(
+                "column {}, which identifies the sequence of the row, is empty; fill it in, or remove the row{}",
+                group.schema().name, other_rows()));
       const Index next = static_cast<Index>(numbers.size());
       groups[at(r)] = numbers.try_emplace(group_name(group.column(), r), next).first->second;
     }
@@ -516,8 +520,8 @@ class TableExamples {
   Index rows_ = 0;
   std::vector<TableColumn> columns_;
   std::optional<ExampleColumn> weights_;  ///< one per row, for a table in memory
-  std::vector<std::string_view> row_;  ///< the cells of a row with a date in parts
-  std::string date_;                   ///< the date that is composed of these cells
+  std::vector<std::string_view> row_;     ///< the cells of a row with a date in parts
+  std::string date_;                      ///< the date that is composed of these cells
 };
 
 }  // namespace

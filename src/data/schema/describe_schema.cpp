@@ -126,9 +126,10 @@ std::vector<std::string> faults_of(const TableSchema& schema) {
                                  lines_text(schema.control_characters)));
   }
   if (schema.ragged.count > 0) {
-    faults.push_back(fmt::format("{} rows do not have {} cells ({}); quote cells that contain the separator, or use "
-                                 "--bad-rows skip to leave such rows out",
-                                 schema.ragged.count, schema.columns.size(), lines_text(schema.ragged)));
+    faults.push_back(
+        fmt::format("{} rows do not have {} cells ({}); quote cells that contain the separator, or use "
+                    "--bad-rows skip to leave such rows out",
+                    schema.ragged.count, schema.columns.size(), lines_text(schema.ragged)));
   }
   if (schema.misplaced_quotes.count > 0) {
     faults.push_back(fmt::format("{} rows have text after a closing quote ({}); double the quotes inside a cell",

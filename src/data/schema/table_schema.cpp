@@ -108,8 +108,9 @@ std::vector<std::string> odd_texts(const TableSchema& schema, const OddCell& fir
   const std::string where = fmt::format("line {}: \"{}\" in column {} ", cell.line, text, name);
   std::string missing = missing_option(schema.stated_missing, odd_texts(schema, cell));
   if (!missing.empty()) missing += ", ";
-  const std::string remedy = fmt::format(
-      "{}--types {}=category, --read to leave the column out, or --bad-rows skip to leave such rows out", missing, name);
+  const std::string remedy =
+      fmt::format("{}--types {}=category, --read to leave the column out, or --bad-rows skip to leave such rows out",
+                  missing, name);
   if (column.type != ColumnType::date && scan_number(cell.text).shape == NumberShape::infinite)
     refuse_table(schema, fmt::format("{}is not finite; use {}--bad-rows skip to leave such rows out, or leave the cell "
                                      "empty",
@@ -219,9 +220,9 @@ std::vector<std::string> bad_places(const TableSchema& schema) {
   for (const ColumnSchema& column : schema.columns) {
     if (!is_used(column)) continue;
     for (const OddCell& cell : column.odd_cells)
-      places.emplace_back(
-          cell.line, fmt::format("line {}, column {}: \"{}\"", cell.line, escape_cell(column.name, kPlaceBytes),
-                                 escape_cell(cell.text, kPlaceBytes)));
+      places.emplace_back(cell.line,
+                          fmt::format("line {}, column {}: \"{}\"", cell.line, escape_cell(column.name, kPlaceBytes),
+                                      escape_cell(cell.text, kPlaceBytes)));
   }
   std::ranges::stable_sort(places, {}, &std::pair<Index, std::string>::first);
   std::vector<std::string> texts;
@@ -249,12 +250,12 @@ void require_regular(const TableSchema& schema, BadRows bad_rows) {
     const RaggedRow& row = schema.ragged_rows[0];
     const bool above = row.line < schema.first_line && row.cells < static_cast<Index>(schema.columns.size());
     if (above)
-      refuse_table(schema,
-                   fmt::format("line {}: {} cells separated by {}, but the rows from line {} on have {}; if this line "
-                               "is not part of the table, skip it with --comment and a text that only this line begins "
-                               "with, or with --bad-rows skip",
-                               row.line, row.cells, separator_name(schema.separator), schema.first_line,
-                               schema.columns.size()));
+      refuse_table(
+          schema,
+          fmt::format("line {}: {} cells separated by {}, but the rows from line {} on have {}; if this line "
+                      "is not part of the table, skip it with --comment and a text that only this line begins "
+                      "with, or with --bad-rows skip",
+                      row.line, row.cells, separator_name(schema.separator), schema.first_line, schema.columns.size()));
     refuse_table(schema, fmt::format("line {}: {} cells separated by {}, but line {} has {}; put a cell that contains "
                                      "the separator in quotes, skip lines with --comment PREFIX, or use --bad-rows "
                                      "skip to leave such rows out",

@@ -95,13 +95,13 @@ struct TableSchema {
   Index rows = 0;  ///< number of rows without the header, comments, empty lines and rows of a different length
   LineEnds line_ends;
   bool byte_order_mark = false;
-  LineCount undecodable;         ///< bytes that are not UTF-8
-  LineCount control_characters;  ///< control characters other than tabs and newlines
-  LineCount ragged;              ///< rows with more or fewer cells than the others
+  LineCount undecodable;                    ///< bytes that are not UTF-8
+  LineCount control_characters;             ///< control characters other than tabs and newlines
+  LineCount ragged;                         ///< rows with more or fewer cells than the others
   std::vector<RaggedRow> ragged_rows = {};  ///< the first of these rows, at most kMostRaggedRows
-  Index first_line = 0;          ///< line of the first row with the usual number of cells
-  LineCount misplaced_quotes;    ///< text after a closing quote
-  Index unclosed_quote = 0;      ///< line of a quote without a closing quote; 0 if there is none
+  Index first_line = 0;                     ///< line of the first row with the usual number of cells
+  LineCount misplaced_quotes;               ///< text after a closing quote
+  Index unclosed_quote = 0;                 ///< line of a quote without a closing quote; 0 if there is none
   Index comments = 0;
   std::string layout = {};  ///< how the rows are stored if not as separated cells: "one JSON object per line"
   std::optional<DateParts> date_parts = {};  ///< the columns whose cells together are the dates of the rows

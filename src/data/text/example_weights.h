@@ -2,9 +2,10 @@
 /// Weights of examples, which multiply their losses in training.
 ///
 /// Examples in memory (data/readers/memory_data.h) may have a column kExampleWeights with one number, at least 0, per
-/// example; a table in memory has one per row, if each row is an example. It is not a field: models neither read nor predict it, and do not store it. An ExampleSet keeps it as a
-/// column, and batches have a field kExampleWeights with one number per row of part 0, scaled so that the mean weight
-/// of the examples of the set is 1. Without the field, all weights are 1.
+/// example; a table in memory has one per row, if each row is an example. It is not a field: models neither read nor
+/// predict it, and do not store it. An ExampleSet keeps it as a column, and batches have a field kExampleWeights with
+/// one number per row of part 0, scaled so that the mean weight of the examples of the set is 1. Without the field, all
+/// weights are 1.
 
 #include <string_view>
 #include <variant>

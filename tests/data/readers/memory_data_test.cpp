@@ -51,10 +51,11 @@ TEST(MemoryData, weights_belong_to_the_rows_of_a_table) {
     options.schema.bad_rows = bad_rows;
     options.schema.predict = {"kind"};
     options.schema.types["day"] = {.type = ColumnType::date, .unit = {}, .date_format = {}};
-    return table_in_memory({texts("day", {"2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04", "soon", "2024-01-06"}),
-                            numbers("size", {5, 2, 4, 1, 3, 6}), numbers(kExampleWeights, {1, 2, 3, 0, 5, 6}),
-                            texts("kind", {"x", "y", "x", "y", "x", "y"})},
-                           options);
+    return table_in_memory(
+        {texts("day", {"2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04", "soon", "2024-01-06"}),
+         numbers("size", {5, 2, 4, 1, 3, 6}), numbers(kExampleWeights, {1, 2, 3, 0, 5, 6}),
+         texts("kind", {"x", "y", "x", "y", "x", "y"})},
+        options);
   };
   const Examples examples = read(RowMeaning::independent, BadRows::skip);
   EXPECT_EQ(examples.count(), 5);
