@@ -28,8 +28,8 @@ class Train final : public Verb {
     options_.add({.name = "update",
                   .target = &update_.logs,
                   .placeholder = "LOG",
-                  .help = "add the lines of a newer log to the n-gram model of a log in DATA, a run folder; may be "
-                          "repeated",
+                  .help = "unfold train RUN --update LOG: add the lines of LOG, a newer log, to the n-gram model of a log "
+                          "in the run folder RUN, which replaces DATA; may be repeated",
                   .file = FileUse::data,
                   .group = OptionGroup::data});
     options_.add({.name = "half-life",
