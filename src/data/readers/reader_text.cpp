@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdint>
 
 #include "base/utf8.h"
 #include "unfold/base/error.h"
@@ -13,10 +15,26 @@ namespace {
 
 constexpr double kWordsOfRunningText = 1.5;
 
-std::string from_latin1(std::string_view bytes) {
+constexpr std::uint8_t kFirstWindowsByte = 0x80, kLastWindowsByte = 0x9F;
+
+/// The characters of Windows-1252 for the bytes that are control characters in ISO-8859-1. Five bytes have none.
+constexpr std::array<char32_t, kLastWindowsByte - kFirstWindowsByte + 1> kWindowsCharacters = {
+    0x20AC, 0x81,   0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
+    0x2039, 0x0152, 0x8D,   0x017D, 0x8F,   0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
+    0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D,   0x017E, 0x0178};
+
+bool is_windows_byte(char c) {
+  const auto byte = static_cast<std::uint8_t>(c);
+  return byte >= kFirstWindowsByte && byte <= kLastWindowsByte;
+}
+
+std::string from_windows(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size() + bytes.size() / 8);
-  for (const char byte : bytes) append_utf8(out, static_cast<std::uint8_t>(byte));
+  for (const char byte : bytes) {
+    const auto code = static_cast<std::uint8_t>(byte);
+    append_utf8(out, is_windows_byte(byte) ? kWindowsCharacters[code - kFirstWindowsByte] : char32_t{code});
+  }
   return out;
 }
 
@@ -36,7 +54,7 @@ bool ends_in(std::string_view name, std::initializer_list<std::string_view> endi
 }
 
 std::string in_utf8(std::string_view bytes) {
-  return find_invalid_utf8(bytes) < 0 ? std::string(bytes) : from_latin1(bytes);
+  return find_invalid_utf8(bytes) < 0 ? std::string(bytes) : from_windows(bytes);
 }
 
 ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(strip_bom(input.bytes())), bytes_(text_) {
@@ -49,9 +67,11 @@ ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(strip_
   const Index bad = find_invalid_utf8(text_);
   if (bad < 0) return;
   const Index line = 1 + std::count(text_.begin(), text_.begin() + bad, '\n');
-  converted_ = from_latin1(text_);
+  const bool windows = std::ranges::any_of(text_, is_windows_byte);
+  converted_ = from_windows(text_);
   text_ = converted_;
-  remark_ = fmt::format("{} is not valid UTF-8 (line {}) and is read as ISO-8859-1", source_, line);
+  remark_ = fmt::format("{} is not valid UTF-8 (line {}) and is read as {}", source_, line,
+                        windows ? "Windows-1252" : "ISO-8859-1");
 }
 
 Examples ReaderText::no_examples() const {

@@ -15,12 +15,12 @@ namespace unfold {
 
 bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings);
 
-/// Returns bytes as UTF-8: unchanged if they are valid UTF-8, otherwise decoded as ISO-8859-1, in which every byte is a
-/// character.
+/// Returns bytes as UTF-8: unchanged if they are valid UTF-8, otherwise decoded as Windows-1252, which contains all
+/// characters of ISO-8859-1.
 std::string in_utf8(std::string_view bytes);
 
-/// Returns the text of an input in UTF-8, without a byte order mark. If it is not valid UTF-8, it is decoded as
-/// ISO-8859-1, in which every byte is a character, and `remark` is set to a note about this.
+/// Returns the text of an input in UTF-8, without a byte order mark. If it is not valid UTF-8, it is decoded like
+/// in_utf8, and `remark` is set to a note about this, which names ISO-8859-1 if no further characters occur.
 class ReaderText {
  public:
   /// Throws DataError if the input contains a zero byte, since it is then not text.

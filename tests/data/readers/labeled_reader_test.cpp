@@ -53,6 +53,12 @@ TEST(LabeledReader, invalid_utf8_is_read_as_latin_1_with_a_warning) {
   EXPECT_TRUE(read_as("labelled", "x\tcafé é\n").remarks.empty());
 }
 
+TEST(LabeledReader, characters_of_windows_are_read_with_a_warning) {
+  const Examples examples = read_as("labelled", "x\ta \x80\ny\tcaf\xE9 \x96 ol\x81\n");
+  EXPECT_EQ(entries_of(examples, "text"), (Texts{"a", "€", "café", "–", "ol\u0081"}));
+  EXPECT_EQ(examples.remarks[0], "data is not valid UTF-8 (line 1) and is read as Windows-1252");
+}
+
 TEST(LabeledReader, line_without_label_or_text_is_rejected) {
   EXPECT_TRUE(contains(refusal("labelled", "x\ta\ny\n"),
                        "data: line 2: this line has no label and text as in \"LABEL<TAB>TEXT\""));
