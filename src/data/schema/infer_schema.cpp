@@ -279,6 +279,7 @@ class SchemaInference::State {
     schema_.periods = layout.periods;
     schema_.blank_separated = options_.types.empty() ? layout.blank_separated : 0;
     header_line_ = layout.header ? layout.first_line : 0;
+    titles_ = layout.titles;
     schema_.first_line = layout.first_line;
     line_end_ = layout.line_end;
     begin_columns(layout.names);
@@ -334,7 +335,7 @@ class SchemaInference::State {
       if (empty_lines_.size() > kMostPendingLines) flush_empty_lines();
       return;
     }
-    if (row_.line == header_line_) return;
+    if (row_.line == header_line_ || (titles_ > 0 && row_.line < schema_.first_line)) return;
     if (row_.cells.size() != profiles_.size()) {
       if (schema_.ragged_rows.size() < kMostRaggedRows)
         schema_.ragged_rows.push_back({row_.line, static_cast<Index>(row_.cells.size())});
@@ -342,6 +343,7 @@ class SchemaInference::State {
       return;
     }
     flush_empty_lines();
+    if (rows_ == 0) schema_.first_row = row_.line;
     if (cells_ != nullptr) cells_->add_row(row_.cells, row_.line);
     if (schema_.date_parts && schema_.date_parts->compose(row_.cells, date_))
       row_.cells[schema_.date_parts->year] = date_;
@@ -394,7 +396,7 @@ class SchemaInference::State {
   TableCells* cells_ = nullptr;
   std::string date_;  ///< date of the row, composed of its parts
   std::vector<Index> empty_lines_;
-  Index header_line_ = 0, rows_ = 0;
+  Index header_line_ = 0, titles_ = 0, rows_ = 0;
   bool unnamed_first_ = false;  ///< the first column has no name
   char line_end_ = '\n';
 };

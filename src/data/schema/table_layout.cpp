@@ -281,6 +281,27 @@ class HeaderRule {
   std::vector<const SampleRow*> rows_;
 };
 
+/// Returns the number of rows above the names of a table that contain only a title, in the first cell: spreadsheets
+/// fill such rows with separators. A row of names, without numbers, dates and empty cells, must follow, and numbers or
+/// dates below it.
+std::size_t title_rows(const SampledRows& sample) {
+  constexpr std::size_t kFewestColumns = 3, kMostTitleRows = 10;
+  if (sample.columns < kFewestColumns) return 0;
+  const auto is_title = [](const SampleRow& row) {
+    return std::all_of(row.begin() + 1, row.end(), [](const std::string& cell) { return cell.empty(); });
+  };
+  std::size_t titles = 0;
+  while (titles < sample.rows.size() && sample.rows[titles].size() == sample.columns && is_title(sample.rows[titles]))
+    ++titles;
+  if (titles == 0 || titles > kMostTitleRows || titles + 1 >= sample.rows.size()) return 0;
+  const SampleRow& names = sample.rows[titles];
+  if (names.size() != sample.columns || !std::ranges::all_of(names, looks_like_name)) return 0;
+  const auto is_typed = [](const std::string& cell) { return is_number_cell(cell) || is_date_cell(cell); };
+  const bool typed = std::any_of(sample.rows.begin() + static_cast<Index>(titles) + 1, sample.rows.end(),
+                                 [&](const SampleRow& row) { return std::ranges::any_of(row, is_typed); });
+  return typed ? titles : 0;
+}
+
 void name_layout(TableLayout& layout, const SampleRow& head, bool one_column_of_numbers) {
   for (std::size_t c = 0; c < layout.columns; ++c) {
     std::string name = layout.header ? head[c] : "";
@@ -417,9 +438,17 @@ TableLayout table_layout(const std::string& source, std::string_view text, bool 
   SchemaOptions rows = options;
   rows.comment = layout.comment;
   layout.separator = separator_of(text, complete, layout.line_end, rows);
-  const SampledRows sample = sampled_rows(text, complete, layout.separator, layout.line_end, layout.comment);
+  SampledRows sample = sampled_rows(text, complete, layout.separator, layout.line_end, layout.comment);
   if (sample.rows.empty()) {
     throw DataError(fmt::format("{}: there are no rows; a table has one row per line", source));
+  }
+  if (const std::size_t titles = options.header ? 0 : title_rows(sample); titles > 0) {
+    layout.titles = static_cast<Index>(titles);
+    layout.notes.push_back(fmt::format("{} above the names of the columns, which {} only a title, {} skipped",
+                                       titles == 1 ? "a row" : fmt::format("{} rows", titles),
+                                       titles == 1 ? "contains" : "contain", titles == 1 ? "is" : "are"));
+    sample.rows.erase(sample.rows.begin(), sample.rows.begin() + layout.titles);
+    sample.lines.erase(sample.lines.begin(), sample.lines.begin() + layout.titles);
   }
   layout.columns = sample.columns;
   const auto first = std::find_if(sample.rows.begin(), sample.rows.end(),

@@ -21,6 +21,7 @@ struct TableLayout {
   Index first_line = 0;  ///< line of the first row with this number of cells
   bool header = false;
   std::string header_reason;
+  Index titles = 0;                ///< rows above the names that contain only a title; they are skipped
   bool unnamed_first = false;      ///< the header has no name for the first column
   std::vector<std::string> names;  ///< numbers from 1 for columns without a name
   std::vector<std::string> notes;

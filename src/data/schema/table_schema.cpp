@@ -102,6 +102,20 @@ std::vector<std::string> odd_texts(const TableSchema& schema, const OddCell& fir
   return texts;
 }
 
+/// Returns whether all odd cells are in the first row below the names, in several columns: perhaps a second row of
+/// names or a row of units.
+bool has_second_names(const TableSchema& schema) {
+  if (!schema.header || schema.ragged.count > 0) return false;
+  Index line = 0, columns = 0;
+  for (const ColumnSchema& column : schema.columns) {
+    if (!is_used(column)) continue;
+    if (column.odd != 1 || (columns > 0 && column.odd_cells[0].line != line)) return false;
+    line = column.odd_cells[0].line;
+    ++columns;
+  }
+  return columns > 1 && line == schema.first_row;
+}
+
 [[noreturn]] void refuse_odd_cell(const TableSchema& schema, const ColumnSchema& column) {
   const OddCell& cell = column.odd_cells[0];
   const std::string text = escape_cell(cell.text, kMostOddBytes), name = escape_cell(column.name, kMostOddBytes);
@@ -123,6 +137,10 @@ std::vector<std::string> odd_texts(const TableSchema& schema, const OddCell& fir
                                      where, column.number_unit, column.entries() - column.odd, column.entries(), name));
   const std::string count = fmt::format("is not {} ({} of {} values are)", odd_kind(column.type),
                                         column.entries() - column.odd, column.entries());
+  if (has_second_names(schema))
+    refuse_table(schema, fmt::format("{}{}; line {} seems to be a second row of names or a row of units; remove it, or "
+                                     "use --bad-rows skip to leave it out",
+                                     where, count, cell.line));
   if (!schema.header && cell.line == schema.first_line)
     refuse_table(schema,
                  fmt::format("{}{}; if this row is not data, use --header yes to read it as the names of the columns, "

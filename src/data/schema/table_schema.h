@@ -100,6 +100,7 @@ struct TableSchema {
   LineCount ragged;                         ///< rows with more or fewer cells than the others
   std::vector<RaggedRow> ragged_rows = {};  ///< the first of these rows, at most kMostRaggedRows
   Index first_line = 0;                     ///< line of the first row with the usual number of cells
+  Index first_row = 0;                      ///< line of the first row below the names
   LineCount misplaced_quotes;               ///< text after a closing quote
   Index unclosed_quote = 0;                 ///< line of a quote without a closing quote; 0 if there is none
   Index comments = 0;
