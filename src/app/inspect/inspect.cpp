@@ -23,6 +23,7 @@
 #include "data/logs/session_lines.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/fasta.h"
+#include "data/readers/reader_text.h"
 #include "data/readers/table_examples.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
@@ -79,12 +80,25 @@ void require_fields(const TrainSettings& s, const std::vector<std::string>& colu
 
 /// Returns the schema with which training would read a table.
 TableSchema training_schema(const std::string& file, const TrainSettings& s) {
-  if (!s.read && !s.predict)
-    return infer_table_schema_of_file(file, table_schema_options(training_reader_options(s, {})));
+  const bool chooses = s.read || s.predict;
+  LineCount undecodable;
+  if (file != "-" && !chooses) {
+    TableSchema schema = infer_table_schema_of_file(file, table_schema_options(training_reader_options(s, {})));
+    if (schema.undecodable.count == 0) return schema;
+    undecodable = schema.undecodable;
+  }
   const Input input = Input::open(file);
-  const std::vector<std::string> columns = column_names_of(input, reader_options(s));
-  require_fields(s, columns);
-  return infer_table_schema(input.name(), input.bytes(), table_schema_options(training_reader_options(s, columns)));
+  const ReaderText text(input);
+  const std::vector<std::string> columns =
+      chooses ? column_names_of(input, reader_options(s)) : std::vector<std::string>();
+  if (chooses) require_fields(s, columns);
+  TableSchema schema =
+      infer_table_schema(text.source(), text.text(), table_schema_options(training_reader_options(s, columns)));
+  schema.undecodable = undecodable;
+  schema.byte_order_mark = strip_bom(input.bytes()).size() != input.bytes().size();
+  for (const std::string& remark : text.no_examples().remarks)
+    schema.notes.push_back(without_source(remark, text.source()));
+  return schema;
 }
 
 /// Adds notes on the labels of a table file.
@@ -94,7 +108,8 @@ void note_labels(const std::string& file, const SchemaOptions& options, TableSch
   const auto place = static_cast<std::size_t>(target - schema.columns.begin());
   constexpr std::size_t kFirstBytes = 256 << 10;
   const Input input = Input::open(file);
-  const std::string_view text = strip_bom(input.bytes());
+  const ReaderText decoded(input);
+  const std::string_view text = decoded.text();
   const TableLayout layout =
       table_layout(input.name(), text.substr(0, kFirstBytes), text.size() <= kFirstBytes, options);
   RowSplitter splitter(layout.separator, layout.line_end, layout.comment);
@@ -102,7 +117,7 @@ void note_labels(const std::string& file, const SchemaOptions& options, TableSch
   TableRow row;
   for (std::size_t position = 0; position < text.size();) {
     if (splitter.next(text, position, /*last=*/true, row) != RowSplitter::Result::row) return;
-    const bool names = layout.header && row.line == layout.first_line;
+    const bool names = row.line < layout.first_line || (layout.header && row.line == layout.first_line);
     if (row.comment || names || row.cells.size() != schema.columns.size()) continue;
     if (!is_missing_cell(row.cells[place], options.missing, /*marks=*/false)) counts.add(row.cells[place]);
   }
@@ -112,14 +127,16 @@ void note_labels(const std::string& file, const SchemaOptions& options, TableSch
 /// Reports a table: its schema, and the problems that training would report as an error.
 Inspection inspect_table(const std::string& file, const TrainSettings& s) {
   TableSchema schema = training_schema(file, s);
-  if (file != "-") note_labels(file, stated_schema(s), schema);
-  Inspection result{.text = describe(schema), .json = to_json(schema)};
+  std::string refused;
   try {
     require_regular(schema, stated_schema(s).bad_rows);
     if (!s.read && !s.predict) refuse_rows_of_periods(schema);
+    if (file != "-") note_labels(file, stated_schema(s), schema);
   } catch (const DataError& error) {
-    add_refusal(without_source(error.what(), schema.source), result);
+    refused = without_source(error.what(), schema.source);
   }
+  Inspection result{.text = describe(schema), .json = to_json(schema)};
+  if (!refused.empty()) add_refusal(refused, result);
   return result;
 }
 
