@@ -12,6 +12,7 @@
 #include "loss/univariate_distributions.h"
 #include "numerics/simd.h"
 #include "unfold/base/error.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {
@@ -70,6 +71,15 @@ std::vector<Law> all_laws() {
            {1.5, -2, signal_of_deviation(0.3), signal_of_deviation(4)},
            2,
            normal_cdf},
+          {"log_normal",
+           [] { return choose_loss("log-normal").make<double>(); },
+           [] { return choose_loss("log-normal").make<float>(); },
+           {0.2, -1, signal_of_deviation(0.3), signal_of_deviation(0.7)},
+           2,
+           [](std::size_t i, double x) {
+             if (x <= 0) return 0.0;
+             return normal_cdf_written_out(i == 0 ? (std::log(x) - 0.2) / 0.3 : (std::log(x) + 1) / 0.7);
+           }},
           {"mixture", [] { return mixture_loss<double>(3); }, [] { return mixture_loss<float>(3); }, mixture, 2,
            mixture_cdf},
           {"bernoulli",

@@ -347,6 +347,30 @@ TEST(Poisson, negative_counts_are_rejected) {
                UsageError);
 }
 
+/// y = e^x has the density of x divided by y, so the nats differ by x.
+TEST(LogNormal, log_normal_loss_is_the_normal_loss_of_the_logarithm) {
+  const auto loss = choose_loss("log-normal").make<double>(), normal = normal_loss<double>();
+  EXPECT_EQ(loss->target_size(6), 3);
+  const Rows<double> signal(2, 6, 12, 0.7);
+  const Vector y = {0.5, 3, 1, 40, 0.01, 2};
+  Vector x;
+  for (const double v : y) x.push_back(std::log(v));
+  const auto nats_of = [&](const Loss<double>& of, const Vector& o, const Vector& observed, Vector& slope) {
+    Vector nats(2);
+    slope.resize(12);
+    by_row(of).gradient({o.data(), 2, 6, 6},
+                        {.symbols = nullptr, .values = {observed.data(), 2, 3, 3}, .predicted = nullptr}, 1,
+                        nats.data(), {slope.data(), 2, 6, 6});
+    return nats;
+  };
+  Vector slope, expected_slope;
+  const Vector nats = nats_of(*loss, signal.signal, y, slope);
+  const Vector expected = nats_of(*normal, signal.signal, x, expected_slope);
+  for (std::size_t r = 0; r < 2; ++r) EXPECT_NEAR(nats[r], expected[r] + x[3 * r] + x[3 * r + 1] + x[3 * r + 2], 1e-12);
+  for (std::size_t i = 0; i < slope.size(); ++i) EXPECT_NEAR(slope[i], expected_slope[i], 1e-12);
+  EXPECT_THROW(nats_of(*loss, signal.signal, {1, 2, 0, 1, 1, 1}, slope), UsageError);
+}
+
 TEST(Normalized, normalized_loss_has_the_gradient_and_fisher_matrix_of_its_nats) {
   const Index n = 4;
   const Vector o = {0.2, 1.5, 0.01, 3}, w = {1, -2, 0.5, 3};

@@ -300,6 +300,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     plan.choice.predicts.push_back(head.field);
     if (head.at_end || column.once) plan.choice.once.insert(head.field);
     if (wants_raw_numbers(loss)) plan.choice.unstandardized.insert(head.field);
+    if (loss == "log-normal") plan.choice.scaled.insert(head.field);
     if (*s.ahead == 0 && !grids && std::ranges::find(reads, head.field) != reads.end())
       throw UsageError(
           fmt::format("{} is read and predicted at the same position; --ahead 1 predicts it one position "

@@ -42,6 +42,7 @@ std::vector<ColumnRead> columns_read(const Examples& examples, const std::string
 }
 
 bool fits_domain(double x, std::string_view loss) {
+  if (loss == "log-normal") return x > 0;
   return loss == "bernoulli" ? x >= 0 && x <= 1 : x >= 0 && x == std::floor(x);
 }
 
@@ -66,7 +67,8 @@ void refuse_leaks(const Examples& examples, std::span<const std::string> reads, 
 void check_loss_domain(const Examples& examples, const std::string& field, const std::string& loss) {
   const std::string_view name = std::string_view(loss).substr(0, loss.find(':'));
   const ExampleColumn* column = examples.find(field);
-  if ((name != "bernoulli" && name != "poisson") || column == nullptr || column->is_text()) return;
+  if ((name != "bernoulli" && name != "poisson" && name != "log-normal") || column == nullptr || column->is_text())
+    return;
   for (Index e = 0; e < column->entries(); ++e) {
     if (!column->present(e)) continue;
     for (Index i = 0; i < column->width; ++i) {
@@ -76,7 +78,10 @@ void check_loss_domain(const Examples& examples, const std::string& field, const
       throw DataError(fmt::format(
           "{}{}: field {} is {}, but the loss {} predicts {}; use {}=normal for numbers, or leave the entry empty",
           examples.source, lines.empty() || column->source ? "" : fmt::format(": line {}", lines[at(e)]),
-          escape_value(field), x, name, name == "bernoulli" ? "numbers from 0 to 1" : "integers from 0",
+          escape_value(field), x, name,
+          name == "bernoulli"    ? "numbers from 0 to 1"
+          : name == "log-normal" ? "numbers above 0"
+                                 : "integers from 0",
           escape_value(field)));
     }
   }

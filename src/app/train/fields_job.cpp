@@ -8,6 +8,7 @@
 #include "app/fields/field_plan.h"
 #include "app/fields/field_reading.h"
 #include "app/fields/label_notes.h"
+#include "app/fields/log_scale.h"
 #include "app/fields/problem_defaults.h"
 #include "app/fields/template_data.h"
 #include "app/schema/field_checks.h"
@@ -50,6 +51,7 @@ void FieldsJob::settle() {
   if (s.symbols == kAnyText) s.symbols = tokenization_of(examples_);
   settle_mixture(s, known);
   plan_ = plan_fields(examples_, s);
+  settle_log_scale(plan_, examples_, s, context_.reporter());
   for (const std::string& note : label_notes(examples_, plan_.choice.predicts)) context_.reporter().remark(note);
   selects_series_ = selects_series_model(plan_, examples_, known, s);
   if (selects_series_) s.model = kLabeledSeriesModel, known.add(&TrainSettings::model);

@@ -10,6 +10,7 @@
 
 #include "data/examples/derived.h"
 #include "data/examples/field_origin.h"
+#include "numerics/functions.h"
 #include "unfold/base/error.h"
 #include "unfold/data/examples/example_set.h"
 
@@ -113,13 +114,35 @@ void standardize(const ExampleColumn& column, std::span<const Index> entries, st
   field.deviation.clear();
 }
 
+/// Divides positive numbers by their geometric mean, so that the mean of their logarithms is 0.
+void scale_by_geometric_mean(const ExampleColumn& column, std::span<const Index> entries, FieldSpecification& field) {
+  for (Index i = 0; i < column.width; ++i) {
+    const std::vector<double> numbers = numbers_of(column, entries, i);
+    double sum = 0;
+    for (const double x : numbers) {
+      if (!(x > 0))
+        throw DataError(fmt::format("field {}: {} is not above 0, so it has no logarithm; use {}=normal", field.name, x,
+                                    field.name));
+      double log_x = x;
+      vector_log(&log_x, &log_x, 1);
+      sum += log_x;
+    }
+    double scale = sum / static_cast<double>(numbers.size());
+    vector_exp(&scale, &scale, 1);
+    field.mean.push_back(0);
+    field.deviation.push_back(scale);
+  }
+}
+
 FieldSpecification specify_values(const ExampleColumn& column, std::span<const Index> entries, const std::string& name,
                                   const FieldChoice& choice) {
   FieldSpecification field{.name = name, .type = FieldType::values, .size = column.width};
   if (std::ranges::none_of(entries, [&](Index e) { return column.present(e); }))
     throw DataError(fmt::format("field {} is empty: every entry is missing; leave the field out", name));
   const auto kept = choice.kept.find(name);
-  if (!choice.unstandardized.contains(name))
+  if (choice.scaled.contains(name))
+    scale_by_geometric_mean(column, entries, field);
+  else if (!choice.unstandardized.contains(name))
     standardize(column, entries, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
   return field;
 }

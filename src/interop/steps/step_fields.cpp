@@ -49,7 +49,10 @@ FieldOutput given_by(std::string_view loss) {
   if (loss == "gaussian") return FieldOutput::means;
   if (loss == "bernoulli") return FieldOutput::probabilities;
   if (loss == "normal") return FieldOutput::means_and_deviations;
-  throw UsageError(fmt::format("its loss is {}; only softmax, gaussian, bernoulli and normal are supported", loss));
+  throw UsageError(
+      fmt::format("its loss is {}; only softmax, gaussian, bernoulli and normal are supported (train "
+                  "--predict FIELD=normal)",
+                  loss));
 }
 
 }  // namespace unfold

@@ -74,9 +74,10 @@ class HeadFit {
       throw UsageError("a fitted readout requires numbers or classes predicted by a linear map; the head of " +
                        head.field + " " + why + "; use readout=trained");
     };
-    normal_ = head.loss->name() == "normal";
+    log_ = head.loss->name() == "log-normal";
+    normal_ = log_ || head.loss->name() == "normal";
     classes_ = head.loss->name() == "softmax";
-    if (classes_) current_ = {};
+    if (classes_ || log_) current_ = {};
     if (!normal_ && !classes_ && head.loss->name() != "gaussian")
       refuse("has the loss " + std::string(head.loss->name()));
     if (classes_ && node().size > kMostClasses)
@@ -182,6 +183,7 @@ class HeadFit {
       y[label] = 1;
     } else {
       std::copy_n(std::get<ValueRows>(target).template values<double>(row, 1).data, outputs(), y);
+      if (log_) vector_log(y, y, outputs());
     }
     return y;
   }
@@ -210,6 +212,7 @@ class HeadFit {
   const Circuit& circuit_;
   Current current_;
   bool normal_ = false;  ///< its signal is means, then logarithms of deviations, which do not depend on the state
+  bool log_ = false;     ///< the logarithms of the targets are fitted
   bool classes_ = false, done_ = false;
   std::optional<RidgeSums> sums_;
   std::optional<SoftmaxRegression> regression_;  ///< for classes, after the first pass

@@ -31,12 +31,14 @@ class HeadRegression {
       : head_(head),
         circuit_(*head.signal.circuit),
         classes_(head.loss->name() == "softmax"),
-        normal_(head.loss->name() == "normal") {
+        log_(head.loss->name() == "log-normal"),
+        normal_(log_ || head.loss->name() == "normal") {
     if (!classes_ && !normal_ && head.loss->name() != "gaussian")
-      throw UsageError(fmt::format(
-          "a ridge readout supports the losses softmax, gaussian and normal, but {} has the loss {}; leave it out, or "
-          "use readout=trained",
-          head.field, head.loss->name()));
+      throw UsageError(
+          fmt::format("a ridge readout supports the losses softmax, gaussian, normal and log-normal, but {} has the "
+                      "loss {}; leave it out, or "
+                      "use readout=trained",
+                      head.field, head.loss->name()));
     for (const auto& term : node().terms) {
       if (!term.dense())
         throw UsageError(fmt::format(
@@ -138,13 +140,23 @@ class HeadRegression {
     vector_log(squares.data(), squares.data(), outputs());
     double nats = 0;
     for (const double log_square : squares) nats += log_square / 2 + kOfUnit;
-    return nats;
+    return log_ ? nats + mean_of_logarithms() : nats;
+  }
+
+  /// Returns the mean of the sum of the targets, the nats by which the density of y differs from the density of log y.
+  double mean_of_logarithms() const {
+    const std::vector<double> weights = judged_weights();
+    double mean = 0;
+    for (std::size_t i = 0; i < judged_.size(); ++i)
+      for (Index k = 0; k < outputs(); ++k) mean += weights[i] * y_[at(judged_[i] * outputs() + k)];
+    return mean / sum<double>(weights);
   }
 
   void add_target(const Field& target, Index row) {
     if (!classes_) {
       const Matrix<const double> values = std::get<ValueRows>(target).template values<double>(row, 1);
       y_.insert(y_.end(), values.data, values.data + outputs());
+      if (log_) vector_log(y_.data() + y_.size() - at(outputs()), y_.data() + y_.size() - at(outputs()), outputs());
       return;
     }
     const Symbol label = std::get<SymbolRows>(target).symbols[at(row)];
@@ -184,7 +196,7 @@ class HeadRegression {
 
   const Head<T>& head_;
   const Circuit& circuit_;
-  bool classes_, normal_;
+  bool classes_, log_, normal_;  ///< log_: the logarithms of the targets are normal
   Index inputs_ = 0;
   Buffer<float> x_;
   std::vector<double> y_;

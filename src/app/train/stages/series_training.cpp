@@ -44,7 +44,8 @@ bool selects_series_model(const FieldPlan& plan, const Examples& examples, const
     return !column->is_text() || has_independent_rows(examples);
   };
   const auto has_fitted_loss = [](const HeadSpecification& head) {
-    return head.loss.empty() || head.loss == "softmax" || head.loss == "gaussian" || head.loss == "normal";
+    return head.loss.empty() || head.loss == "softmax" || head.loss == "gaussian" || head.loss == "normal" ||
+           head.loss == "log-normal";
   };
   return std::ranges::all_of(plan.layout.reads, are_numbers) && std::ranges::all_of(plan.layout.heads, has_fitted_loss);
 }
