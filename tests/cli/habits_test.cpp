@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
+#include <sstream>
 
 #include "tests/cli/fields.h"
 #include "unfold/numerics/random.h"
@@ -195,6 +197,65 @@ TEST_F(HabitsTest, InspectionAcceptsTheOptionsThatDetermineTheSchema) {
   expect_failure(
       {"inspect", data("prose.txt", "A line of text.\nAnother one!\n"), "--format", "text", "--predict", "z"}, 2,
       "--predict applies to data with fields");
+}
+
+TEST_F(HabitsTest, SkewedPricesArePredictedOnALogScale) {
+  Random random(1, "prices");
+  const auto row = [&](int) {
+    const auto rooms = static_cast<double>(random.below(6));
+    return fmt::format("{},{:.1f},{:.0f}", rooms, random.normal(),
+                       1000 * std::exp(0.6 * rooms + 0.2 * random.normal()));
+  };
+  const std::string file = data("prices.csv", lines_of(200, row, "rooms,noise,price"));
+  const Finished finished = trained(file);
+  EXPECT_THAT(finished.err,
+              HasSubstr("price is positive and skewed, and its logarithm is predicted (loss log-normal)"));
+  std::istringstream rows(predicted(file));
+  std::string line;
+  std::getline(rows, line);
+  EXPECT_THAT(line, HasSubstr("price.mean\tprice.q10\tprice.q90"));
+  while (std::getline(rows, line)) {
+    std::istringstream cells(line);
+    double rooms = 0, noise = 0, price = 0, mean = 0, low = 0, high = 0;
+    cells >> rooms >> noise >> price >> mean >> low >> high;
+    EXPECT_GT(low, 0);
+    EXPECT_LT(low, high);
+    EXPECT_GT(mean, low);
+    EXPECT_LT(mean, 1e6);  // on the scale of the prices
+  }
+  const auto figures = only_object(output_of({"eval", run_, file, "--json"}))["heads"]["price"];
+  EXPECT_TRUE(figures.contains("crps")) << figures;
+  EXPECT_THAT(trained(file, {"--predict", "price=normal"}).err, Not(HasSubstr("log-normal")));
+}
+
+TEST_F(HabitsTest, TicketsAreIndependentRowsAndTheirLabelsAreChecked) {
+  const auto row = [](int i) {
+    const char* const texts[] = {"The printer does not print", "I cannot log in any more", "The invoice is too high"};
+    return fmt::format("{},C{},2024-03-{:02} {:02}:{:02},{},{},{}.5", i, i * 7 % 25, 1 + i / 3, 8 + i % 3 * 4,
+                       i * 17 % 60, texts[i % 3],
+                       i % 3 == 0   ? "Technical"
+                       : i % 3 == 1 ? "account"
+                       : i % 2 == 0 ? "Billing"
+                                    : "billing",
+                       i % 9);
+  };
+  const std::string file = data("tickets.csv", lines_of(60, row, "id,customer,created,text,category,hours"));
+  const nlohmann::json shown = inspected(file);
+  EXPECT_EQ(shown["independent_rows"], true);
+  EXPECT_THAT(shown["notes"].dump(), HasSubstr("\\\"Billing\\\" (10), \\\"billing\\\" (10)"));
+  const Finished finished = trained(file);
+  EXPECT_THAT(finished.err, HasSubstr("60 independent rows (--rows sequence reads them as one sequence)"));
+  EXPECT_THAT(finished.err, HasSubstr("a class is spelled in several ways"));
+  const Finished sequences = trained(file, {"--group", "customer", "--predict", "hours"});
+  EXPECT_THAT(sequences.err, HasSubstr("grouped by customer"));
+}
+
+TEST_F(HabitsTest, AReservoirReadsShortSequences) {
+  const std::string file = data("names.txt", lines_of(80, [](int i) { return fmt::format("name{}{}", i % 7, i); }));
+  const Finished finished = unfold_command(
+      {"train", file, "--lines", "--model", "esn:20", "--out", run_, "--threads", "1", "--format", "text"});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("washout 0"));
 }
 
 TEST_F(HabitsTest, AMissingCellOfAShortColumnIsMissing) {

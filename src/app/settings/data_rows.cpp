@@ -120,16 +120,17 @@ OptionRows choice_rows(TrainSettings& s) {
                   .group = OptionGroup::data,
                   .common = true,
                   .kinds = kFields});
-  rows.push_back({.name = "predict",
-                  .target = &s.predict,
-                  .placeholder = "FIELD,...",
-                  .help = "output fields; FIELD@end: once, at the end; FIELD=LOSS: normal, mixture:5, gaussian, "
-                          "bernoulli, poisson, softmax",
-                  .keep = Keep::model,
-                  .default_text = "label, notes, value, or the only candidate",
-                  .group = OptionGroup::data,
-                  .common = true,
-                  .kinds = kFields});
+  rows.push_back(
+      {.name = "predict",
+       .target = &s.predict,
+       .placeholder = "FIELD,...",
+       .help = "output fields; FIELD@end: once, at the end; FIELD=LOSS: normal, log-normal, mixture:5, gaussian, "
+               "bernoulli, poisson, softmax",
+       .keep = Keep::model,
+       .default_text = "label, notes, value, or the only candidate",
+       .group = OptionGroup::data,
+       .common = true,
+       .kinds = kFields});
   rows.push_back({.name = "ahead",
                   .target = &s.ahead,
                   .placeholder = "K",
