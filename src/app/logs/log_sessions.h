@@ -105,7 +105,6 @@ class LogSessionScorer {
   SessionEventNames new_names_;
   bool adapt_, learns_all_ = false;
   double time_ = 0;
-  std::string time_text_ = {};
   SessionLineParts parts_;
   std::vector<ScoredSession> ended_;
 };

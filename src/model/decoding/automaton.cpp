@@ -140,10 +140,6 @@ Automaton Automaton::of_length(Index alphabet, Index least, Index most) {
   return Automaton(table);
 }
 
-Index Automaton::transitions() const {
-  return static_cast<Index>(std::ranges::count_if(next_, [](Index to) { return to != kDead; }));
-}
-
 bool Automaton::matches(std::span<const Symbol> symbols) const {
   Index state = start();
   for (const Symbol x : symbols) state = next(state, x);

@@ -40,8 +40,6 @@ class Automaton {
 
   Index alphabet() const { return static_cast<Index>(columns_.size()); }
   Index states() const { return static_cast<Index>(accepting_.size()); }
-  /// Returns the number of transitions between states; all symbols of a column are counted as one.
-  Index transitions() const;
   bool empty() const { return accepting_.empty(); }  ///< whether no sequence is allowed
   Index start() const { return empty() ? kDead : 0; }
 

@@ -159,12 +159,6 @@ const std::vector<LogRateAnomaly>& LogRateModel::see(double time, std::uint64_t 
   return found_;
 }
 
-std::vector<double> LogRateModel::windows() const {
-  std::vector<double> lengths;
-  for (const Scale& scale : scales_) lengths.push_back(scale.seconds);
-  return lengths;
-}
-
 nlohmann::json LogRateModel::to_json() const {
   nlohmann::json scales = nlohmann::json::array();
   for (const Scale& scale : scales_) {

@@ -54,7 +54,6 @@ class LogRateModel {
   const std::vector<LogRateAnomaly>& see(double time, std::uint64_t template_id, double least_bits);
   /// Ends the log: the next line begins a different log, at any time.
   void end_log();
-  std::vector<double> windows() const;  ///< lengths in seconds
 
   nlohmann::json to_json() const;
   static LogRateModel from_json(const nlohmann::json& json);

@@ -23,7 +23,4 @@ namespace unfold {
 /// no field is predicted once per example. If `once`, throws UsageError for attention and for both directions.
 Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Signal target, Circuit& circuit);
 
-/// Name of the affine map whose term attends to the source.
-inline constexpr const char* kAttentionName = "decoder/context";
-
 }  // namespace unfold
