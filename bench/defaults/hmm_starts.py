@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares fits by expectation-maximization from the default initializations with the best of 100 restarts.
 
-  python3 bench/defaults/hmm_starts.py --unfold build/release/bin/unfold [--files 20] [--seeds 10] [--only hmm]
+  python3 bench/defaults/hmm_starts.py --unfold build/release/bin/unfold [--results starts.jsonl] [--seeds 10]
 
 Generates files of several kinds: hidden chains of 2 to 6 states, Gaussian mixtures with overlapping and with separated
 components, mixtures of bits, chains of Gaussian states, and samples of text. Prints for each file the largest
 difference in nats per position between a seed and the best fit, and the seconds of a fit. The best fit is the best of
-100 complete fits (hmm, gaussian-hmm) or of 40 other seeds (mixtures). FAILED marks a difference above 0.01 nats.
+--restarts complete fits (hmm, gaussian-hmm) or of 40 other seeds (mixtures). FAILED marks a difference above 0.01 nats.
+With --results, files whose results are in FILE are not fitted again, and new results are appended to it.
 """
 
 import argparse
@@ -82,12 +83,12 @@ def regimes(states, columns, rows, rng):
     return table
 
 
-def cases():
+def cases(restarts):
     """Name, model, reference model (None: other seeds), and a function that returns a text or a table."""
     result = []
 
     def text(name, k, make):
-        result.append((name, f"hmm:{k}", f"hmm:{k},starts=400,restarts=100", make))
+        result.append((name, f"hmm:{k}", f"hmm:{k},starts={4 * restarts},restarts={restarts}", make))
 
     text("two states, fast", 2, lambda r: chain(2, 6, 0.2, 0.5, 3000, r))
     text("two states, slow", 2, lambda r: chain(2, 4, 0.98, 1.0, 4000, r))
@@ -106,7 +107,7 @@ def cases():
         result.append((f"{k} kinds of {n} bits", f"bernoulli-mixture:{k}", None,
                        lambda r, k=k, n=n: bits(k, n, 500, r)))
     for k in (2, 4):
-        result.append((f"{k} regimes", f"gaussian-hmm:{k}", f"gaussian-hmm:{k},restarts=100",
+        result.append((f"{k} regimes", f"gaussian-hmm:{k}", f"gaussian-hmm:{k},restarts={restarts}",
                        lambda r, k=k: regimes(k, 2, 1000, r)))
     return result
 
@@ -126,39 +127,56 @@ def nats_of(unfold, data, model, seed, folder):
     return found["nats_per_symbol"], seconds
 
 
+def measure(name, model, reference, made, arguments, folder):
+    """Returns the results of one file."""
+    is_text = isinstance(made, str)
+    data = str(Path(folder) / f"data.{'txt' if is_text else 'csv'}")
+    if is_text:
+        Path(data).write_text(made)
+    else:
+        rows = [",".join(f"x{i}" for i in range(len(made[0])))]
+        rows += [",".join(f"{x:.6g}" for x in row) for row in made]
+        Path(data).write_text("\n".join(rows) + "\n")
+    found = [nats_of(arguments.unfold, data, model, seed, folder) for seed in range(1, arguments.seeds + 1)]
+    if reference:
+        best = nats_of(arguments.unfold, data, reference, 999, folder)[0]
+    else:
+        best = min(nats_of(arguments.unfold, data, model, seed, folder)[0] for seed in range(1001, 1041))
+    best = min([best] + [nats for nats, _ in found])
+    return {"name": name, "model": model, "best": best, "worst": max(nats for nats, _ in found) - best,
+            "late": sum(nats - best > LIMIT for nats, _ in found), "fits": len(found),
+            "seconds": sum(s for _, s in found) / len(found)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--unfold", default="build/release/bin/unfold")
+    parser.add_argument("--results", type=Path)
     parser.add_argument("--files", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--restarts", type=int, default=100)
     parser.add_argument("--only", default="", help="only models whose name begins with this text")
     parser.add_argument("--data-seed", type=int, default=1)
     arguments = parser.parse_args()
+    known = {}
+    if arguments.results and arguments.results.exists():
+        known = {r["name"]: r for r in map(json.loads, arguments.results.read_text().splitlines())}
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for number, (name, model, reference, make) in enumerate(cases()[: arguments.files]):
+        for number, (name, model, reference, make) in enumerate(cases(arguments.restarts)[: arguments.files]):
             if not model.startswith(arguments.only):
                 continue
-            made = make(random.Random(1000 * arguments.data_seed + number))
-            is_text = isinstance(made, str)
-            data = str(Path(folder) / f"{number}.{'txt' if is_text else 'csv'}")
-            if is_text:
-                Path(data).write_text(made)
-            else:
-                rows = [",".join(f"x{i}" for i in range(len(made[0])))]
-                rows += [",".join(f"{x:.6g}" for x in row) for row in made]
-                Path(data).write_text("\n".join(rows) + "\n")
-            found = [nats_of(arguments.unfold, data, model, seed, folder) for seed in range(1, arguments.seeds + 1)]
-            if reference:
-                best = nats_of(arguments.unfold, data, reference, 999, folder)[0]
-            else:
-                best = min(nats_of(arguments.unfold, data, model, seed, folder)[0] for seed in range(1001, 1041))
-            best = min([best] + [nats for nats, _ in found])
-            worst = max(nats for nats, _ in found) - best
-            late = sum(nats - best > LIMIT for nats, _ in found)
-            failed += late
-            print(f"{name:32} {model:22} best {best:.4f}  worst {worst:+.4f}  above the limit {late}/{len(found)}  "
-                  f"{sum(s for _, s in found) / len(found):.2f} s{'  FAILED' if late else ''}", flush=True)
+            result = known.get(name)
+            if result is None:
+                made = make(random.Random(1000 * arguments.data_seed + number))
+                result = measure(name, model, reference, made, arguments, folder)
+                if arguments.results:
+                    with arguments.results.open("a") as file:
+                        file.write(json.dumps(result) + "\n")
+            failed += result["late"]
+            print(f"{name:32} {model:22} best {result['best']:.4f}  worst {result['worst']:+.4f}  above the limit "
+                  f"{result['late']}/{result['fits']}  {result['seconds']:.2f} s{'  FAILED' if result['late'] else ''}",
+                  flush=True)
     sys.exit(1 if failed else 0)
 
 
