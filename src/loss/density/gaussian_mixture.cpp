@@ -322,8 +322,9 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
 template <class T>
 std::unique_ptr<Loss<T>> make_gaussian_mixture(const AnyOptions& any) {
   const auto& options = any.as<GaussianMixtureOptions>();
-  if (options.fit == MixtureFitting::gradients && options.prior != kPriorVariance)
-    throw UsageError("gaussian-mixture: prior= applies to fit=em, not to training by gradients; leave one of them out");
+  if (options.fit == MixtureFitting::gradients && (options.prior != kPriorVariance || options.pooled > 0))
+    throw UsageError(std::string("gaussian-mixture: ") + (options.pooled > 0 ? "pooled" : "prior") +
+                     "= applies to fit=em, not to training by gradients; leave one of them out");
   return std::make_unique<GaussianMixture<T>>(options);
 }
 

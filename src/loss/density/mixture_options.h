@@ -9,7 +9,7 @@
 
 namespace unfold {
 
-inline constexpr double kSmallestPrior = 1e-9;
+inline constexpr double kSmallestPrior = 1e-9, kMostPooled = 1e6;
 inline constexpr double kMostFullComponents = 1000, kMostBitComponents = 10'000;
 
 enum class MixtureFitting { em, gradients };
@@ -18,7 +18,7 @@ struct GaussianMixtureOptions {
   Index components = 10;
   Covariance covariance = Covariance::full;
   MixtureFitting fit = MixtureFitting::em;
-  double prior = kPriorVariance;
+  double prior = kPriorVariance, pooled = 0;
 
   /// Returns how many numbers of the signal belong to each component: its weight, n means, n deviations, and n (n - 1)
   /// / 2 regressions.
@@ -40,6 +40,11 @@ void describe(Visitor& v, GaussianMixtureOptions& o) {
     "standalone model, fit=em: the prior of each covariance is one observation with this variance, in standardized "
     "units",
     range(kSmallestPrior, 1));
+  v("pooled", o.pooled,
+    "standalone model, fit=em: the prior of each covariance is instead this many observations for each number, with "
+    "the "
+    "mean covariance of all components plus that variance; 0: off",
+    range(0, kMostPooled));
 }
 
 struct BernoulliMixtureOptions {

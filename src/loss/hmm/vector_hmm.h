@@ -17,6 +17,11 @@
 /// decreases the log posterior,
 ///   log p(y) - kPriorCount / 2 sum_jc (log |S_jc| + prior trace S_jc^-1).
 /// Numbers should be standardized.
+///
+/// With VectorHmmShape::pooled, the prior of each covariance is instead equivalent to c = pooled * n vectors with the
+/// covariance P = sum_jc w_jc S_jc / K + prior I of all components (compare Friedman 1989, regularized discriminant
+/// analysis), which subtracts c KL(N(0, P) || N(0, S_jc)) from log p(y) for each component. P is that of the preceding
+/// iteration, so an iteration may decrease the log posterior slightly; the best iteration is kept.
 
 #include <atomic>
 #include <cstdint>
@@ -35,6 +40,7 @@ struct VectorHmmShape {
   Index states = 1, components = 1, numbers = 1;
   bool full = true;               ///< full covariances; otherwise diagonal
   double prior = kPriorVariance;  ///< variance of the prior of every covariance
+  double pooled = 0;              ///< vectors per number with the mean covariance, in the prior of every covariance
 
   Index mixtures() const { return states * components; }
   Index spread() const { return full ? numbers * numbers : numbers; }  ///< numbers of one covariance

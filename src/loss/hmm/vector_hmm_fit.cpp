@@ -76,6 +76,48 @@ void add_run(const VectorHmmTables& tables, Matrix<const double> run, VectorHmmC
     }
 }
 
+/// Returns the mean covariance of all components plus the variance of the prior.
+std::vector<double> pooled_covariance(const VectorHmm& hmm) {
+  const VectorHmmShape& shape = hmm.shape;
+  std::vector<double> pooled(at(shape.spread()));
+  for (Index k = 0; k < shape.mixtures(); ++k)
+    for (Index i = 0; i < shape.spread(); ++i)
+      pooled[at(i)] +=
+          hmm.weights[at(k)] * hmm.covariances[at(k * shape.spread() + i)] / static_cast<double>(shape.states);
+  for (Index i = 0; i < shape.numbers; ++i) pooled[at(shape.full ? i * shape.numbers + i : i)] += shape.prior;
+  return pooled;
+}
+
+/// Returns the trace of S^-1 P: the sum of m_i P m_i' / D_i, where m_i is row i of the regressions.
+double trace_of_ratio(const GaussianFactors& of, const std::vector<double>& pooled) {
+  const auto n = static_cast<Index>(of.log_d.size());
+  double trace = 0;
+  for (Index i = 0; i < n; ++i) {
+    const double weight = of.inverse[at(i)] * of.inverse[at(i)];
+    if (of.l.empty()) {
+      trace += weight * pooled[at(i)];
+      continue;
+    }
+    const auto m = [&](Index j) { return j == i ? 1 : of.l[at(i * (i - 1) / 2 + j)]; };
+    for (Index j = 0; j <= i; ++j)
+      for (Index k = 0; k <= i; ++k) trace += weight * m(j) * pooled[at(j * n + k)] * m(k);
+  }
+  return trace;
+}
+
+/// Returns the divergence of each component from a Gaussian with the pooled covariance, summed over all components.
+double pooled_divergence(const VectorHmmTables& tables) {
+  const VectorHmmShape& shape = tables.hmm.shape;
+  const std::vector<double> pooled = pooled_covariance(tables.hmm);
+  const GaussianFactors of_pooled(pooled, shape.numbers, shape.full);
+  double sum = 0;
+  for (const GaussianFactors& of : tables.factors) {
+    sum += (trace_of_ratio(of, pooled) - static_cast<double>(shape.numbers)) / 2;
+    for (Index i = 0; i < shape.numbers; ++i) sum += of.log_d[at(i)] - of_pooled.log_d[at(i)];
+  }
+  return sum;
+}
+
 /// Returns the log prior of one covariance; the trace of S^-1 is the sum of |row i of the regressions|^2 / D_i.
 double log_prior(const GaussianFactors& of, double variance) {
   const auto n = static_cast<Index>(of.log_d.size());
@@ -104,14 +146,18 @@ void to_shares(std::vector<double>& counts, Index rows, std::vector<double>& res
 void set_components(const HmmMoments& sums, VectorHmm& hmm) {
   const VectorHmmShape& shape = hmm.shape;
   const Index n = shape.numbers;
+  const bool pools = shape.pooled > 0;
+  const std::vector<double> pooled = pools ? pooled_covariance(hmm) : std::vector<double>();
+  const double prior_count = pools ? shape.pooled * static_cast<double>(n) : kPriorCount;
   for (Index k = 0; k < shape.mixtures(); ++k) {
     const double count = sums.shares[at(k)];
     if (count <= kEmpty) continue;
     double *mean = hmm.means.data() + k * n, *out = hmm.covariances.data() + k * shape.spread();
     const double *first = sums.first.data() + k * n, *second = sums.second.data() + k * shape.spread();
     const auto covariance = [&](Index i, Index j, double sum) {
-      const double prior = i == j ? kPriorCount * shape.prior : 0;
-      return (sum - first[i] * first[j] / count + prior) / (count + kPriorCount);
+      double prior = i == j ? prior_count * shape.prior : 0;
+      if (pools) prior = prior_count * pooled[at(shape.full ? i * n + j : i)];
+      return (sum - first[i] * first[j] / count + prior) / (count + prior_count);
     };
     for (Index i = 0; i < n; ++i) {
       if (!shape.full) out[i] = covariance(i, i, second[i]);
@@ -123,10 +169,10 @@ void set_components(const HmmMoments& sums, VectorHmm& hmm) {
 }
 
 void maximize(HmmMoments& sums, VectorHmm& hmm) {
+  set_components(sums, hmm);
   to_shares(sums.start, 1, hmm.start);
   to_shares(sums.steps, hmm.shape.states, hmm.transitions);
   to_shares(sums.shares, hmm.shape.states, hmm.weights);
-  set_components(sums, hmm);
 }
 
 double squared_distance(const double* a, const double* b, Index n) {
@@ -243,7 +289,10 @@ double reestimate(VectorHmm& hmm, const VectorSequences& runs, Team& team, doubl
   });
   for (std::size_t b = 1; b < sums.size(); ++b) sums[0].add(sums[b]);
   double posterior = sums[0].log_likelihood;
-  for (const GaussianFactors& each : tables.factors) posterior += log_prior(each, hmm.shape.prior);
+  if (hmm.shape.pooled > 0)
+    posterior -= hmm.shape.pooled * static_cast<double>(hmm.shape.numbers) * pooled_divergence(tables);
+  else
+    for (const GaussianFactors& each : tables.factors) posterior += log_prior(each, hmm.shape.prior);
   if (likelihood != nullptr) *likelihood = sums[0].log_likelihood;
   maximize(sums[0], hmm);
   return posterior;

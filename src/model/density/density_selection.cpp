@@ -25,6 +25,8 @@ constexpr Index kStarts = 6, kStartsOfFewRows = 20, kMostIterations = 60;
 constexpr double kCoarse = 1e-4;  // nats per row
 /// Columns with few different values, such as rounded measurements, are best described by narrow components.
 constexpr const char* kNarrowPrior = ",prior=1e-06";
+/// With few rows, components with similar covariances are described best by a prior with their mean covariance.
+constexpr const char* kPooledPrior = ",prior=1e-06,pooled=1";
 
 /// The training and the held-out rows of one fold.
 struct Fold {
@@ -90,6 +92,7 @@ class DensityComparison {
     } else {
       for (const char* covariance : {"", ",covariance=diagonal"})
         for (const char* prior : {"", kNarrowPrior}) grow_gaussians(std::string(covariance) + prior);
+      grow_gaussians(kPooledPrior);
       try_network("rnade:50");
     }
     settle_order();
@@ -105,6 +108,7 @@ class DensityComparison {
     const bool diagonal = options.find("diagonal") != std::string::npos;
     std::vector<Index> counts = {1, 2, 3, 4, 6, 8, 12, 16};
     if (diagonal) counts.insert(counts.end(), {24, 32});
+    if (options == kPooledPrior) counts.erase(counts.begin());  // the same as without this prior
     grow(counts, "gaussian-mixture:{}" + options);
   }
 
@@ -146,7 +150,8 @@ class DensityComparison {
     const VectorHmmShape shape{.components = components,
                                .numbers = numbers_,
                                .full = options.covariance == Covariance::full,
-                               .prior = options.prior};
+                               .prior = options.prior,
+                               .pooled = options.pooled};
     const VectorHmmFit fit = fit_vector_hmm(shape, rows_as_runs(training.rows()),
                                             {.starts = starts(),
                                              .restarts = 1,

@@ -4,8 +4,8 @@
 ///   DensitySelection found = select_density(training, {.seed = 1}, team);
 ///   found.candidates.front().model        // "gaussian-mixture:3", the best
 ///
-/// Candidates for numbers: mixtures of Gaussians with diagonal and with full covariances, whose number of components
-/// grows until the held-out likelihood falls twice in a row, and `rnade:50`. For bits: mixtures of independent bits and
+/// Candidates for numbers: mixtures of Gaussians with diagonal, with full and with pooled covariances, whose number of
+/// components grows until the held-out likelihood falls twice in a row, and `rnade:50`. For bits: mixtures of independent bits and
 /// `nade:100`. Candidates are compared by the mean negative log-likelihood of held-out rows, on the same folds.
 /// Networks are compared on the first kNetworkFolds folds. At most kSelectionRows rows, spread evenly, are read.
 ///

@@ -53,8 +53,11 @@ void append_logits(const std::vector<double>& probabilities, std::vector<double>
 
 void fit_gaussians(const GaussianMixtureOptions& o, const RowsOfExamples& data, MixtureFit& result, std::uint64_t seed,
                    const std::atomic<bool>* stop, Team& team) {
-  const VectorHmmShape shape{
-      .components = o.components, .numbers = data.numbers, .full = o.covariance == Covariance::full, .prior = o.prior};
+  const VectorHmmShape shape{.components = o.components,
+                             .numbers = data.numbers,
+                             .full = o.covariance == Covariance::full,
+                             .prior = o.prior,
+                             .pooled = o.pooled};
   const VectorHmmFit fit =
       fit_vector_hmm(shape, rows_as_runs(data.rows()), {.restarts = 3, .seed = seed, .stop = stop}, team);
   result.signal = mixture_signal(fit.hmm);

@@ -202,6 +202,103 @@ TEST(VectorHmm, samples_and_forecasts_have_the_moments_of_the_model) {
   }
 }
 
+/// Rows of a mixture of two Gaussians with one covariance.
+std::vector<double> similar_components(Index rows, std::uint64_t seed) {
+  Random random(seed, "rows");
+  std::vector<double> values;
+  for (Index r = 0; r < rows; ++r) {
+    const double shared = random.normal(), mean = random.uniform() < 0.5 ? -2 : 2;
+    for (Index i = 0; i < 3; ++i) values.push_back(mean + shared + 0.3 * random.normal());
+  }
+  return values;
+}
+
+VectorSequences single_rows(const std::vector<double>& values, Index numbers) {
+  const Index rows = static_cast<Index>(values.size()) / numbers;
+  std::vector<Index> ends(at(rows));
+  for (Index r = 0; r < rows; ++r) ends[at(r)] = r + 1;
+  return {{values.data(), rows, numbers, numbers}, ends};
+}
+
+TEST(VectorHmm, pooled_prior_is_observations_with_the_mean_covariance) {
+  constexpr double kPooled = 1.5, kPrior = 0.1;
+  VectorHmm hmm = random_model({.components = 2, .numbers = 2, .prior = kPrior, .pooled = kPooled}, 5);
+  const VectorHmm before = hmm;
+  std::vector<double> values(40);
+  Random random(6, "rows");
+  for (double& x : values) x = 2 * random.normal();
+  Team team(2);
+  double likelihood = 0;
+  const double posterior = reestimate(hmm, single_rows(values, 2), team, &likelihood);
+
+  const auto covariance = [&](Index k) {
+    return std::vector<double>(before.covariances.begin() + 4 * k, before.covariances.begin() + 4 * k + 4);
+  };
+  std::vector<double> pooled = {kPrior, 0, 0, kPrior};
+  for (Index k = 0; k < 2; ++k)
+    for (Index i = 0; i < 4; ++i) pooled[at(i)] += before.weights[at(k)] * covariance(k)[at(i)];
+  double divergence = 0;
+  for (Index k = 0; k < 2; ++k) {
+    const std::vector<double> s = covariance(k);
+    const double det = s[0] * s[3] - s[1] * s[2], of_pooled = pooled[0] * pooled[3] - pooled[1] * pooled[2];
+    const double trace = (s[3] * pooled[0] - s[1] * pooled[2] - s[2] * pooled[1] + s[0] * pooled[3]) / det;
+    divergence += (trace - 2 + std::log(det / of_pooled)) / 2;
+  }
+  EXPECT_NEAR(posterior, likelihood - 2 * kPooled * divergence, 1e-9);
+
+  std::vector<double> counts(2), means(4), scatters(8);
+  std::vector<double> shares;
+  for (Index r = 0; r < 20; ++r) {
+    const std::vector<double> y = {values[at(2 * r)], values[at(2 * r + 1)]};
+    std::vector<double> p(2);
+    for (Index k = 0; k < 2; ++k)
+      p[at(k)] = before.weights[at(k)] * std::exp(gaussian(y, before.means.data() + 2 * k, covariance(k), 2));
+    for (Index k = 0; k < 2; ++k) {
+      shares.push_back(p[at(k)] / (p[0] + p[1]));
+      counts[at(k)] += shares.back();
+      for (Index i = 0; i < 2; ++i) means[at(2 * k + i)] += shares.back() * y[at(i)];
+    }
+  }
+  for (Index i = 0; i < 4; ++i) means[at(i)] /= counts[at(i / 2)];
+  for (Index r = 0; r < 20; ++r)
+    for (Index k = 0; k < 2; ++k)
+      for (Index i = 0; i < 2; ++i)
+        for (Index j = 0; j < 2; ++j)
+          scatters[at(4 * k + 2 * i + j)] += shares[at(2 * r + k)] * (values[at(2 * r + i)] - means[at(2 * k + i)]) *
+                                             (values[at(2 * r + j)] - means[at(2 * k + j)]);
+  for (Index k = 0; k < 2; ++k)
+    for (Index i = 0; i < 4; ++i)
+      EXPECT_NEAR(hmm.covariances[at(4 * k + i)],
+                  (scatters[at(4 * k + i)] + 2 * kPooled * pooled[at(i)]) / (counts[at(k)] + 2 * kPooled), 1e-9);
+}
+
+TEST(VectorHmm, strong_pooling_makes_covariances_equal) {
+  const std::vector<double> values = similar_components(60, 1);
+  Team team(2);
+  for (const bool full : {true, false}) {
+    const VectorHmmShape shape{.components = 2, .numbers = 3, .full = full, .pooled = 1e5};
+    const VectorHmm hmm = fit_vector_hmm(shape, single_rows(values, 3), {.seed = 1}, team).hmm;
+    for (Index i = 0; i < shape.spread(); ++i)
+      EXPECT_NEAR(hmm.covariances[at(i)], hmm.covariances[at(shape.spread() + i)], 1e-3);
+  }
+}
+
+TEST(VectorHmm, pooling_describes_few_vectors_of_similar_components_better) {
+  Team team(2);
+  double gain = 0;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const std::vector<double> few = similar_components(24, seed), more = similar_components(400, 100 + seed);
+    const auto nats = [&](double pooled) {
+      const VectorHmmShape shape{.components = 2, .numbers = 3, .prior = 1e-6, .pooled = pooled};
+      return log_likelihood(fit_vector_hmm(shape, single_rows(few, 3), {.seed = seed}, team).hmm, single_rows(more, 3),
+                            team) /
+             400;
+    };
+    gain += nats(1) - nats(0);
+  }
+  EXPECT_GT(gain, 0);
+}
+
 TEST(VectorHmm, free_parameters_are_counted) {
   EXPECT_EQ((VectorHmmShape{3, 2, 4, true}.parameters()), 2 + 6 + 3 + 6 * (4 + 10));
   EXPECT_EQ((VectorHmmShape{3, 2, 4, false}.parameters()), 2 + 6 + 3 + 6 * (4 + 4));
