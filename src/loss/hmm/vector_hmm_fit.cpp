@@ -246,6 +246,7 @@ VectorHmm spread_start(const VectorHmmShape& shape, const VectorSequences& runs,
 struct VectorAttempt {
   VectorHmmFit fit;
   VectorHmm next;  ///< the model after a further iteration
+  Index iterations = 0;
 };
 
 /// Runs at most `iterations`. Growing gains indicate that the fit is leaving a plateau, so it stops only when gains
@@ -259,8 +260,12 @@ void climb_from(VectorAttempt& attempt, const VectorSequences& runs, Index itera
     VectorHmm hmm = attempt.next;
     double likelihood = 0;
     const double posterior = reestimate(attempt.next, runs, team, &likelihood);
+    ++attempt.iterations;
     if (posterior > attempt.fit.log_posterior)
-      attempt.fit = {.hmm = std::move(hmm), .log_likelihood = likelihood, .log_posterior = posterior, .iterations = i};
+      attempt.fit = {.hmm = std::move(hmm),
+                     .log_likelihood = likelihood,
+                     .log_posterior = posterior,
+                     .iterations = attempt.iterations};
     const double gain = posterior - before;
     if (gain < least && !(gain > gained)) break;
     before = posterior;

@@ -17,6 +17,8 @@
 namespace unfold {
 namespace {
 
+/// With 20 initializations, about one fit in 20 of overlapping components is 0.01 nats per row below the best.
+constexpr Index kMixtureStarts = 40, kStartsOfManyRows = 20, kManyMixtureRows = 20'000;
 constexpr const char *kGaussianMixture = "gaussian-mixture", *kBernoulliMixture = "bernoulli-mixture";
 
 /// All rows, in double.
@@ -58,8 +60,9 @@ void fit_gaussians(const GaussianMixtureOptions& o, const RowsOfExamples& data, 
                              .full = o.covariance == Covariance::full,
                              .prior = o.prior,
                              .pooled = o.pooled};
-  const VectorHmmFit fit =
-      fit_vector_hmm(shape, rows_as_runs(data.rows()), {.restarts = 3, .seed = seed, .stop = stop}, team);
+  const Index starts = data.rows().rows > kManyMixtureRows ? kStartsOfManyRows : kMixtureStarts;
+  const VectorHmmFit fit = fit_vector_hmm(shape, rows_as_runs(data.rows()),
+                                          {.starts = starts, .restarts = 3, .seed = seed, .stop = stop}, team);
   result.signal = mixture_signal(fit.hmm);
   result.log_likelihood = fit.log_likelihood;
   result.iterations = fit.iterations;
