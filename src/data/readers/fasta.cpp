@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <fstream>
 
 #include "base/formats/decompress.h"
@@ -14,8 +16,22 @@ namespace {
 constexpr char kFastaHeader = '>', kFastqHeader = '@', kFastaComment = ';', kQualities = '+';
 constexpr std::size_t kGuessBytes = std::size_t{64} << 10;
 
-bool is_residue(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '*' || c == '-' || c == '.'; }
+constexpr bool is_lower_case(char c) { return c >= 'a' && c <= 'z'; }
+constexpr bool is_residue(char c) {
+  return (c >= 'A' && c <= 'Z') || is_lower_case(c) || c == '*' || c == '-' || c == '.';
+}
 bool all_residues(std::string_view line) { return std::all_of(line.begin(), line.end(), is_residue); }
+
+/// The properties of all bytes: kResidue for codes of bases and amino acids, and kLowerCase for those from a to z.
+constexpr std::uint8_t kResidue = 1, kLowerCase = 2;
+constexpr std::array<std::uint8_t, 256> kResidueFlags = [] {
+  std::array<std::uint8_t, 256> flags = {};
+  for (std::size_t byte = 0; byte < flags.size(); ++byte) {
+    const auto c = static_cast<char>(byte);
+    flags[byte] = static_cast<std::uint8_t>((is_residue(c) ? kResidue : 0) | (is_lower_case(c) ? kLowerCase : 0));
+  }
+  return flags;
+}();
 
 /// Formats a character for a message.
 std::string shown(char c) {
@@ -26,7 +42,8 @@ std::string shown(char c) {
 /// One pass over the lines of a file.
 class FastaPass {
  public:
-  explicit FastaPass(const ReaderText& text) : source_(text.source()), lines_(text.text()) {}
+  explicit FastaPass(const ReaderText& text)
+      : source_(text.source()), lines_(text.text()), bytes_(text.text().size()) {}
   FastaFile run();
 
  private:
@@ -40,12 +57,14 @@ class FastaPass {
 
   const std::string& source_;
   ReaderLines lines_;
+  std::size_t bytes_;
   std::string_view line_;
   FastaFile file_;
   Index begin_ = 0, header_ = 0;  // where the record begins: position in the letters, and line
 };
 
 FastaFile FastaPass::run() {
+  file_.letters.reserve(bytes_);
   while (lines_.next()) {
     line_ = without_blanks(lines_.line());
     if (line_.empty() || (line_[0] == kFastaComment && !file_.has_qualities)) continue;
@@ -91,12 +110,18 @@ void FastaPass::end_record() {
 }
 
 void FastaPass::append_letters() {
-  const auto odd = std::find_if_not(line_.begin(), line_.end(), is_residue);
-  if (odd != line_.end())
+  unsigned common = kResidue;
+  Index lower_case = 0;
+  for (const char c : line_) {
+    const unsigned flags = kResidueFlags[static_cast<unsigned char>(c)];
+    common &= flags;
+    lower_case += static_cast<Index>(flags / kLowerCase);
+  }
+  if (common == 0)
     throw_data_error(source_, lines_.number(),
                      fmt::format("{} is not a code of a base or an amino acid; remove it, or train with --format text",
-                                 shown(*odd)));
-  file_.lower_case += std::count_if(line_.begin(), line_.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+                                 shown(*std::find_if_not(line_.begin(), line_.end(), is_residue))));
+  file_.lower_case += lower_case;
   file_.letters += line_;
 }
 
