@@ -153,22 +153,15 @@ ExampleColumn number_column(const std::string& source, std::string name, const s
 TextPositions::TextPositions(const std::vector<std::string_view>& texts, const ReaderOptions& options)
     : kind_(options.text) {
   if (options.text_kind_set) return;
-  std::vector<std::string_view> words;
   Index count = 0;
-  for (const std::string_view text : texts) {
-    words.clear();
-    split_at_blanks(text, words);
-    count += static_cast<Index>(words.size());
-  }
+  for (const std::string_view text : texts) for_each_part(text, [&](std::string_view) { ++count; });
   const bool names = static_cast<double>(count) < kWordsOfRunningText * static_cast<double>(texts.size());
   kind_ = names ? SymbolKind::chars : SymbolKind::words;
 }
 
 void TextPositions::append(std::string_view text, std::vector<std::string>& out) const {
   if (kind_ == SymbolKind::words) {
-    std::vector<std::string_view> words;
-    split_at_blanks(text, words);
-    out.insert(out.end(), words.begin(), words.end());
+    for_each_part(text, [&](std::string_view word) { out.emplace_back(word); });
     return;
   }
   for (Index begin = 0, end = 0; end < static_cast<Index>(text.size()); begin = end) {
