@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
 #include <utility>
 
 #include "data/readers/json_lines.h"
+#include "data/readers/json_scanner.h"
 #include "data/readers/reader_text.h"
 #include "unfold/base/error.h"
 
@@ -18,6 +21,7 @@ namespace {
 using JsonValue = nlohmann::json;
 
 constexpr const char* kTextKey = "text";
+constexpr Index kLinesToMeasure = 1000;  ///< lines from which the size of the columns is estimated
 
 /// The type of the values of a key.
 struct JsonType {
@@ -45,6 +49,15 @@ class JsonField {
   const JsonType& type() const { return type_; }
   Index line() const { return line_; }  ///< line where the key first occurred
 
+  /// Returns the number of strings or numbers.
+  Index size() const { return static_cast<Index>(column_.is_text() ? column_.texts.size() : column_.numbers.size()); }
+  void reserve(std::size_t size) {
+    if (column_.is_text())
+      column_.texts.reserve(size);
+    else
+      column_.numbers.reserve(size);
+  }
+
   void pad(Index entries) {
     while (column_.entries() < entries) add_missing();
   }
@@ -59,7 +72,20 @@ class JsonField {
     column_.texts.push_back(std::move(text));
     mark_entry(column_, false);
   }
-  void add_running_text(std::vector<std::string> symbols, bool characters) {
+  /// Adds a string, a number or a boolean, which must fit the type, or a missing entry.
+  void add(const JsonMember& member) {
+    if (member.kind == JsonMember::Kind::null) return add_missing();
+    if (column_.is_text()) {
+      booleans_ += member.kind == JsonMember::Kind::boolean ? 1 : 0;
+      ++present_;
+      return add_text(std::string(member.text));
+    }
+    if (!member.exact) inexact_.emplace(column_.entries(), member.text);
+    column_.numbers.push_back(member.value);
+    mark_entry(column_, false);
+  }
+  /// Moves the symbols of a text.
+  void add_running_text(std::vector<std::string>& symbols, bool characters) {
     column_.characters = characters;
     for (std::string& symbol : symbols) add_text(std::move(symbol));
   }
@@ -120,7 +146,13 @@ class JsonlReader {
       : examples_(text.no_examples()), positions_(positions) {
     for (JsonObjects objects(text.text()); objects.next();) {
       line_ = objects.line();
-      read_object(object_in_line(text.source(), objects.text(), line_));
+      length_ = -1;
+      if (scanner_.scan(objects.text()))
+        read_members();
+      else
+        read_object(object_in_line(text.source(), objects.text(), line_));
+      end_object();
+      if (examples_.count() == kLinesToMeasure) reserve(text.text(), objects.text());
     }
     for (JsonField& field : fields_) field.pad(field.type().once ? examples_.count() : examples_.positions());
     require_lengths();
@@ -133,16 +165,66 @@ class JsonlReader {
   }
 
  private:
+  /// Reserves memory for all lines of a text, which is estimated from the lines up to `last`.
+  void reserve(std::string_view text, std::string_view last) {
+    constexpr double kMargin = 1.05;
+    const auto read = static_cast<double>(last.data() + last.size() - text.data());
+    const double factor = kMargin * static_cast<double>(text.size()) / read;
+    const auto expected = [&](Index size) { return static_cast<std::size_t>(factor * static_cast<double>(size)); };
+    for (JsonField& field : fields_) field.reserve(expected(field.size()));
+    examples_.ends.reserve(expected(examples_.count()));
+    examples_.example_lines.reserve(expected(examples_.count()));
+    examples_.lines.reserve(expected(examples_.positions()));
+  }
+
   [[noreturn]] void refuse(const std::string& what) const { throw_data_error(examples_.source, line_, what); }
 
+  /// Reads a scanned object. Like those of a parsed object, the members are read in the order of their keys.
+  void read_members() {
+    const std::vector<JsonMember>& members = scanner_.members();
+    if (!scanner_.repeats_keys()) {
+      by_key_.resize(members.size());
+      std::iota(by_key_.begin(), by_key_.end(), std::size_t{0});
+      std::ranges::sort(by_key_, {}, [&](std::size_t m) { return members[m].key; });
+    }
+    for (const std::size_t m : by_key_) read_member(members[m]);
+  }
+
+  void read_member(const JsonMember& member) {
+    if (member.kind == JsonMember::Kind::null) return;
+    if (member.kind == JsonMember::Kind::list) return read_list(member);
+    if (member.key == kTextKey && member.kind == JsonMember::Kind::string) return read_text(member.text);
+    JsonField& field = field_of(member.key, {.once = true, .width = member.kind == JsonMember::Kind::number ? 1 : 0});
+    field.pad(examples_.count());
+    field.add(member);
+  }
+
+  void read_list(const JsonMember& list) {
+    const std::span<const JsonMember> entries = scanner_.entries(list);
+    set_length(list.key, static_cast<Index>(entries.size()));
+    const auto first =
+        std::ranges::find_if(entries, [](const JsonMember& e) { return e.kind != JsonMember::Kind::null; });
+    if (first == entries.end()) return;
+    JsonField& field = field_of(list.key, {.once = false, .width = first->kind == JsonMember::Kind::number ? 1 : 0});
+    field.pad(examples_.positions());
+    for (const JsonMember& entry : entries) field.add(entry);
+    drop_cells_of_lists(list.key, field);
+  }
+  /// A text in lists of words has no single text per example.
+  void drop_cells_of_lists(std::string_view key, JsonField& field) {
+    if (key == kTextKey && !std::exchange(text_lists_, true)) field.drop_cells();
+  }
+
   void read_object(const JsonValue& object) {
-    length_ = -1;
     for (const auto& [key, value] : object.items()) {
       if (key == kTextKey && value.is_string())
         read_text(value.get_ref<const std::string&>());
       else
         read_value(key, value);
     }
+  }
+
+  void end_object() {
     // Tables of single values have one position per row. If other lines have lists, the list of this line is missing.
     if (length_ < 0 && first_without_list_ == 0) first_without_list_ = line_;
     examples_.ends.push_back(examples_.positions() + (length_ < 0 ? 1 : length_));
@@ -150,13 +232,13 @@ class JsonlReader {
     examples_.example_lines.push_back(line_);
   }
 
-  void read_text(const std::string& text) {
-    std::vector<std::string> symbols;
-    positions_.append(text, symbols);
-    set_length(kTextKey, static_cast<Index>(symbols.size()));
+  void read_text(std::string_view text) {
+    symbols_.clear();
+    positions_.append(text, symbols_);
+    set_length(kTextKey, static_cast<Index>(symbols_.size()));
     JsonField& field = field_of(kTextKey, {});
     field.pad(examples_.positions());
-    field.add_running_text(std::move(symbols), positions_.characters());
+    field.add_running_text(symbols_, positions_.characters());
     if (!text_lists_) field.add_cell(text, examples_.count());
   }
 
@@ -167,7 +249,7 @@ class JsonlReader {
       JsonField& field = field_of(key, {.once = false, .width = width_of_list(key, value)});
       field.pad(examples_.positions());
       for (const JsonValue& entry : value) field.add(entry);
-      if (key == kTextKey && !std::exchange(text_lists_, true)) field.drop_cells();
+      drop_cells_of_lists(key, field);
     } else if (!value.is_null()) {
       const Index width = width_of(key, value);
       JsonField& field = field_of(key, {.once = true, .width = width});
@@ -177,7 +259,7 @@ class JsonlReader {
   }
 
   /// All lists of an example must have the length of the first one.
-  void set_length(const std::string& key, Index length) {
+  void set_length(std::string_view key, Index length) {
     if (length == 0) refuse(fmt::format("\"{}\" is empty; remove this example", key));
     if (length_ >= 0 && length != length_) {
       refuse(fmt::format("\"{}\" has {} entries, but \"{}\" has {}; the lists of an example must have the same length",
@@ -217,9 +299,12 @@ class JsonlReader {
     return width;
   }
 
-  JsonField& field_of(const std::string& key, const JsonType& type) {
-    const auto [place, is_new] = places_.try_emplace(key, fields_.size());
-    if (is_new) fields_.emplace_back(key, type, line_);
+  JsonField& field_of(std::string_view key, const JsonType& type) {
+    auto place = places_.find(key);
+    if (place == places_.end()) {
+      place = places_.emplace(key, fields_.size()).first;
+      fields_.emplace_back(std::string(key), type, line_);
+    }
     JsonField& field = fields_[place->second];
     if (field.type() == type) return field;
     refuse(fmt::format("\"{}\" is {}, but in line {} it is {}; a key must have the same kind of value in all lines",
@@ -237,16 +322,25 @@ class JsonlReader {
   const TextPositions& positions_;
   std::vector<JsonField> fields_;
   std::map<std::string, std::size_t, std::less<>> places_;
+  JsonScanner scanner_;
+  std::vector<std::size_t> by_key_;  ///< the members of the last scanned object, sorted by their keys
   Index line_ = 0, length_ = -1, first_without_list_ = 0;
   bool text_lists_ = false;  ///< some strings are in lists of words, so examples do not have a single text
   std::string length_key_;
+  std::vector<std::string> symbols_;  ///< the symbols of a text
 };
 
 /// Returns all running texts, to detect their kind. Empty if the kind is specified or there is no running text.
 std::vector<std::string> running_texts(const ReaderText& text, const ReaderOptions& options) {
   std::vector<std::string> texts;
   if (options.text_kind_set || text.text().find("\"text\"") == std::string_view::npos) return texts;
+  JsonScanner scanner;
   for (JsonObjects objects(text.text()); objects.next();) {
+    if (scanner.scan(objects.text())) {
+      for (const JsonMember& member : scanner.members())
+        if (member.key == kTextKey && member.kind == JsonMember::Kind::string) texts.emplace_back(member.text);
+      continue;
+    }
     JsonValue object = object_in_line(text.source(), objects.text(), objects.line());
     const auto found = object.find(kTextKey);
     if (found != object.end() && found->is_string()) texts.push_back(std::move(found->get_ref<std::string&>()));

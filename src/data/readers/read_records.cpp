@@ -4,10 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "data/cells/numeric_cell.h"
 #include "data/readers/json_lines.h"
+#include "data/readers/json_scanner.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
 #include "data/readers/table_examples.h"
@@ -16,31 +21,52 @@
 namespace unfold {
 namespace {
 
+constexpr std::size_t kRowsToMeasureRecords = 1000;  ///< rows from which the number of rows is estimated
+
+/// Returns the shortest text of a number: `text`, which is a number of JSON, without zeros at the end of its decimals,
+/// or the value formatted into `shown`.
+std::string_view shortest_text(std::string_view text, double value, fmt::memory_buffer& shown) {
+  std::string_view shorter = text;
+  if (const std::size_t point = text.find('.'); point != std::string_view::npos) {
+    shorter = text.substr(0, text.find_last_not_of('0') + 1);
+    if (shorter.size() == point + 1) shorter.remove_suffix(1);
+  }
+  if (is_shortest_text(shorter, value)) return shorter;
+  shown.clear();
+  fmt::format_to(std::back_inserter(shown), "{}", value);
+  return {shown.data(), shown.size()};
+}
+
 /// The values of one key. A column with numbers and strings becomes a string column in which numbers are recognized,
 /// like a column of a file.
 class RecordColumn {
  public:
   explicit RecordColumn(std::string name) { column_.name = std::move(name); }
 
+  void reserve(std::size_t rows) {
+    if (!column_.texts.empty()) column_.texts.reserve(rows);
+    if (!column_.numbers.empty()) column_.numbers.reserve(rows);
+  }
   void pad(Index rows) {
     while (entries_ < rows) add_entry(/*missing=*/true);
   }
-  void add(const nlohmann::json& value) {
-    if (value.is_null()) return add_entry(/*missing=*/true);
-    booleans_ += value.is_boolean() ? 1 : 0;
+  void add(const JsonMember& member) {
+    using Kind = JsonMember::Kind;
+    if (member.kind == Kind::null) return add_entry(/*missing=*/true);
+    const bool number = member.kind == Kind::number;
+    booleans_ += member.kind == Kind::boolean ? 1 : 0;
+    numbers_ += number ? 1 : 0;
     ++present_;
-    if (value.is_number() && !is_inexact_integer(value)) {
-      ++numbers_;
-      if (column_.texts.empty()) {
-        column_.numbers.resize(at(entries_));
-        column_.numbers.push_back(value.get<double>());
-        return mark();
-      }
-    } else {
-      numbers_ += value.is_number() ? 1 : 0;
+    if (number && member.exact && column_.texts.empty()) {
+      column_.numbers.resize(at(entries_));
+      column_.numbers.push_back(member.value);
+      while (column_.cells.size() < entries_) column_.cells.add({});
+      column_.cells.add(shortest_text(member.text, member.value, shown_));
+      return mark();
     }
     make_texts();
-    column_.texts.push_back(json_text(value));
+    column_.texts.emplace_back(number && !member.integer ? shortest_text(member.text, member.value, shown_)
+                                                         : member.text);
     mark();
   }
 
@@ -55,7 +81,10 @@ class RecordColumn {
   /// Adds an entry without a value.
   void add_entry(bool missing) {
     if (!column_.texts.empty()) column_.texts.emplace_back();
-    if (!column_.numbers.empty()) column_.numbers.push_back(0);
+    if (!column_.numbers.empty()) {
+      column_.numbers.push_back(0);
+      column_.cells.add({});
+    }
     mark(missing);
   }
   void mark(bool missing = false) {
@@ -67,50 +96,121 @@ class RecordColumn {
   void make_texts() {
     if (!column_.texts.empty()) return;
     column_.texts.resize(at(entries_));
-    for (std::size_t e = 0; e < column_.numbers.size(); ++e)
-      if (column_.present(static_cast<Index>(e))) column_.texts[e] = fmt::format("{}", column_.numbers[e]);
+    for (Index e = 0; e < column_.cells.size(); ++e) column_.texts[at(e)] = column_.cells[e];
     column_.numbers = {};
+    column_.cells = {};
   }
 
   ExampleColumn column_;
   Index entries_ = 0, present_ = 0, numbers_ = 0, booleans_ = 0;
+  fmt::memory_buffer shown_;
+};
+
+class RecordsReader {
+ public:
+  explicit RecordsReader(const ReaderText& text) : source_(text.source()), examples_(text.no_examples()) {
+    for (JsonObjects objects(text.text()); objects.next();) {
+      read_object(objects.text(), objects.line());
+      if (examples_.lines.size() == kRowsToMeasureRecords) reserve(text.text(), objects.text());
+    }
+  }
+
+  Examples take() {
+    const auto rows = static_cast<Index>(examples_.lines.size());
+    if (rows == 0) return std::move(examples_);
+    for (RecordColumn& column : columns_) {
+      column.pad(rows);
+      examples_.columns.push_back(column.take());
+    }
+    examples_.ends = {rows};
+    return std::move(examples_);
+  }
+
+ private:
+  /// Reserves memory for all rows of a text, whose number is estimated from the rows up to `last`.
+  void reserve(std::string_view text, std::string_view last) {
+    constexpr double kMargin = 1.05;
+    const auto read = static_cast<double>(last.data() + last.size() - text.data());
+    const double rows = static_cast<double>(examples_.lines.size()) * static_cast<double>(text.size()) / read;
+    const auto expected = static_cast<std::size_t>(kMargin * rows);
+    for (RecordColumn& column : columns_) column.reserve(expected);
+    examples_.lines.reserve(expected);
+  }
+
+  void read_object(std::string_view text, Index line) {
+    if (!scanner_.scan(text) || has_list(scanner_.members())) {
+      read_parsed(object_in_line(source_, text, line), text, line);
+    } else {
+      const std::vector<JsonMember>& members = scanner_.members();
+      if (!scanner_.repeats_keys()) {
+        places_of_members_.clear();
+        places_of_members_.reserve(members.size());
+        for (const JsonMember& member : members) places_of_members_.push_back(place_of(member.key));
+      }
+      for (std::size_t m = 0; m < members.size(); ++m) add(places_of_members_[m], members[m]);
+    }
+    examples_.lines.push_back(line);
+  }
+
+  static bool has_list(const std::vector<JsonMember>& members) {
+    return std::ranges::any_of(members, [](const JsonMember& member) { return member.kind == JsonMember::Kind::list; });
+  }
+
+  /// Reads an object that the scanner does not accept.
+  void read_parsed(const nlohmann::json& object, std::string_view text, Index line) {
+    for (const auto& [key, value] : object.items()) {
+      if (value.is_structured())
+        throw_data_error(source_, line,
+                         fmt::format("\"{}\" is a list or an object, but a row has strings, numbers, true, false and "
+                                     "null; --format jsonl reads lists",
+                                     key));
+      // The columns are in the order in which the keys are written; `object` is sorted by key.
+      if (!places_.contains(key))
+        for (const std::string& written : written_keys(text)) place_of(written);
+      const std::string shown = value.is_null() ? std::string() : json_text(value);
+      add(place_of(key), member_of(value, shown));
+    }
+  }
+
+  static JsonMember member_of(const nlohmann::json& value, std::string_view text) {
+    using Kind = JsonMember::Kind;
+    JsonMember member;
+    member.text = text;
+    member.integer = value.is_number_integer();
+    member.exact = !is_inexact_integer(value);
+    member.kind = value.is_null()      ? Kind::null
+                  : value.is_boolean() ? Kind::boolean
+                  : value.is_number()  ? Kind::number
+                                       : Kind::string;
+    if (value.is_number()) member.value = value.get<double>();
+    return member;
+  }
+
+  /// Returns the index of the column of a key, which is created if there is none.
+  std::size_t place_of(std::string_view key) {
+    const auto found = places_.find(key);
+    if (found != places_.end()) return found->second;
+    columns_.emplace_back(std::string(key));
+    return places_.emplace(key, columns_.size() - 1).first->second;
+  }
+
+  void add(std::size_t place, const JsonMember& member) {
+    columns_[place].pad(static_cast<Index>(examples_.lines.size()));
+    columns_[place].add(member);
+  }
+
+  const std::string& source_;
+  Examples examples_;
+  std::deque<RecordColumn> columns_;
+  std::map<std::string, std::size_t, std::less<>> places_;
+  JsonScanner scanner_;
+  std::vector<std::size_t> places_of_members_;  ///< columns of the members of the last scanned object
 };
 
 Examples read_records(const Input& input, const ReaderOptions& options) {
   const ReaderText text(input);
-  Examples examples = text.no_examples();
-  std::vector<RecordColumn> columns;
-  std::map<std::string, std::size_t, std::less<>> places;
-  // The columns are in the order in which the keys are written; `object` is sorted by key.
-  const auto add_columns = [&](std::string_view written) {
-    for (const std::string& key : written_keys(written))
-      if (places.try_emplace(key, columns.size()).second) columns.emplace_back(key);
-  };
-  for (JsonObjects objects(text.text()); objects.next();) {
-    const auto object = object_in_line(text.source(), objects.text(), objects.line());
-    for (const auto& [key, value] : object.items()) {
-      if (value.is_structured())
-        throw_data_error(text.source(), objects.line(),
-                         fmt::format("\"{}\" is a list or an object, but a row has strings, numbers, true, false and "
-                                     "null; --format jsonl reads lists",
-                                     key));
-      auto place = places.find(key);
-      if (place == places.end()) {
-        add_columns(objects.text());
-        place = places.find(key);
-      }
-      columns[place->second].pad(static_cast<Index>(examples.lines.size()));
-      columns[place->second].add(value);
-    }
-    examples.lines.push_back(objects.line());
-  }
-  const auto rows = static_cast<Index>(examples.lines.size());
-  if (rows == 0) return examples;
-  for (RecordColumn& column : columns) {
-    column.pad(rows);
-    examples.columns.push_back(column.take());
-  }
-  examples.ends = {rows};
+  Examples examples = RecordsReader(text).take();
+  if (examples.lines.empty()) return examples;
   return table_of_columns(std::move(examples), options);
 }
 

@@ -19,6 +19,8 @@
 namespace unfold {
 namespace {
 
+constexpr Index kRowsToEstimate = 1000;  ///< rows from which the number of words is estimated
+
 bool is_numeric_column(const ColumnSchema& column) {
   return column.type == ColumnType::number || column.type == ColumnType::integer;
 }
@@ -45,24 +47,16 @@ class TableColumn {
   }
 
   void add(std::string_view cell) {
+    if (numbers_) return add_number(cell);
     const bool missing = is_missing(cell);
-    if (!numbers_) {
-      column_.texts.emplace_back(cell);
-      mark(missing);
-      return;
-    }
-    double value = 0;
-    bool plain = cell.empty();
-    if (!missing) {
-      const NumberScan scan = scan_cell(cell);
-      const bool grouped = reads_as_grouped(schema_.convention, scan.shape);
-      value = grouped ? scan.grouped : scan.value;
-      plain = !column_.cells.empty() || (!grouped && is_shortest_text(cell, value));
-    }
-    if (!plain && column_.cells.empty()) keep_all_cells();
-    column_.numbers.push_back(value);
+    column_.texts.emplace_back(cell);
     mark(missing);
-    if (!plain || !column_.cells.empty()) column_.cells.add(cell);
+  }
+  void add(std::string&& cell) {
+    if (numbers_) return add_number(cell);
+    const bool missing = is_missing(cell);
+    column_.texts.push_back(std::move(cell));
+    mark(missing);
   }
 
   /// Takes the values that were recorded for the column; returns false if the cells must be added instead. If the cells
@@ -82,12 +76,14 @@ class TableColumn {
     if (!numbers_) column_.cells.add(cell);
   }
 
-  /// Adds an entry of a column in memory, whose cells are strings or numbers.
-  void add(const ExampleColumn& from, Index entry, std::string_view cell) {
+  /// Takes the numbers of a column in memory; returns false if its cells must be added instead.
+  bool take_numbers(ExampleColumn& from) {
     if (!numbers_) column_.integers = column_.integers || from.integers;
-    if (!numbers_ || from.is_text() || !options_.missing.spellings.empty()) return add(cell);
-    column_.numbers.push_back(from.numbers[at(entry)]);
-    mark_entry(column_, !from.present(entry));
+    if (!numbers_ || from.is_text() || !options_.missing.spellings.empty()) return false;
+    column_.numbers = std::move(from.numbers);
+    if (std::ranges::any_of(from.missing, [](char flag) { return flag != 0; }))
+      column_.missing = std::move(from.missing);
+    return true;
   }
 
   const ColumnSchema& schema() const { return schema_; }
@@ -124,6 +120,22 @@ class TableColumn {
            is_missing_cell(cell, options_.missing, numbers_ || schema_.type == ColumnType::date);
   }
 
+  void add_number(std::string_view cell) {
+    const bool missing = is_missing(cell);
+    double value = 0;
+    bool plain = cell.empty();
+    if (!missing) {
+      const NumberScan scan = scan_cell(cell);
+      const bool grouped = reads_as_grouped(schema_.convention, scan.shape);
+      value = grouped ? scan.grouped : scan.value;
+      plain = !column_.cells.empty() || (!grouped && is_shortest_text(cell, value));
+    }
+    if (!plain && column_.cells.empty()) keep_all_cells();
+    column_.numbers.push_back(value);
+    mark(missing);
+    if (!plain || !column_.cells.empty()) column_.cells.add(cell);
+  }
+
   void mark(bool missing) {
     if (missing || !column_.missing.empty()) mark_entry(column_, missing);
   }
@@ -144,13 +156,20 @@ class TableColumn {
 class MemoryCells {
  public:
   explicit MemoryCells(std::vector<ExampleColumn> columns) : columns_(std::move(columns)) {}
-  const std::vector<ExampleColumn>& columns() const { return columns_; }
+  ExampleColumn& column(std::size_t c) { return columns_[c]; }
+
+  /// Returns a cell that is a string, which the caller may move; null for other cells.
+  std::string* text(std::size_t column, Index row) {
+    ExampleColumn& from = columns_[column];
+    return from.is_text() && from.present(row) ? &from.texts[at(row)] : nullptr;
+  }
 
   /// Returns a cell, valid until the next call.
   std::string_view cell(std::size_t column, Index row) {
     const ExampleColumn& from = columns_[column];
     if (!from.present(row)) return {};
     if (from.is_text()) return from.texts[at(row)];
+    if (!from.cells.empty()) return from.cells[row];
     shown_.clear();
     fmt::format_to(std::back_inserter(shown_), "{}", from.numbers[at(row)]);
     return {shown_.data(), shown_.size()};
@@ -191,9 +210,16 @@ class TableExamples {
     examples_ = std::move(memory);
     begin(infer_table_schema(examples_.source, cells.cells(), rows, options_));
     if (rows == 0) return;
-    for (TableColumn& column : columns_) column.reserve(rows);
-    for (std::size_t c = 0; c < columns_.size(); ++c)
-      for (Index r = 0; r < rows; ++r) columns_[c].add(cells.columns()[c], r, cells.cell(c, r));
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (columns_[c].take_numbers(cells.column(c))) continue;
+      columns_[c].reserve(rows);
+      for (Index r = 0; r < rows; ++r) {
+        if (std::string* text = cells.text(c, r))
+          columns_[c].add(std::move(*text));
+        else
+          columns_[c].add(cells.cell(c, r));
+      }
+    }
     if (examples_.lines.empty()) {
       examples_.lines.resize(at(rows));
       std::iota(examples_.lines.begin(), examples_.lines.end(), Index{1});
@@ -464,6 +490,8 @@ class TableExamples {
 
   /// Each row is an example of one position; its predicted entries belong to the example as a whole.
   void separate_rows() {
+    examples_.ends.reserve(at(rows_));
+    examples_.example_lines.reserve(at(rows_));
     for (Index r = 0; r < rows_; ++r) end_example(r + 1);
     examples_.example_lines = examples_.lines;
     for (TableColumn& column : columns_)
@@ -490,7 +518,9 @@ class TableExamples {
     const TextPositions positions({}, how);
     ExampleColumn text{.name = text_->name, .characters = positions.characters()};
     examples_.lines.clear();
+    examples_.ends.reserve(at(rows_));
     for (Index r = 0; r < rows_; ++r) {
+      if (r == kRowsToEstimate) reserve_words(text, r);
       const std::size_t before = text.texts.size();
       if (whole.present(r)) positions.append(whole.texts[at(r)], text.texts);
       const bool empty = text.texts.size() == before;  // an empty text becomes one position without an entry
@@ -504,6 +534,15 @@ class TableExamples {
       text.cells.add(whole.texts[at(r)]);
     }
     examples_.columns.push_back(std::move(text));
+  }
+
+  /// Reserves memory for the words of all rows, whose number is estimated from the first rows.
+  void reserve_words(ExampleColumn& text, Index rows) {
+    constexpr double kMargin = 1.05;
+    const double words = static_cast<double>(text.texts.size()) / static_cast<double>(rows);
+    const auto expected = static_cast<std::size_t>(words * static_cast<double>(rows_) * kMargin);
+    text.texts.reserve(expected);
+    examples_.lines.reserve(expected);
   }
 
   void end_example(Index end) {
