@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 
 #include "data/cells/civil_date.h"
 #include "data/cells/date_scan.h"
@@ -37,7 +39,10 @@ struct ThreePairs {
 [[gnu::always_inline]] inline bool read_pairs(const char* text, char mark, ThreePairs& pairs) {
   constexpr std::uint64_t kEachByte = 0x0101010101010101, kMarks = 0x0000FF0000FF0000, kZeros = '0' * kEachByte;
   std::uint64_t word = 0;
-  for (std::size_t i = 0; i < 8; ++i) word |= std::uint64_t{static_cast<unsigned char>(text[i])} << 8 * i;
+  if constexpr (std::endian::native == std::endian::little)
+    std::memcpy(&word, text, sizeof word);
+  else
+    for (std::size_t i = 0; i < 8; ++i) word |= std::uint64_t{static_cast<unsigned char>(text[i])} << 8 * i;
   const std::uint64_t pattern = (kZeros & ~kMarks) | (static_cast<unsigned char>(mark) * kEachByte & kMarks);
   const std::uint64_t digits = word ^ pattern;  // 0 to 9 for digits, 0 for marks
   if ((digits & kMarks) != 0 || ((digits | (digits + 6 * kEachByte)) & 0xF0 * kEachByte) != 0) return false;
@@ -56,8 +61,8 @@ struct ThreePairs {
   return static_cast<Index>(365 * year + year / 4 - year / 100 + year / 400 + day_of_year) - 719468;
 }
 
-/// Scans YYYY-MM-DD and YYYY-MM-DD HH:MM[:SS], the form of most dates; false for all other cells.
-bool scan_usual_date(std::string_view text, DateScan& scan) {
+/// Scans YYYY-MM-DD and YYYY-MM-DD HH:MM[:SS]; false, with `moment` unchanged, for all other cells.
+bool scan_usual_moment(std::string_view text, Moment& moment) {
   const std::size_t size = text.size();
   if (size != 10 && size != 16 && size != 19) return false;
   ThreePairs date;  // the pairs of YY-MM-DD
@@ -77,11 +82,18 @@ bool scan_usual_date(std::string_view text, DateScan& scan) {
     if (clock.first > 23 || clock.second > 59 || clock.third > 59) return false;
     second_of_day = Index{clock.first} * 3600 + Index{clock.second} * 60 + Index{clock.third};
   }
+  moment.days = days_of_date(year, date.second, date.third);
+  moment.has_time = size > 10;
+  moment.second = second_of_day;
+  return true;
+}
+
+bool scan_usual_date(std::string_view text, DateScan& scan) {
+  if (!scan_usual_moment(text, scan.moment)) return false;
   scan.shape = DateScan::Shape::year_first;
   scan.separator = '-';
-  scan.moment.days = days_of_date(year, date.second, date.third);
-  scan.moment.has_time = scan.month_first.has_time = size > 10;
-  scan.moment.second = scan.month_first.second = second_of_day;
+  scan.month_first.has_time = scan.moment.has_time;
+  scan.month_first.second = scan.moment.second;
   return true;
 }
 
@@ -152,6 +164,8 @@ std::optional<Moment> parse_date(std::string_view text, DateFormat format) {
     for (const char c : text) number = number * 10 + (c - '0');
     return date_of_integer(number, format);
   }
+  if (Moment moment; scan_usual_moment(text, moment))
+    return format == DateFormat::year_month_day ? std::optional(moment) : std::nullopt;
   const DateScan scan = scan_date(text);
   if (scan.shape == DateScan::Shape::none) return {};
   if (scan.shape == DateScan::Shape::day_or_month_first) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,14 @@ namespace {
 
 char lower_letter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 bool is_date_letter(char c) { return lower_letter(c) >= 'a' && lower_letter(c) <= 'z'; }
+
+/// Returns a set of lower-case letters, one bit for each letter.
+constexpr std::uint32_t letter_set(std::string_view letters) {
+  std::uint32_t set = 0;
+  for (const char c : letters) set |= std::uint32_t{1} << (c - 'a');
+  return set;
+}
+bool in_set(std::uint32_t set, char c) { return c >= 'a' && c <= 'z' && (set >> (c - 'a') & 1) != 0; }
 
 /// Reads a cell from left to right. Every function that fails leaves the position unchanged.
 class DateCursor {
@@ -307,6 +316,8 @@ bool begins_with_name(std::string_view text) {
   if (lower_letter(text[0]) == 'q') return is_date_digit(text[1]);
   static constexpr std::string_view kBeginnings = "janfebmaraprmayjunjulaugsepoctnovdecmontuewedthufrisatsun";
   const char a = lower_letter(text[0]), b = lower_letter(text[1]), c = lower_letter(text[2]);
+  static constexpr std::uint32_t kFirst = letter_set("jfmajasondmtws"), kSecond = letter_set("aepucohr");
+  if (!in_set(kFirst, a) || !in_set(kSecond, b)) return false;
   for (std::size_t i = 0; i < kBeginnings.size(); i += 3) {
     if (kBeginnings[i] == a && kBeginnings[i + 1] == b && kBeginnings[i + 2] == c) return true;
   }

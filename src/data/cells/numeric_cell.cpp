@@ -279,6 +279,13 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
   return true;
 }
 
+/// The bytes with which a number can begin: a digit, a mark, a sign, a parenthesis, or the first letter of "inf".
+constexpr std::array<bool, 256> kBeginsNumber = [] {
+  std::array<bool, 256> begins = {};
+  for (const char c : std::string_view("0123456789.,+-\xE2(iI")) begins[static_cast<unsigned char>(c)] = true;
+  return begins;
+}();
+
 /// Scans all other numbers. Kept out of the function above, which is called for every cell of a table.
 [[gnu::noinline]] NumberScan scan_other_number(std::string_view text) {
   NumberScan scan;
@@ -347,7 +354,8 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
 
 NumberScan scan_number(std::string_view text) {
   NumberScan scan;
-  if (text.empty() || text.size() > kLongestNumber || scan_plain_number(text, scan)) return scan;
+  if (text.empty() || !kBeginsNumber[static_cast<unsigned char>(text[0])]) return scan;
+  if (text.size() > kLongestNumber || scan_plain_number(text, scan)) return scan;
   return scan_other_number(text);
 }
 

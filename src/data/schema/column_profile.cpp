@@ -1,7 +1,9 @@
 #include "data/schema/column_profile.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -37,6 +39,37 @@ std::optional<DateFormat> integer_format_of(double value, bool year) {
 }
 
 }  // namespace
+
+/// Examines eight bytes at a time.
+TextTraits text_traits(std::string_view text) {
+  constexpr std::uint64_t kEach = 0x0101010101010101, kHigh = 0x80 * kEach, kLow = ~kHigh;
+  const auto equals = [](std::uint64_t word, char c) {  // the high bits of the bytes that are `c`
+    const std::uint64_t x = word ^ static_cast<unsigned char>(c) * kEach;
+    return ~(((x & kLow) + kLow) | x | kLow);
+  };
+  Index words = 0;
+  std::uint64_t blank = 0, digit = 0, before = 0x80;  // `before`: whether the byte before is a blank
+  std::size_t i = 0;
+  for (; std::endian::native == std::endian::little && i + 8 <= text.size(); i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + i, sizeof word);
+    const std::uint64_t blanks = equals(word, ' ') | equals(word, '\t') | equals(word, '\n'), low = word & kLow;
+    const std::uint64_t begins = (blanks << 8 | before) & ~blanks & kHigh;
+    words += static_cast<Index>((begins >> 7) * kEach >> 56);
+    blank |= blanks;
+    digit |= (low + (0x80 - '0') * kEach) & ~(low + (0x80 - '0' - 10) * kEach) & ~word & kHigh;
+    before = blanks >> 56;
+  }
+  for (; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_blank = c == ' ' || c == '\t' || c == '\n';
+    blank |= is_blank ? 1 : 0;
+    digit |= static_cast<unsigned char>(c - '0') < 10 ? 1 : 0;
+    words += before != 0 && !is_blank ? 1 : 0;
+    before = is_blank ? 0x80 : 0;
+  }
+  return {.words = words, .blanks = blank != 0, .code = digit != 0 && blank == 0 && text.size() <= kLongestCode};
+}
 
 ColumnProfile::ColumnProfile(std::string name, Index distinct_bound, const MissingCells& missing)
     : name_(std::move(name)),
@@ -176,19 +209,8 @@ void ColumnProfile::add_date(const DateScan& scan, std::string_view cell, Index 
 }
 
 void ColumnProfile::add_text(std::string_view cell, Index line) {
-  // Blanks are space, tab and line feed; a word begins at every other byte that follows a blank.
-  Index words = 0;
-  unsigned blank = 0, digit = 0, before = 1;
-  for (const char c : cell) {
-    const unsigned is_blank = (c == ' ') | (c == '\t') | (c == '\n');
-    blank |= is_blank;
-    digit |= static_cast<unsigned char>(c - '0') < 10 ? 1U : 0U;
-    words += before & ~is_blank & 1U;
-    before = is_blank;
-  }
   if (cell.size() >= 36 && is_uuid(cell)) ++uuids_;
-  const TextTraits traits = {
-      .words = words, .blanks = blank != 0, .code = digit != 0 && blank == 0 && cell.size() <= kLongestCode};
+  const TextTraits traits = text_traits(cell);
   count_text(cell, line, traits);
   recent_.add(cell, last_hash_, traits);
 }

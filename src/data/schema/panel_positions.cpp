@@ -1,5 +1,6 @@
 #include "data/schema/panel_positions.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "data/cells/numeric_cell.h"
@@ -52,23 +53,51 @@ PanelPositions::PanelPositions(const std::vector<std::string>& names,
       if (order != group) candidates_.push_back({.order = order, .group = group});
 }
 
+std::size_t PanelPositions::LastNumbers::place_of(std::uint64_t series) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t place = series & mask;
+  while (slots_[place].series != 0 && slots_[place].series != series) place = (place + 1) & mask;
+  return place;
+}
+
+void PanelPositions::LastNumbers::grow() {
+  constexpr std::size_t kFirstSlots = 16;
+  std::vector<Slot> old(std::max(kFirstSlots, 2 * slots_.size()));
+  old.swap(slots_);
+  for (const Slot& slot : old)
+    if (slot.series != 0) slots_[place_of(slot.series)] = slot;
+}
+
+std::pair<std::int64_t&, bool> PanelPositions::LastNumbers::of(std::uint64_t series) {
+  if (2 * size_ >= slots_.size()) grow();
+  Slot& slot = slots_[place_of(series)];
+  const bool is_new = slot.series == 0;
+  slot.series = series;
+  size_ += is_new ? 1 : 0;
+  return {slot.number, is_new};
+}
+
 /// Returns whether the row fits the rows before it.
 bool PanelPositions::extend(Candidate& candidate, std::uint64_t series, std::int64_t number) {
-  const auto [place, is_new] = candidate.last.try_emplace(series, number);
+  const auto [last, is_new] = candidate.last.of(series);
+  const std::int64_t step = is_new ? 0 : number - last;
+  last = number;
   if (candidate.rows++ == 0) candidate.first = number;
   if (is_new) {
     candidate.repeats_first = candidate.repeats_first || (candidate.rows > 1 && number == candidate.first);
     return candidate.last.size() <= kMostSeries;
   }
-  const std::int64_t step = number - place->second;
   if (candidate.step == 0) candidate.step = step;
-  place->second = number;
   return step > 0 && step == candidate.step;
 }
 
 void PanelPositions::add(const std::vector<std::string_view>& cells, const std::vector<ColumnProfile>& profiles) {
+  // Candidates with the same number are neighbors.
+  std::size_t order = cells.size();
+  std::optional<std::int64_t> number;
   std::erase_if(candidates_, [&](Candidate& candidate) {
-    const std::optional<std::int64_t> number = plain_integer(cells[candidate.order]);
+    if (candidate.order != order) number = plain_integer(cells[candidate.order]);
+    order = candidate.order;
     const std::uint64_t series = profiles[candidate.group].last_hash();
     return !number || series == 0 || !extend(candidate, series, *number);
   });

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "data/schema/column_profile.h"
@@ -37,13 +37,33 @@ class PanelPositions {
   std::vector<Pair> pairs() const;
 
  private:
+  /// The number in the last row of each series: a hash table with open addressing.
+  class LastNumbers {
+   public:
+    /// Returns the number of a series, and whether the series is new; then the number must be set. The reference is
+    /// valid until the next call.
+    std::pair<std::int64_t&, bool> of(std::uint64_t series);
+    std::size_t size() const { return size_; }
+
+   private:
+    struct Slot {
+      std::uint64_t series = 0;  ///< 0: free
+      std::int64_t number = 0;
+    };
+    std::size_t place_of(std::uint64_t series) const;
+    void grow();
+
+    std::vector<Slot> slots_;
+    std::size_t size_ = 0;
+  };
+
   struct Candidate {
     std::size_t order = 0, group = 0;
     std::int64_t step = 0;  ///< 0: not known
     std::int64_t first = 0;
     bool repeats_first = false;  ///< several series begin with the same number
     Index rows = 0;
-    std::unordered_map<std::uint64_t, std::int64_t> last = {};  ///< number in the last row of each series
+    LastNumbers last = {};
   };
   static bool extend(Candidate& candidate, std::uint64_t series, std::int64_t number);
 

@@ -23,6 +23,8 @@ struct TextTraits {
   bool blanks = false;  ///< the text contains blanks
   bool code = false;    ///< the text is short and contains digits but no blanks
 };
+/// Blanks are space, tab and line feed; a word begins at every other byte that follows a blank.
+TextTraits text_traits(std::string_view text);
 
 class RecentTexts {
  public:

@@ -7,6 +7,7 @@
 
 #include "data/cells/civil_date.h"
 #include "data/cells/date_cell.h"
+#include "data/cells/date_scan.h"
 #include "data/cells/date_step.h"
 #include "data/cells/numeric_cell.h"
 
@@ -289,6 +290,36 @@ TEST(StepTracker, FewDatesDoNotShowOpenWeekdays) {
   EXPECT_FALSE(step_of({"2024-01-01", "2024-01-02", "2024-01-05"}).regular);
   EXPECT_FALSE(step_of({"2024-01-01", "2024-01-02", "2024-01-03", "2024-01-06"}).regular);
   EXPECT_FALSE(step_of_weekdays({1, 2, 3, 4, 5}, 10).regular);
+}
+
+TEST(ScanNumber, BeginsWithADigitAMarkOrASign) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto c = static_cast<char>(byte);
+    const bool begins = (c >= '0' && c <= '9') || c == '.' || c == ',' || c == '+' || c == '-';
+    EXPECT_EQ(scan_number(std::string(1, c) + "5").shape != NumberShape::none, begins) << byte;
+  }
+  for (const char* text : {"inf", "INFINITY", "-inf", "(inf)"})
+    EXPECT_EQ(scan_number(text).shape, NumberShape::infinite) << text;
+}
+
+/// The fast scan of the usual form of dates must agree with the general scan.
+RC_GTEST_PROP(ScanDate, AgreesWithTheGeneralScan, ()) {
+  std::string text = *rc::gen::elementOf(
+      std::vector<std::string>{"0000-00-00", "0000-00-00 00:00", "0000-00-00T00:00:00", "0000-00-00 00:00:00"});
+  for (char& c : text)
+    if (c == '0') c = *rc::gen::elementOf(std::string("00011112223456789"));
+  if (*rc::gen::arbitrary<bool>())
+    text[*rc::gen::inRange<std::size_t>(0, text.size())] = *rc::gen::elementOf(std::string("0-: /.Te+"));
+  const DateScan date = scan_date(text), general = scan_written_date(text);
+  RC_ASSERT(general.shape == date.shape);
+  RC_ASSERT(general.separator == date.separator);
+  RC_ASSERT(general.moment.seconds() == date.moment.seconds());
+  RC_ASSERT(general.moment.has_time == date.moment.has_time);
+  RC_ASSERT(general.moment.zone == date.moment.zone);
+  RC_ASSERT(general.month_first.seconds() == date.month_first.seconds() || date.shape == DateScan::Shape::year_first);
+  const std::optional<Moment> moment = parse_date(text, DateFormat::year_month_day);
+  RC_ASSERT(moment.has_value() == (date.shape == DateScan::Shape::year_first));
+  if (moment) RC_ASSERT(moment->seconds() == date.moment.seconds());
 }
 
 }  // namespace

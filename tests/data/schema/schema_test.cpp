@@ -14,6 +14,7 @@
 #include "data/counts/distinct_count.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "data/schema/recent_texts.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
 
@@ -183,6 +184,23 @@ RC_GTEST_PROP(DistinctCount, IsExactWithinItsBoundAndOrderFreeBeyond, (std::vect
   const auto distinct = std::unique(values.begin(), values.end()) - values.begin();
   RC_ASSERT(exact.count() == distinct);
   RC_ASSERT(forward.exact() == (distinct <= 8));
+}
+
+RC_GTEST_PROP(TextTraits, EqualThoseOfAPlainLoop, ()) {
+  const auto text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string(" \t\nab/09:\xB9\xC3")));
+  Index words = 0;
+  bool blanks = false, digits = false, before = true;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\t' || c == '\n';
+    words += before && !blank ? 1 : 0;
+    blanks = blanks || blank;
+    digits = digits || (c >= '0' && c <= '9');
+    before = blank;
+  }
+  const TextTraits traits = text_traits(text);
+  RC_ASSERT(traits.words == words);
+  RC_ASSERT(traits.blanks == blanks);
+  RC_ASSERT(traits.code == (digits && !blanks && text.size() <= 64));
 }
 
 /// For any bytes: either a documented error, or a schema whose rows add up.
