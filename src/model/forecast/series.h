@@ -14,6 +14,12 @@
 
 namespace unfold::forecasting {
 
+/// How the effect of the time of the year is computed (model/selection/yearly_effect.h).
+struct YearlySmoothing {
+  Index width = 0;   ///< the deviations of 2 width + 1 steps are averaged
+  double share = 0;  ///< factor of the mean deviation, at most 1; 0: there is no effect
+};
+
 struct UnivariateSeries {
   std::vector<double> values = {};  ///< NaN: missing
   Index period = 1;                 ///< seasonal period m in steps; 1: no season
@@ -24,6 +30,7 @@ struct UnivariateSeries {
   /// a leap year. Only members with the suffix "+yearly" use it (model/selection/yearly_effect.h). Empty: unknown, or
   /// the step is less than a day.
   std::vector<Index> days = {};
+  YearlySmoothing yearly = {};
 };
 
 /// Replaces missing values. With a period m > 1 and at least two observed values in every season, the series is first

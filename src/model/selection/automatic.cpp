@@ -48,11 +48,21 @@ struct Work {
 
   void choose_origins(const AutomaticOptions& options, Index wanted) {
     if (observed > 0 && !constant && end >= kLeastBacktested)
-      origins = backtest_origins(end, options.horizon, series.period, wanted);
+      origins = with_earlier_years(backtest_origins(end, options.horizon, series.period, wanted), series, end);
   }
 };
 
-Work examine(const UnivariateSeries& series) {
+/// `skipped`: number of missing values before the first value of `work.series`.
+void replace_outliers(Work& work, Index skipped) {
+  work.outliers = find_outliers(work.series);
+  for (Outlier& outlier : work.outliers) {
+    if (work.non_negative) outlier.expected = std::max(0.0, outlier.expected);
+    work.series.values[at(outlier.place)] = outlier.expected;
+    outlier.place += skipped;
+  }
+}
+
+Work examine(const UnivariateSeries& series, Index horizon) {
   Work work;
   work.series.period = series.period;
   double first = kUnknownValue;
@@ -71,13 +81,8 @@ Work examine(const UnivariateSeries& series) {
                                    known.end());
   if (!series.days.empty())
     work.series.days.assign(series.days.begin() + static_cast<std::ptrdiff_t>(skipped), series.days.end());
-  if (!series.known.empty()) return work;
-  work.outliers = find_outliers(work.series);
-  for (Outlier& outlier : work.outliers) {
-    if (work.non_negative) outlier.expected = std::max(0.0, outlier.expected);
-    work.series.values[at(outlier.place)] = outlier.expected;
-    outlier.place += static_cast<Index>(skipped);
-  }
+  if (series.known.empty()) replace_outliers(work, static_cast<Index>(skipped));
+  if (work.observed > 0 && !work.constant) work.series.yearly = find_yearly_effect(work.series, horizon);
   return work;
 }
 
@@ -105,7 +110,8 @@ class Automatic {
     if (count >= kLeastPanel) sample_panel();
     for (Index first = 0; first < count; first += kBlock) {
       std::vector<Work> block;
-      for (Index i = first; i < std::min(count, first + kBlock); ++i) block.push_back(examine(given_[at(i)]));
+      for (Index i = first; i < std::min(count, first + kBlock); ++i)
+        block.push_back(examine(given_[at(i)], options_.horizon));
       run_block(block, first);
       for (std::size_t k = 0; k < block.size(); ++k) {
         forecasts[at(first) + k] = report(block[k]);
@@ -124,7 +130,7 @@ class Automatic {
     std::vector<UnivariateSeries> series(given_.size());
     std::vector<std::vector<Index>> origins(given_.size());
     for_each_task(team_, static_cast<Index>(given_.size()), [&](Index i) {
-      Work work = examine(given_[at(i)]);
+      Work work = examine(given_[at(i)], options_.horizon);
       work.choose_origins(options_, plan_.origins);
       work.series.values.resize(at(work.end));
       series[at(i)] = std::move(work.series), origins[at(i)] = std::move(work.origins);
@@ -154,7 +160,7 @@ class Automatic {
     const Index members = static_cast<Index>(members_.size()), stride = sample_stride();
     std::vector<Work> works;
     for (Index i = 0; i < static_cast<Index>(given_.size()); i += stride) {
-      Work& work = works.emplace_back(examine(given_[at(i)]));
+      Work& work = works.emplace_back(examine(given_[at(i)], options_.horizon));
       work.choose_origins(options_, plan_.origins);
       if (!work.origins.empty()) work.backtests.resize(members_.size());
     }
@@ -235,6 +241,8 @@ class Automatic {
 
   /// Returns the index of the member that the combination should at least match; -1 if it is not among the members.
   Index reference(const Work& work) const {
+    const auto yearly = std::ranges::find(plan_.members, "seasonal-naive+yearly") - plan_.members.begin();
+    if (at(yearly) < plan_.members.size() && std::isfinite(work.backtests[at(yearly)].error)) return yearly;
     const auto place = std::ranges::find(plan_.members, work.series.period > 1 ? "seasonal-naive" : "naive");
     return place == plan_.members.end() ? -1 : place - plan_.members.begin();
   }
@@ -360,15 +368,25 @@ std::vector<std::string> default_members(bool known, bool yearly) {
     }
     return members;
   }
-  if (yearly) {
-    constexpr std::string_view kYearly[] = {"mean", "theta", "seasonal-ar", "ar", "ets"};
-    std::vector<std::string> members;
-    for (const std::string& name : default_members()) {
-      members.push_back(name);
-      if (std::ranges::find(kYearly, name) != std::end(kYearly)) members.push_back(name + "+yearly");
-    }
-    return members;
-  }
+  if (yearly)
+    return {"seasonal-naive",
+            "naive",
+            "seasonal-naive+yearly",
+            "drift",
+            "mean",
+            "mean+yearly",
+            "theta",
+            "theta+yearly",
+            "seasonal-ar",
+            "seasonal-ar+yearly",
+            "seasonal-ar+log",
+            "ar",
+            "ar+yearly",
+            "ar+box-cox",
+            "ets",
+            "ets+yearly",
+            "arima",
+            "arima+box-cox"};
   return {"seasonal-naive",  "naive", "drift",      "mean", "theta", "seasonal-ar",
           "seasonal-ar+log", "ar",    "ar+box-cox", "ets",  "arima", "arima+box-cox"};
 }

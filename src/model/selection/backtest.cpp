@@ -24,12 +24,11 @@ double mean_size(std::span<const double> values) {
 }
 
 /// Returns why a member would be identical to another member for this series; empty if it would not.
-std::string superfluous(const Member& member, const UnivariateSeries& series, Index horizon) {
+std::string superfluous(const Member& member, const UnivariateSeries& series) {
   if (member.uses_known() && series.known.empty()) return "there are no covariates that are known in advance";
   if (member.name.find("+box-cox") != std::string::npos && box_cox_lambda(series.values, series.period) == 1)
     return "no transformation makes the variation more even";
-  if (member.uses_yearly() && !YearlyEffect(series, horizon).exists())
-    return "no effect of the time of the year is found";
+  if (member.uses_yearly() && series.yearly.share == 0) return "no effect of the time of the year is found";
   if (member.name == "seasonal-naive" && series.period == 1) return "without a season it is identical to naive";
   return {};
 }
@@ -76,8 +75,8 @@ PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& s
   }
   std::optional<YearlyEffect> yearly;
   if (member.uses_yearly()) {
-    adjusted.days = series.days;
-    yearly.emplace(adjusted, horizon);
+    adjusted.days = series.days, adjusted.yearly = series.yearly;
+    yearly.emplace(adjusted);
     adjusted.period = YearlyEffect::inner_period(adjusted);
     for (Index t = 0; t < static_cast<Index>(adjusted.values.size()); ++t)
       adjusted.values[at(t)] = yearly->remove(adjusted.values[at(t)], t);
@@ -106,6 +105,19 @@ std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index 
   const Index stride = std::max<Index>(1, std::min(horizon, count > 1 ? (last - least) / (count - 1) : horizon));
   for (Index k = count - 1; k >= 0; --k)
     if (last - k * stride >= least) origins.push_back(last - k * stride);
+  return origins;
+}
+
+std::vector<Index> with_earlier_years(std::vector<Index> origins, const UnivariateSeries& series, Index end) {
+  constexpr Index kDaysOfYear = 366;  // of UnivariateSeries::days
+  std::vector<Index> earlier;
+  for (Index years = 1; years <= 2 && !series.days.empty() && earlier.size() + 1 < origins.size(); ++years) {
+    const Index day = series.days[at(end)] - years * kDaysOfYear;
+    const Index place = std::ranges::lower_bound(series.days, day) - series.days.begin();
+    if (place >= origins.front() || place < end / 3) break;
+    earlier.insert(earlier.begin(), place);
+  }
+  std::ranges::copy(earlier, origins.begin());
   return origins;
 }
 
@@ -146,7 +158,7 @@ MemberBacktest backtest(const Member& member, const UnivariateSeries& series, st
                         Index horizon) {
   MemberBacktest result;
   result.error = kFailed;
-  result.failure = superfluous(member, series, horizon);
+  result.failure = superfluous(member, series);
   for (const Index origin : origins) {
     if (!result.failure.empty()) return result;
     UnivariateSeries before = series;

@@ -52,6 +52,11 @@ struct MemberBacktest {
 /// origins (fewer if the series is too short); 0: five. Empty if fewer than four values are given.
 std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index wanted);
 
+/// Moves the first origins to the date of the end of the series in the last two years before, if the days are known and
+/// these dates are before the first origin and after the first third of the values. The errors then include the time of
+/// the year that is forecast.
+std::vector<Index> with_earlier_years(std::vector<Index> origins, const UnivariateSeries& series, Index end);
+
 /// Returns the scale of errors: the mean absolute difference at lag `period` before the origin. If this is 0 or
 /// unknown, returns the mean absolute difference at lag 1, then the mean absolute value, then 1.
 double error_scale(std::span<const double> history, Index period);

@@ -15,11 +15,20 @@ constexpr double kLeastLevel = 0.05;  // share of the level below which a value 
 
 }  // namespace
 
-YearlyEffect::YearlyEffect(const UnivariateSeries& series, Index horizon)
+YearlySmoothing find_yearly_effect(const UnivariateSeries& series, Index horizon) {
+  if (series.days.empty()) return {};
+  UnivariateSeries with = series;
+  with.yearly = {.width = 0, .share = 1};
+  const YearlyEffect effect(with);
+  if (effect.smoothing_.share == 0) return {};
+  return effect.smoothing_for(std::clamp<Index>(horizon, 1, effect.year_ / 4));
+}
+
+YearlyEffect::YearlyEffect(const UnivariateSeries& series)
     : days_(series.days), count_(static_cast<Index>(series.values.size())), year_(steps_per_year(series)) {
-  if (year_ < kLeastStepsPerYear || count_ <= year_ + 1) return;
+  if (series.yearly.share == 0 || year_ < kLeastStepsPerYear || count_ <= year_ + 1) return;
+  smoothing_ = series.yearly;
   set_deviations(series);
-  choose_width(std::clamp<Index>(horizon, 1, year_ / 4));
 }
 
 Index YearlyEffect::steps_per_year(const UnivariateSeries& series) {
@@ -81,7 +90,8 @@ std::vector<double> YearlyEffect::level(const std::vector<double>& filled) const
   return result;
 }
 
-void YearlyEffect::choose_width(Index horizon) {
+YearlySmoothing YearlyEffect::smoothing_for(Index horizon) const {
+  YearlySmoothing found;
   double best = 0;
   for (Index width = 0; 4 * (2 * width + 1) <= year_; width = width == 0 ? 1 : 2 * width) {
     std::vector<double> profile;
@@ -97,11 +107,12 @@ void YearlyEffect::choose_width(Index horizon) {
     const double explained = product * product / squares;
     // A pair of years counts once, although each predicts the other.
     const double independent = std::min(pairs, static_cast<double>(count_ - year_)) / static_cast<double>(horizon);
-    if (!(explained > best) || !(explained * (independent - 1) > kSquaredErrors * (whole - explained))) continue;
+    if (!(explained > best)) continue;
     best = explained;
-    width_ = width;
-    share_ = std::min(1.0, product / squares);
+    const bool significant = explained * (independent - 1) > kSquaredErrors * (whole - explained);
+    found = {.width = width, .share = significant ? std::min(1.0, product / squares) : 0};
   }
+  return found;
 }
 
 /// Returns the position of a day; -1 if no value has this date.
@@ -132,11 +143,11 @@ double YearlyEffect::other_years(Index position, Index width) const {
 }
 
 double YearlyEffect::effect(Index position) const {
-  if (!exists()) return 0;
-  double x = other_years(position, width_);
-  if (std::isnan(x) && position < count_) x = smoothed(position, width_);
+  if (smoothing_.share == 0) return 0;
+  double x = other_years(position, smoothing_.width);
+  if (std::isnan(x) && position < count_) x = smoothed(position, smoothing_.width);
   if (std::isnan(x)) return 0;
-  return relative_ ? std::max(share_ * x, kLeastLevel - 1) : share_ * x;
+  return relative_ ? std::max(smoothing_.share * x, kLeastLevel - 1) : smoothing_.share * x;
 }
 
 double YearlyEffect::remove(double value, Index position) const {

@@ -9,6 +9,7 @@
 #include "model/forecast/measures.h"
 #include "model/forecast/time_index.h"
 #include "model/selection/automatic.h"
+#include "model/selection/backtest.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold::forecasting {
@@ -39,6 +40,7 @@ UnivariateSeries series_with_rise(Index step, Index count, Index horizon, double
     const double week = step == 1 && t % 7 > 4 ? 15 : 0;
     series.values.push_back(level * (1 + height * rise(series.days[at(t)])) + week + noise * random.normal());
   }
+  series.yearly = find_yearly_effect(series, horizon);
   return series;
 }
 
@@ -59,8 +61,8 @@ TEST(YearlyEffect, FollowsTheDates) {
   for (const Index step : {1, 7}) {
     const Index count = 1110 / step, horizon = 28 / step;
     const UnivariateSeries series = series_with_rise(step, count, horizon, 0.8, 3, 0, 1);
-    const YearlyEffect effect(series, horizon);
-    ASSERT_TRUE(effect.exists()) << step;
+    ASSERT_GT(series.yearly.share, 0) << step;
+    const YearlyEffect effect(series);
     double error = 0, size = 0;
     for (Index t = count - 366 / step; t < count + horizon; ++t) {
       error += std::fabs(effect.scale(t) / effect.scale(count - 180 / step) - 1 - 0.8 * rise(series.days[at(t)]));
@@ -74,8 +76,9 @@ TEST(YearlyEffect, IsAddedAgain) {
   UnivariateSeries series = series_with_rise(7, 120, 8, 0.8, 3, 0.2, 2);
   for (const double offset : {0.0, -150.0}) {  // relative and absolute deviations
     for (double& x : series.values) x += offset;
-    const YearlyEffect effect(series, 8);
-    ASSERT_TRUE(effect.exists());
+    series.yearly = find_yearly_effect(series, 8);
+    ASSERT_GT(series.yearly.share, 0);
+    const YearlyEffect effect(series);
     for (Index t = 0; t < 128; ++t) EXPECT_NEAR(effect.restore(effect.remove(70, t), t), 70, 1e-9) << t;
   }
 }
@@ -83,23 +86,24 @@ TEST(YearlyEffect, IsAddedAgain) {
 TEST(YearlyEffect, MissingDatesAreAverages) {
   UnivariateSeries series = series_with_rise(1, 800, 28, 0.8, 3, 0.2, 3);
   for (std::size_t t = 0; t < 800; t += 5) series.values[t] = std::nan("");
-  EXPECT_TRUE(YearlyEffect(series, 28).exists());
+  EXPECT_GT(find_yearly_effect(series, 28).share, 0);
 }
 
 TEST(YearlyEffect, NoDatesHaveNoEffect) {
   UnivariateSeries series = series_with_rise(7, 160, 8, 0.8, 3, 0.2, 4);
   series.days.clear();
-  EXPECT_FALSE(YearlyEffect(series, 8).exists());
-  EXPECT_EQ(YearlyEffect(series, 8).restore(7, 165), 7);
-  EXPECT_FALSE(YearlyEffect(series_with_rise(7, 50, 8, 0.8, 3, 0.2, 4), 8).exists()) << "less than a year";
+  EXPECT_EQ(find_yearly_effect(series, 8).share, 0);
+  series.yearly = {};
+  EXPECT_EQ(YearlyEffect(series).restore(7, 165), 7);
+  EXPECT_EQ(series_with_rise(7, 50, 8, 0.8, 3, 0.2, 4).yearly.share, 0) << "less than a year";
 }
 
 /// Series without a yearly season rarely seem to have one.
 TEST(YearlyEffect, IsRareWithoutASeason) {
   Index noise = 0, walk = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    noise += YearlyEffect(series_with_rise(7, 130, 8, 0, 5, 0, seed), 8).exists();
-    walk += YearlyEffect(series_with_rise(7, 130, 8, 0, 0, 1, seed), 8).exists();
+    noise += series_with_rise(7, 130, 8, 0, 5, 0, seed).yearly.share > 0;
+    walk += series_with_rise(7, 130, 8, 0, 0, 1, seed).yearly.share > 0;
   }
   EXPECT_LE(noise, 12);
   EXPECT_LE(walk, 12);
@@ -119,6 +123,18 @@ TEST(YearlyEffect, MembersForecastTheRise) {
   series.days.clear();
   const AutomaticForecast without = forecast_automatically({&series, 1}, {.horizon = 6}, team)[0];
   EXPECT_LT(mase(actual, with.mean, 1), 0.5 * mase(actual, without.mean, 1));
+}
+
+TEST(YearlyEffect, OriginsIncludeTheTimeOfTheYear) {
+  UnivariateSeries series = series_with_rise(7, 170, 4, 0.8, 3, 0.2, 7);
+  const std::vector<Index> usual = backtest_origins(170, 4, 1, 0);
+  EXPECT_EQ(usual, (std::vector<Index>{150, 154, 158, 162, 166}));
+  EXPECT_EQ(with_earlier_years(usual, series, 170), (std::vector<Index>{66, 118, 158, 162, 166}));
+  EXPECT_EQ(with_earlier_years({162, 166}, series, 170), (std::vector<Index>{118, 166}));
+  EXPECT_EQ(with_earlier_years({50, 80, 110, 140, 160}, series, 170), (std::vector<Index>{50, 80, 110, 140, 160}))
+      << "they include it already";
+  series.days.clear();
+  EXPECT_EQ(with_earlier_years(usual, series, 170), usual);
 }
 
 TEST(YearlyEffect, InnerPeriodIsShort) {
