@@ -204,7 +204,7 @@ TEST_F(HabitsTest, SkewedPricesArePredictedOnALogScale) {
   const auto row = [&](int) {
     const auto rooms = static_cast<double>(random.below(6));
     return fmt::format("{},{:.1f},{:.0f}", rooms, random.normal(),
-                       1000 * std::exp(0.6 * rooms + 0.2 * random.normal()));
+                       1000 * std::exp(0.9 * rooms + 0.2 * random.normal()));
   };
   const std::string file = data("prices.csv", lines_of(200, row, "rooms,noise,price"));
   const Finished finished = trained(file);
