@@ -39,6 +39,7 @@ class SerialColumns {
     target_ = target_ || column.serial;
     certain_target_ = certain_target_ || certainly;
   }
+  void add_residuals_of_target(bool depend) { certain_target_ = certain_target_ || depend; }
   bool has_certain_target() const { return certain_target_; }
   bool are_a_sequence() const {
     constexpr Index kFewInputs = 2;
@@ -55,8 +56,8 @@ class SerialColumns {
 class RoleAssignment {
  public:
   RoleAssignment(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions,
-                 const std::vector<bool>& serial)
-      : schema_(schema), options_(options), positions_(positions), serial_(serial) {}
+                 const std::vector<bool>& serial, const ResidualDependence& residuals)
+      : schema_(schema), options_(options), positions_(positions), serial_(serial), residuals_(residuals) {}
 
   void assign() {
     require_no_separate_rows();
@@ -267,9 +268,29 @@ class RoleAssignment {
       rows_reason_ = fmt::format("each row has its own {}", escape_cell(identifier, 40));
       return true;
     }
+    found.add_residuals_of_target(have_serial_residuals(inferred));
     if (found.are_a_sequence()) return false;
     rows_reason_ = "no column orders or groups the rows, and neighbors are not more similar than other rows";
     return target_is_class || schema_.rows >= kRowsToCompare;
+  }
+
+  /// Returns whether the residuals of the only predicted number depend on the preceding rows. If the rows are sorted,
+  /// residuals may have a trend.
+  bool have_serial_residuals(const ColumnSchema* inferred) const {
+    const ColumnSchema* target = nullptr;
+    std::vector<std::size_t> inputs;
+    for (std::size_t c = 0; c < schema_.columns.size(); ++c) {
+      const ColumnSchema& column = schema_.columns[c];
+      const bool is_number = column.type == ColumnType::number || column.type == ColumnType::integer;
+      if (column.sorted && predictable(column)) return false;
+      if (&column == inferred || named(options_.predict, column)) {
+        if (target != nullptr || !is_number || is_class_name(column.name)) return false;
+        target = &column;
+      } else if (is_number && (options_.read.empty() || named(options_.read, column))) {
+        inputs.push_back(c);
+      }
+    }
+    return target != nullptr && residuals_.depends(static_cast<std::size_t>(target - schema_.columns.data()), inputs);
   }
 
   bool certainly_serial(const ColumnSchema& column) const {
@@ -520,6 +541,7 @@ class RoleAssignment {
   const SchemaOptions& options_;
   const std::vector<PanelPositions::Pair>& positions_;
   const std::vector<bool>& serial_;
+  const ResidualDependence& residuals_;
   const ColumnSchema* event_ = nullptr;
   const ColumnSchema* text_ = nullptr;  ///< rows are examples with separate texts
   bool records_ = false;                ///< rows are examples, as `are_records` decides
@@ -529,8 +551,8 @@ class RoleAssignment {
 }  // namespace
 
 void assign_roles(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions,
-                  const std::vector<bool>& serial) {
-  RoleAssignment(schema, options, positions, serial).assign();
+                  const std::vector<bool>& serial, const ResidualDependence& residuals) {
+  RoleAssignment(schema, options, positions, serial, residuals).assign();
 }
 
 }  // namespace unfold

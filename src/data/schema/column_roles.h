@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "data/schema/panel_positions.h"
+#include "data/schema/residual_dependence.h"
 #include "data/schema/table_schema.h"
 
 namespace unfold {
@@ -28,9 +29,9 @@ namespace unfold {
 inline constexpr const char* kRowsAreStated = "set by --rows";  ///< TableSchema::rows_reason
 
 /// Sets the roles of all columns and `events`. `positions`: columns that count the rows of each series. `serial`: for
-/// each column, whether it certainly depends on the preceding rows (serial_dependence.h, `strictly`). REQUIRES: the
-/// options name existing columns.
+/// each column, whether it certainly depends on the preceding rows (serial_dependence.h, `strictly`). `residuals`: of
+/// the first rows. REQUIRES: the options name existing columns.
 void assign_roles(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions,
-                  const std::vector<bool>& serial);
+                  const std::vector<bool>& serial, const ResidualDependence& residuals);
 
 }  // namespace unfold

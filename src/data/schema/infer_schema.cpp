@@ -19,6 +19,7 @@
 #include "data/schema/describe_schema.h"
 #include "data/schema/panel_pairs.h"
 #include "data/schema/panel_positions.h"
+#include "data/schema/residual_dependence.h"
 #include "data/schema/table_cells.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
@@ -117,6 +118,7 @@ class SchemaInference::State {
     for (Index r = 0; r < rows; ++r) {
       for (std::size_t c = 0; c < columns.size(); ++c) profiles_[c].add(columns[c].cell(r), r + 1);
       pairs_.add(profiles_);
+      residuals_.add(profiles_);
     }
     rows_ = rows;
     return decide(&columns);
@@ -168,7 +170,7 @@ class SchemaInference::State {
       for (std::size_t c = 0; c < profiles.size(); ++c)
         if (ColumnSchema column = finish(c, true); is_number(column)) schema_.columns[c] = std::move(column);
     find_panels();
-    assign_roles(schema_, options_, positions_.pairs(), find_serial_columns());
+    assign_roles(schema_, options_, positions_.pairs(), find_serial_columns(), residuals_);
     for (const ColumnSchema& column : schema_.columns)
       if (column.exchangeable && column.role != ColumnRole::left_out) note_exchangeable(column);
     return std::move(schema_);
@@ -349,6 +351,7 @@ class SchemaInference::State {
       row_.cells[schema_.date_parts->year] = date_;
     for (std::size_t c = 0; c < profiles_.size(); ++c) profiles_[c].add(row_.cells[c], row_.line);
     pairs_.add(profiles_);
+    residuals_.add(profiles_);
     positions_.add(row_.cells, profiles_);
     if (cells_ != nullptr) cells_->add_numbers(row_.cells, profiles_);
     ++rows_;
@@ -393,6 +396,7 @@ class SchemaInference::State {
   std::vector<ColumnProfile> profiles_;
   PanelPairs pairs_;
   PanelPositions positions_;
+  ResidualDependence residuals_;
   TableCells* cells_ = nullptr;
   std::string date_;  ///< date of the row, composed of its parts
   std::vector<Index> empty_lines_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Index kFewestComparisons = 8;
 /// Thresholds for the distance of the share of comparisons from one half, in standard deviations.
-constexpr double kDeviations = 2.4, kStrictDeviations = 2.8;
+constexpr double kDeviations = 2.4, kStrictDeviations = 2.8, kResidualDeviations = 3.2;
 constexpr double kLeastEffect = 0.06, kLeastPeriodicEffect = 0.25;
 constexpr std::size_t kMostRuns = 256;
 
@@ -61,7 +61,9 @@ void SerialDependence::add_run(std::uint64_t hash) {
 }
 
 bool SerialDependence::depends(const Options& options) const {
-  const double deviations = options.strictly ? kStrictDeviations : kDeviations;
+  const double deviations = options.residuals  ? kResidualDeviations
+                            : options.strictly ? kStrictDeviations
+                                               : kDeviations;
   for (std::size_t i = 0; i < (options.trend ? 1 : kLags.size()); ++i) {
     const Comparisons& all = options.numbers ? values_[i] : equalities_[i];
     if (all.count < kFewestComparisons) continue;

@@ -25,10 +25,11 @@ class SerialDependence {
 
   /// How entries are compared.
   struct Options {
-    bool numbers = true;    ///< by their values, otherwise by their equality
-    Index borders = 0;      ///< of the classes by which the rows are sorted
-    bool trend = false;     ///< the rows are sorted by a number: only neighbors and their neighbors are compared
-    bool strictly = false;  ///< whether one of 100 columns without an order may seem dependent, not one of 30
+    bool numbers = true;     ///< by their values, otherwise by their equality
+    Index borders = 0;       ///< of the classes by which the rows are sorted
+    bool trend = false;      ///< the rows are sorted by a number: only neighbors and their neighbors are compared
+    bool strictly = false;   ///< whether one of 100 columns without an order may seem dependent, not one of 30
+    bool residuals = false;  ///< of a regression: one of 400 may seem dependent
   };
   /// Returns whether entries depend on earlier ones; false if there are too few to decide.
   bool depends(const Options& options) const;

@@ -248,6 +248,26 @@ Index independent_tables(Index fewest_rows, double coefficient, bool sorts) {
   return count;
 }
 
+/// A table whose column "result" is an autoregression plus the effect of the columns "a" and "b", which have no order.
+std::string driven_series(Index rows, std::uint64_t seed) {
+  Random random(seed, "table");
+  std::string text = "a,b,result\n";
+  double last = 0;
+  for (Index r = 0; r < rows; ++r) {
+    const double a = random.normal(), b = random.normal();
+    last = 0.9 * last + random.normal();
+    text += fmt::format("{:.2f},{:.2f},{:.2f}\n", a, b, 2 * a - 3 * b + last);
+  }
+  return text;
+}
+
+TEST(IndependentRows, SeriesBelowTheEffectOfOtherColumnsAreRecognized) {
+  Index independent = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed)
+    independent += infer_table_schema("table", driven_series(200, seed)).independent_rows ? 1 : 0;
+  EXPECT_LE(independent, 5);
+}
+
 TEST(IndependentRows, FewTablesAreMistaken) {
   EXPECT_GE(independent_tables(20, 0, false), 196);
   EXPECT_GE(independent_tables(20, 0, true), 190);
