@@ -84,9 +84,12 @@ Network<T> build_feedback_network(const ModelSpec& spec, const DataSpecification
                                   const Circuit& plain, Circuit& circuit, bool output_hidden) {
   Network<T> network =
       build_network<T>(spec, data, layout, circuit, {.output_hidden = output_hidden, .feedback = true});
-  for (const ParameterInfo& own : plain.parameters()) {
-    const auto found = std::ranges::find(circuit.parameters(), own.name, &ParameterInfo::name);
-    if (found != circuit.parameters().end() && found->rows == own.rows && found->cols == own.cols) continue;
+  for (std::size_t i = 0; i < plain.parameters().size(); ++i) {
+    const ParameterInfo& own = plain.parameters()[i];
+    const auto is_same = [&](const ParameterInfo& found) {
+      return found.name == own.name && found.rows == own.rows && found.cols == own.cols;
+    };
+    if (i < circuit.parameters().size() && is_same(circuit.parameters()[i])) continue;
     throw UsageError(
         fmt::format("feedback: the weights {} of {} for symbols cannot read probabilities; use a model such as lstm, "
                     "gru, rnn or mrnn, or leave --feedback out",

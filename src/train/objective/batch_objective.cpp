@@ -155,9 +155,20 @@ void BatchObjective<T>::leave() {
   gradient_->leave(source_.batch());
 }
 
+/// Returns the parameters with the blocks of the network. A network that reads its own outputs can have further blocks,
+/// which are empty: those of operators without parameters.
+template <class T>
+const Parameters<T>& BatchObjective<T>::in_network(const Parameters<T>& parameters) {
+  if (parameters.info().size() == network_.plan->parameters().size()) return parameters;
+  if (!padded_) padded_.emplace(network_.circuit());
+  require_length("training: the vector of parameters", parameters.size(), padded_->size());
+  std::ranges::copy(parameters.flat(), padded_->flat().begin());
+  return *padded_;
+}
+
 template <class T>
 std::string BatchObjective<T>::find_non_finite() {
-  pass_.set_parameters(parameters_);
+  pass_.set_parameters(in_network(parameters_));
   for (Index k = 0; k < options_.batches; ++k) {
     std::string first = pass_.find_non_finite(batch(k), before_[at(k)]);
     if (!first.empty()) return first;
@@ -195,7 +206,7 @@ const std::atomic<bool>* BatchObjective<T>::flag_within(bool first) const {
 template <class T>
 double BatchObjective<T>::pass(std::span<T> result, bool accumulate) {
   std::optional<Interruptible> within;
-  gradient_->set_parameters(seen());
+  gradient_->set_parameters(in_network(seen()));
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.batches; ++k) {
     poll();
@@ -289,7 +300,7 @@ template <class T>
 double BatchObjective<T>::loss() {
   const Interruptible within(flag_within(false));
   require_full_softmax();
-  const Parameters<T>& parameters = seen();
+  const Parameters<T>& parameters = in_network(seen());
   pass_.set_parameters(parameters);
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.batches; ++k) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -113,6 +114,7 @@ class BatchObjective final : public Objective<T>, public RowObjective<T> {
   void require_exact_products() const;
   void require_plain_weights() const;
   const Parameters<T>& seen() { return weights_ ? weights_->seen(static_cast<std::uint64_t>(step_)) : parameters_; }
+  const Parameters<T>& in_network(const Parameters<T>& parameters);
   const std::atomic<bool>* flag_within(bool first) const;
   void poll() const {
     if (options_.stop == nullptr) return;
@@ -129,6 +131,7 @@ class BatchObjective final : public Objective<T>, public RowObjective<T> {
   TableRows tables_;
   std::unique_ptr<InputSource<T>> inputs_;   // null unless the network reads its own outputs
   std::unique_ptr<WeightRules<T>> weights_;  // null unless weights are dropped or tied
+  std::optional<Parameters<T>> padded_;      // the parameters with further, empty blocks
   std::unique_ptr<GradientSource<T>> gradient_;
   const Batch* mixed_ = nullptr;                    // if not null, replaces the batch of the source
   std::unique_ptr<ShardedCurvature<T>> curvature_;  // used only by curvature-based optimizers

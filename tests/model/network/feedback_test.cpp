@@ -395,7 +395,7 @@ struct Trained {
 
 /// `stop_at`: the step at which training is stopped; 0: never.
 Trained train_freely(TrainerOptions options, int threads, Index stop_at = 0,
-                     std::string_view optimizer = "adam:rate=0.01") {
+                     std::string_view optimizer = "adam:rate=0.01", const Case& of = kCases[0]) {
   struct Stop : Observer {
     void progress(const ProgressEvent& e) override { flag = at > 0 && e.step >= at; }
     Index at = 0;
@@ -405,7 +405,6 @@ Trained train_freely(TrainerOptions options, int threads, Index stop_at = 0,
   options.stop = &stop.flag;
   options.optimizer = optimizer;
   options.log_every = 1;
-  const Case& of = kCases[0];
   Built plain(of, false), loops(of, true);
   Batch batch = some_batch(of);
   batch.predicted = batch.symbols = batch.structure.positions();
@@ -451,6 +450,18 @@ TEST(Feedback, training_is_byte_identical_for_any_threads_and_interruptions) {
   EXPECT_LT(whole.loss, before);
   for (const char* optimizer : {"hf", "ruop"}) EXPECT_THROW(train_freely(options, 1, 0, optimizer), UsageError);
   std::filesystem::remove_all(folder);
+}
+
+/// Operators without parameters have empty blocks, which the trained parameters do not have.
+TEST(Feedback, every_expected_output_can_be_trained) {
+  for (const Case& of : kCases) {
+    TrainerOptions options;
+    options.feedback = {.given = 2, .free = 3};
+    options.steps = 1;
+    const double before = train_freely(options, 1, 0, "adam:rate=0.01", of).loss;
+    options.steps = 40;
+    EXPECT_LT(train_freely(options, 1, 0, "adam:rate=0.01", of).loss, before) << of.spec;
+  }
 }
 
 TEST(Feedback, feedback_without_gradient_flow_is_named_in_the_error) {
