@@ -338,11 +338,11 @@ std::string find_reproduction(const std::string& table) {
   if (table.ends_with(".toml") || table.find('/') != std::string::npos) return table;
   std::vector<std::string> all, folders;
   for (const std::filesystem::path& folder :
-       {std::filesystem::path("bench/tables"), program_folder() / "../share/unfold/tables"}) {
+       {std::filesystem::path("bench/tables"), (program_folder() / "../share/unfold/tables").lexically_normal()}) {
     const std::vector<std::string> names = tables_in(folder);
     if (std::ranges::find(names, table) != names.end()) return (folder / (table + ".toml")).string();
     all.insert(all.end(), names.begin(), names.end());
-    folders.push_back(folder.lexically_normal().string());
+    folders.push_back(folder.string());
   }
   if (all.empty())
     throw UsageError(fmt::format(

@@ -78,7 +78,8 @@ TEST(Reproduction, errors_name_line_and_accepted_keys) {
       {"budget = \"--steps 1\"", "columns = []", "t.toml:9: small: columns is empty"},
       {"[table.small]", "[table.tiny]", "t.toml:9: a table has no key \"tiny\""},
       {"[table.small]\nbudget = \"--steps 1\"\n", "", "t.toml:1: a table needs [table.small], [table.full] or both"},
-      {"[[table]]", "tables = 1\n[[table]]", "t.toml:1: the file has no key \"tables\"; did you mean \"table\"? (keys: table)"},
+      {"[[table]]", "tables = 1\n[[table]]",
+       "t.toml:1: the file has no key \"tables\"; did you mean \"table\"? (keys: table)"},
       {"success = 0.5", "success = 0.5\ncurve_over = \"steps\"",
        "curve_over must be seconds or epochs, not \"steps\""}};
   for (const std::vector<std::string>& c : cases) {
