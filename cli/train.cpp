@@ -127,9 +127,10 @@ ExitCode Train::update(Console& console) {
                            {"new_templates", updated.new_templates}}));
   else
     print_result(
-        fmt::format("{} lines added, with {} new templates; the model now represents {} lines with {} "
+        fmt::format("{} line{} added, with {} new template{}; the model now represents {} lines with {} "
                     "templates\nmodel            {}\n",
-                    updated.new_lines, updated.new_templates, updated.lines, updated.templates, updated.model_file));
+                    updated.new_lines, updated.new_lines == 1 ? "" : "s", updated.new_templates,
+                    updated.new_templates == 1 ? "" : "s", updated.lines, updated.templates, updated.model_file));
   return ExitCode::success;
 }
 
