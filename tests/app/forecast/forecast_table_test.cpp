@@ -462,8 +462,9 @@ TEST(ForecastTable, ClosedWeekdaysAreNotForecast) {
   EXPECT_EQ(text.find("\n2024-03-31\t"), std::string::npos) << text;
   EXPECT_NE(text.find("\n2024-04-01\t"), std::string::npos) << text;
   EXPECT_EQ(sundays.periods.front(), 6);
-  ASSERT_FALSE(sundays.table.notes.empty());
-  EXPECT_NE(sundays.table.notes.front().find("every day except Sunday"), std::string::npos);
+  EXPECT_TRUE(std::ranges::any_of(sundays.table.notes, [](const std::string& note) {
+    return note.find("every day except Sunday") != std::string::npos;
+  }));
 
   const TableForecast mondays = forecast_of(shop_table(0b0111110, 89), 3, {"seasonal-naive"});
   EXPECT_NE(tsv(mondays).find("\n2024-04-02\t"), std::string::npos) << tsv(mondays);
