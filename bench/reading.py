@@ -29,6 +29,15 @@ def mixed(i, rng):
     )
 
 
+def articles(i, rng):
+    year, day = divmod(rng.randrange(3650), 365)
+    kind = ("phone", "tablet", "laptop", "camera", "watch")[rng.randrange(5)]
+    return (
+        f"{i + 1},{2010 + year}-{day // 31 + 1:02d}-{day % 28 + 1:02d},{kind},{rng.random() * 1000:.2f},"
+        f"{rng.randrange(1, 6)},{' '.join(rng.choice(WORDS) for _ in range(rng.randrange(6, 16)))}\n"
+    )
+
+
 def numbers(_, rng):
     return ",".join(f"{rng.gauss(0, 1):.5f}" for _ in range(10)) + "\n"
 
@@ -39,6 +48,17 @@ def doubles(_, rng):
 
 def records(i, rng):
     return json.dumps({"id": f"A{i:07d}", "size": round(rng.random() * 100, 3), "color": ("red", "blue")[i % 2]}) + "\n"
+
+
+def chat(_, rng):
+    text = " ".join(rng.choice(WORDS) for _ in range(12)) + "."
+    return json.dumps({"text": text, "label": rng.choice(["good", "bad"])}) + "\n"
+
+
+def lists(_, rng):
+    entries = range(rng.randrange(5, 20))
+    numbers = [round(rng.gauss(0, 1), 3) for _ in entries]
+    return json.dumps({"x": numbers, "word": [rng.choice(WORDS) for _ in entries], "label": rng.choice("ab")}) + "\n"
 
 
 def prose(_, rng):
@@ -58,9 +78,12 @@ def log(i, rng):
 
 FILES = {
     "mixed.csv": ("id,when,kind,temperature,load,count,price,remark\n", mixed),
+    "articles.csv": ("id,date,kind,price,stars,review\n", articles),
     "numbers.csv": (",".join(f"x{i}" for i in range(10)) + "\n", numbers),
     "doubles.csv": (",".join(f"x{i}" for i in range(10)) + "\n", doubles),
     "records.jsonl": ("", records),
+    "chat.jsonl": ("", chat),
+    "lists.jsonl": ("", lists),
     "prose.txt": ("", prose),
     "letters.fa": ("", letters),
     "sshd.log": ("", log),
