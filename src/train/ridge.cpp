@@ -23,9 +23,10 @@ constexpr Index kEnough = 2, kFolds = 5;
 
 /// Centered sums: X'X [n x n], X'Y [m x n] (one row per output), and the diagonal of Y'Y.
 struct RidgeSums::Centered {
-  Index rows, n, m;
+  double weight;  ///< sum of the weights: without weights, the number of rows
+  Index n, m;
   Vector xx, yx, yy, mean;
-  double unit;  ///< rows * mean square of a state: lambda = 1
+  double unit;  ///< weight * mean square of a state: lambda = 1
 
   void divide(std::span<const double> scales) {
     for (Index i = 0; i < n; ++i) {
@@ -76,20 +77,31 @@ RidgeSums::RidgeSums(Index inputs, Index outputs, Index blocks) : inputs_(inputs
   for (Sums& block : blocks_) clear(block);
 }
 
-/// Adds the upper triangle of z z', in stripes of columns.
-void RidgeSums::add_to(Sums& sums, Matrix<const double> z) const {
+/// Adds the upper triangle of w z z', in stripes of columns.
+void RidgeSums::add_to(Sums& sums, Matrix<const double> z, std::span<const double> weights) const {
   constexpr Index kStripe = 64;
   const Index n = z.cols;
+  Buffer<double> products;
+  Matrix<const double> weighted = z;
+  if (!weights.empty()) {
+    products.resize(z.rows * n);
+    for (Index r = 0; r < z.rows; ++r)
+      for (Index i = 0; i < n; ++i) products.data()[r * n + i] = weights[at(r)] * z(r, i);
+    weighted = {products.data(), z.rows, n, n};
+  }
   const Matrix<double> second{sums.second.data(), n, n, n};
   for (Index c = 0; c < n; c += kStripe) {
     const Index width = std::min(kStripe, n - c);
-    accumulate_outer<double>(z, z.cols_from(c, width), second.cols_from(c, width), {0, c + width}, Start::accumulate);
+    accumulate_outer<double>(z, weighted.cols_from(c, width), second.cols_from(c, width), {0, c + width},
+                             Start::accumulate);
   }
-  accumulate_columns<double>(z, sums.first.data(), {0, n}, Start::accumulate);
+  accumulate_columns<double>(weighted, sums.first.data(), {0, n}, Start::accumulate);
   sums.rows += z.rows;
+  if (weights.empty()) sums.weight += static_cast<double>(z.rows);
+  for (const double weight : weights) sums.weight += weight;
 }
 
-void RidgeSums::add(Matrix<const double> x, Matrix<const double> y) {
+void RidgeSums::add(Matrix<const double> x, Matrix<const double> y, std::span<const double> weights) {
   if (x.cols != inputs_ || y.cols != outputs_ || x.rows != y.rows)
     throw UsageError("ridge: the row sizes differ from those of the sums");
   Buffer<double> joined(kRun * (inputs_ + outputs_));
@@ -100,12 +112,16 @@ void RidgeSums::add(Matrix<const double> x, Matrix<const double> y) {
       std::copy_n(y.row(r + i), outputs_, row);
     }
     const Matrix<const double> z{joined.data(), count, width, width};
-    add_to(total_, z);
-    if (total_.rows < kEnough * inputs_)
+    const std::span<const double> own = weights.empty() ? weights : weights.subspan(at(r), at(count));
+    add_to(total_, z, own);
+    if (total_.rows < kEnough * inputs_) {
       kept_.insert(kept_.end(), joined.data(), joined.data() + count * width);
-    else
+      kept_weights_.insert(kept_weights_.end(), own.begin(), own.end());
+    } else {
       std::vector<double>().swap(kept_);
-    if (!blocks_.empty()) add_to(blocks_[block_], z);
+      std::vector<double>().swap(kept_weights_);
+    }
+    if (!blocks_.empty()) add_to(blocks_[block_], z, own);
     r += count, filled_ += count;
     if (filled_ == kRun) filled_ = 0, block_ = blocks_.empty() ? 0 : (block_ + 1) % blocks_.size();
   }
@@ -116,7 +132,7 @@ std::vector<double> RidgeSums::deviations() const {
   const Centered all = centered(total_);
   Vector result(at(inputs_), 1.0);
   for (Index i = 0; i < inputs_; ++i) {
-    const double variance = all.xx[at(i * inputs_ + i)] / static_cast<double>(total_.rows);
+    const double variance = all.xx[at(i * inputs_ + i)] / total_.weight;
     if (variance > 0) result[at(i)] = std::sqrt(variance);
   }
   return result;
@@ -125,8 +141,7 @@ std::vector<double> RidgeSums::deviations() const {
 /// `scales`: divisors of the states; empty: none.
 RidgeSums::Centered RidgeSums::centered(const Sums& sums, std::span<const double> scales) const {
   const Index n = inputs_, m = outputs_, width = n + m;
-  const auto rows = static_cast<double>(sums.rows);
-  Centered c{.rows = sums.rows,
+  Centered c{.weight = sums.weight,
              .n = n,
              .m = m,
              .xx = Vector(at(n * n)),
@@ -134,9 +149,9 @@ RidgeSums::Centered RidgeSums::centered(const Sums& sums, std::span<const double
              .yy = Vector(at(m)),
              .mean = sums.first,
              .unit = 0};
-  for (double& mean : c.mean) mean /= rows;
+  for (double& mean : c.mean) mean /= c.weight;
   const auto about_mean = [&](Index i, Index j) {  // i <= j: the upper triangle
-    return sums.second[at(i * width + j)] - rows * c.mean[at(i)] * c.mean[at(j)];
+    return sums.second[at(i * width + j)] - c.weight * c.mean[at(i)] * c.mean[at(j)];
   };
   for (Index i = 0; i < n; ++i) {
     for (Index j = i; j < n; ++j) c.xx[at(i * n + j)] = c.xx[at(j * n + i)] = about_mean(i, j);
@@ -160,7 +175,9 @@ std::vector<RidgeSums::Sums> RidgeSums::folds() const {
     result[f].first.assign(at(width), 0.0), result[f].second.assign(at(width * width), 0.0);
     const Index begin = rows * static_cast<Index>(f) / static_cast<Index>(result.size()),
                 end = rows * static_cast<Index>(f + 1) / static_cast<Index>(result.size());
-    add_to(result[f], {kept_.data() + begin * width, end - begin, width, width});
+    const std::span<const double> weights(kept_weights_);
+    add_to(result[f], {kept_.data() + begin * width, end - begin, width, width},
+           weights.empty() ? weights : weights.subspan(at(begin), at(end - begin)));
   }
   return result;
 }
@@ -171,7 +188,7 @@ std::vector<double> RidgeSums::cross_validation(const Centered& all, double lamb
   if (!solution) return {};
   // trace of X (X'X + l I)^-1 X' = n - l trace of the inverse, plus one for the mean
   const double fitted = static_cast<double>(all.n) - lambda * all.unit * solution->factor.inverse_trace() + 1;
-  const double rows = static_cast<double>(all.rows), free = rows - fitted;
+  const double rows = all.weight, free = rows - fitted;
   if (!(free > 0.5)) return {};
   Vector squares(at(all.m));
   for (Index k = 0; k < all.m; ++k) squares[at(k)] = all.residual(solution->v, k) * rows / (free * free);
@@ -185,7 +202,7 @@ std::vector<double> RidgeSums::left_out(const std::vector<Sums>& folds, std::spa
   for (const Sums& block : folds) {
     if (block.rows == 0) continue;
     Sums rest = total_;
-    rest.rows -= block.rows;
+    rest.rows -= block.rows, rest.weight -= block.weight;
     for (std::size_t i = 0; i < rest.first.size(); ++i) rest.first[i] -= block.first[i];
     for (std::size_t i = 0; i < rest.second.size(); ++i) rest.second[i] -= block.second[i];
     if (rest.rows < 2) return {};
@@ -197,10 +214,10 @@ std::vector<double> RidgeSums::left_out(const std::vector<Sums>& folds, std::spa
       double off = mine.mean[at(mine.n + k)] - others.mean[at(mine.n + k)];
       for (Index i = 0; i < mine.n; ++i)
         off -= solution->v[at(k * mine.n + i)] * (mine.mean[at(i)] - others.mean[at(i)]);
-      squares[at(k)] += mine.residual(solution->v, k) + static_cast<double>(mine.rows) * off * off;
+      squares[at(k)] += mine.residual(solution->v, k) + mine.weight * off * off;
     }
   }
-  for (double& square : squares) square /= static_cast<double>(total_.rows);
+  for (double& square : squares) square /= total_.weight;
   return squares;
 }
 
@@ -229,10 +246,10 @@ RidgeFit RidgeSums::solve(const RidgeOptions& options) const {
   auto solution = all.solve(fit.lambda);
   if (!solution)
     throw DataError("ridge: lambda is too small for these states; use a larger value, or 0 to select it automatically");
-  fit.mean_square = options.lambda == 0 ? best : all.residual(solution->v) / static_cast<double>(all.rows);
+  fit.mean_square = options.lambda == 0 ? best : all.residual(solution->v) / all.weight;
   if (options.lambda > 0) fit.squares = held_out(options.lambda);
   for (Index k = 0; k < outputs_ && static_cast<Index>(fit.squares.size()) < outputs_; ++k)
-    fit.squares.push_back(all.residual(solution->v, k) / static_cast<double>(all.rows));
+    fit.squares.push_back(all.residual(solution->v, k) / all.weight);
   fit.weights.resize(at(inputs_ * outputs_));
   fit.bias.resize(at(outputs_));
   for (Index k = 0; k < outputs_; ++k) {

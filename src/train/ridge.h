@@ -41,8 +41,9 @@ class RidgeSums {
  public:
   /// `blocks`: 0, or at least 2 blocks for cross-validation. Throws UsageError otherwise.
   RidgeSums(Index inputs, Index outputs, Index blocks);
-  /// Adds rows of x and y. Groups of kRun consecutive rows are assigned to the blocks in turn.
-  void add(Matrix<const double> x, Matrix<const double> y);
+  /// Adds rows of x and y. Groups of kRun consecutive rows are assigned to the blocks in turn. `weights`: one number
+  /// per row, which multiplies its squared residual; empty: all are 1.
+  void add(Matrix<const double> x, Matrix<const double> y, std::span<const double> weights = {});
   Index rows() const { return total_.rows; }
   /// Throws DataError for fewer than two rows or if the data does not allow a fit.
   RidgeFit solve(const RidgeOptions& options) const;
@@ -50,13 +51,14 @@ class RidgeSums {
   static constexpr Index kRun = 256;
 
  private:
-  /// Sums over rows of 1, z and z z', where z = [x ; y].
+  /// The number of rows, and sums over rows of w, w z and w z z', where w is the weight and z = [x ; y].
   struct Sums {
     Index rows = 0;
+    double weight = 0;
     std::vector<double> first, second;
   };
   struct Centered;
-  void add_to(Sums& sums, Matrix<const double> z) const;
+  void add_to(Sums& sums, Matrix<const double> z, std::span<const double> weights) const;
   Centered centered(const Sums& sums, std::span<const double> scales = {}) const;
   std::vector<double> deviations() const;
   std::vector<Sums> folds() const;
@@ -66,8 +68,8 @@ class RidgeSums {
   Index inputs_, outputs_;
   Sums total_;
   std::vector<Sums> blocks_;
-  std::vector<double> kept_;  // the rows z, while there are few of them
-  Index filled_ = 0;          // rows in the current group
+  std::vector<double> kept_, kept_weights_;  // the rows z and their weights, while there are few of them
+  Index filled_ = 0;                         // rows in the current group
   std::size_t block_ = 0;
 };
 

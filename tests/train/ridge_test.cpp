@@ -205,5 +205,23 @@ TEST(Ridge, constant_inputs_give_the_mean) {
   }
 }
 
+TEST(Ridge, weights_of_rows_equal_repetitions) {
+  const RidgeData data(40, 0.3);
+  for (const double lambda : {1e-6, 0.0}) {
+    RidgeSums weighted(RidgeData::kInputs, 2, 0), repeated(RidgeData::kInputs, 2, 0);
+    Vector weights;
+    for (Index r = 0; r < data.rows; ++r) weights.push_back(static_cast<double>(r % 3));
+    weighted.add(data.inputs(), data.outputs(), weights);
+    for (Index r = 0; r < data.rows; ++r)
+      for (Index copy = 0; copy < r % 3; ++copy)
+        repeated.add(data.inputs().rows_from(r, 1), data.outputs().rows_from(r, 1));
+    const RidgeFit a = weighted.solve({.lambda = lambda}), b = repeated.solve({.lambda = lambda});
+    EXPECT_EQ(a.lambda, b.lambda);
+    for (std::size_t i = 0; i < a.weights.size(); ++i) EXPECT_NEAR(a.weights[i], b.weights[i], 1e-8);
+    for (std::size_t k = 0; k < a.bias.size(); ++k) EXPECT_NEAR(a.bias[k], b.bias[k], 1e-8);
+    for (std::size_t k = 0; k < a.squares.size(); ++k) EXPECT_NEAR(a.squares[k], b.squares[k], 1e-8);
+  }
+}
+
 }  // namespace
 }  // namespace unfold

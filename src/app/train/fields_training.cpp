@@ -23,6 +23,7 @@
 #include "data/schema/stored_schema.h"
 #include "data/text/example_weights.h"
 #include "data/text/labels.h"
+#include "loss/weighted_loss.h"
 #include "model/decoding/objective.h"
 #include "model/density/density_selection.h"
 #include "model/network/density_model.h"
@@ -61,12 +62,14 @@ ExampleBatchOptions one_pass(ExampleBatchOptions batches) {
 
 /// Throws UsageError for models that do not support weights of examples.
 template <class T>
-void require_weights_supported(const NetworkModel<T>& model, bool is_fitted, bool on_cpu) {
-  if (is_fitted) refuse_weights(fmt::format("{}, which is fitted by expectation-maximization,", model.spec_text()));
-  if (readout_of(model.spec()) && !predicts_once(model))
-    refuse_weights(fmt::format("the readout of {} at every position", model.spec_text()));
+void require_weights_supported(const NetworkModel<T>& model, bool on_cpu) {
+  const bool has_classes = std::ranges::any_of(
+      model.network().heads, [](const Head<T>& head) { return head.loss->template as<Categorical<T>>() != nullptr; });
+  if (readout_of(model.spec()) && !predicts_once(model) && has_classes)
+    refuse_weights(fmt::format("the readout of {} for classes at every position", model.spec_text()));
   for (const Head<T>& head : model.network().heads)
-    if (!head.loss->parameter_indices().empty()) refuse_weights(fmt::format("the loss {}", head.loss->name()));
+    if (!head.loss->parameter_indices().empty() && head.loss->template as<WeightedLoss<T>>() == nullptr)
+      refuse_weights(fmt::format("the loss {}", head.loss->name()));
   if (!on_cpu) refuse_weights("a device (--device)");
 }
 
@@ -208,7 +211,7 @@ void FieldsTraining<T>::check(const NetworkModel<T>& model) const {
   TrainSettings& s = context_.settings();
   require_options_used(model.spec(), model.data(), model.layout());
   check_training_support(model.network(), model.spec(), s, context_.run());
-  if (parts_[0].has(kExampleWeights)) require_weights_supported(model, is_fitted(), context_.device().is_cpu());
+  if (parts_[0].has(kExampleWeights)) require_weights_supported(model, context_.device().is_cpu());
   context_.device().require(model.network(), model.data());
   // Other models do not train in steps of one batch.
   const bool in_steps = !is_fitted() && !has_random_kernels(model.spec());

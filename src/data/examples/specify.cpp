@@ -10,6 +10,7 @@
 
 #include "data/examples/derived.h"
 #include "data/examples/field_origin.h"
+#include "data/text/example_weights.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
 #include "unfold/data/examples/example_set.h"
@@ -70,39 +71,60 @@ FieldSpecification specify_symbols(const FieldOrigin& origin, std::span<const In
   return field_of(name, Alphabet(SymbolKind::entries, std::move(texts)));
 }
 
-/// Returns the numbers of one component that are not missing.
-std::vector<double> numbers_of(const ExampleColumn& column, std::span<const Index> entries, Index component) {
-  std::vector<double> numbers;
-  numbers.reserve(entries.size());
-  for (const Index e : entries)
-    if (column.present(e)) numbers.push_back(column.numbers[at(e * column.width + component)]);
-  return numbers;
+/// The entries of a column that are not missing, with the weights of their examples (data/text/example_weights.h).
+struct WeightedEntries {
+  std::vector<Index> entries;
+  std::vector<double> weights;  ///< empty: all are 1
+};
+
+Index example_of(const Examples& examples, const ExampleColumn& column, Index entry) {
+  if (column.once && !column.source) return entry;
+  const std::vector<Index>& ends = column.source ? column.ends : examples.ends;
+  return static_cast<Index>(std::ranges::upper_bound(ends, entry) - ends.begin());
 }
 
-/// Mean and standard deviation; if all numbers are equal, that number and 1. Uses two passes to avoid cancellation.
-std::pair<double, double> mean_and_deviation(const std::vector<double>& numbers) {
+WeightedEntries present_entries(const Examples& examples, const ExampleColumn& column, std::span<const Index> entries) {
+  const ExampleColumn* weights = examples.find(kExampleWeights);
+  WeightedEntries found;
+  found.entries.reserve(entries.size());
+  if (weights != nullptr) found.weights.reserve(entries.size());
+  for (const Index e : entries) {
+    if (!column.present(e)) continue;
+    found.entries.push_back(e);
+    if (weights != nullptr) found.weights.push_back(weights->numbers[at(example_of(examples, column, e))]);
+  }
+  return found;
+}
+
+/// Mean and standard deviation; if all numbers are equal, or no number has a weight, a number and 1. Uses two passes to
+/// avoid cancellation.
+std::pair<double, double> mean_and_deviation(const std::vector<double>& numbers, const std::vector<double>& weights) {
   if (std::ranges::adjacent_find(numbers, std::ranges::not_equal_to()) == numbers.end()) return {numbers.front(), 1};
-  const auto count = static_cast<double>(numbers.size());
-  double sum = 0, squares = 0;
-  for (const double x : numbers) sum += x;
+  const auto weight = [&](std::size_t i) { return weights.empty() ? 1 : weights[i]; };
+  double count = weights.empty() ? static_cast<double>(numbers.size()) : 0, sum = 0, squares = 0;
+  for (const double w : weights) count += w;
+  if (!(count > 0)) return {numbers.front(), 1};
+  for (std::size_t i = 0; i < numbers.size(); ++i) sum += weight(i) * numbers[i];
   const double mean = sum / count;
-  for (const double x : numbers) squares += (x - mean) * (x - mean);
+  for (std::size_t i = 0; i < numbers.size(); ++i) squares += weight(i) * ((numbers[i] - mean) * (numbers[i] - mean));
   return {mean, std::sqrt(squares / count)};
 }
 
 /// Leaves mean and deviation empty if all numbers are 0 or 1, or are kept unchanged.
-void standardize(const ExampleColumn& column, std::span<const Index> entries, std::span<const char> kept,
+void standardize(const ExampleColumn& column, const WeightedEntries& present, std::span<const char> kept,
                  FieldSpecification& field) {
   bool bits = true;
+  std::vector<double> numbers(present.entries.size());
   for (Index i = 0; i < column.width; ++i) {
     if (at(i) < kept.size() && kept[at(i)] != 0) {
       field.mean.push_back(0);
       field.deviation.push_back(1);
       continue;
     }
-    const std::vector<double> numbers = numbers_of(column, entries, i);
+    std::ranges::transform(present.entries, numbers.begin(),
+                           [&](Index e) { return column.numbers[at(e * column.width + i)]; });
     bits = bits && std::ranges::all_of(numbers, [](double x) { return x == 0 || x == 1; });
-    const auto [mean, deviation] = mean_and_deviation(numbers);
+    const auto [mean, deviation] = mean_and_deviation(numbers, present.weights);
     if (!std::isfinite(mean) || !std::isfinite(deviation) || deviation == 0)
       throw DataError(
           fmt::format("field {}: its numbers are too large or too small to be standardized; rescale them", field.name));
@@ -115,35 +137,35 @@ void standardize(const ExampleColumn& column, std::span<const Index> entries, st
 }
 
 /// Divides positive numbers by their geometric mean, so that the mean of their logarithms is 0.
-void scale_by_geometric_mean(const ExampleColumn& column, std::span<const Index> entries, FieldSpecification& field) {
+void scale_by_geometric_mean(const ExampleColumn& column, const WeightedEntries& present, FieldSpecification& field) {
+  std::vector<double> logarithms(present.entries.size());
   for (Index i = 0; i < column.width; ++i) {
-    const std::vector<double> numbers = numbers_of(column, entries, i);
-    double sum = 0;
-    for (const double x : numbers) {
+    for (std::size_t k = 0; k < logarithms.size(); ++k) {
+      const double x = column.numbers[at(present.entries[k] * column.width + i)];
       if (!(x > 0))
         throw DataError(fmt::format("field {}: {} is not above 0, so it has no logarithm; use {}=normal", field.name, x,
                                     field.name));
-      double log_x = x;
-      vector_log(&log_x, &log_x, 1);
-      sum += log_x;
+      logarithms[k] = x;
+      vector_log(&logarithms[k], &logarithms[k], 1);
     }
-    double scale = sum / static_cast<double>(numbers.size());
+    double scale = mean_and_deviation(logarithms, present.weights).first;
     vector_exp(&scale, &scale, 1);
     field.mean.push_back(0);
     field.deviation.push_back(scale);
   }
 }
 
-FieldSpecification specify_values(const ExampleColumn& column, std::span<const Index> entries, const std::string& name,
-                                  const FieldChoice& choice) {
+FieldSpecification specify_values(const Examples& examples, const ExampleColumn& column, std::span<const Index> entries,
+                                  const std::string& name, const FieldChoice& choice) {
   FieldSpecification field{.name = name, .type = FieldType::values, .size = column.width};
   if (std::ranges::none_of(entries, [&](Index e) { return column.present(e); }))
     throw DataError(fmt::format("field {} is empty: every entry is missing; leave the field out", name));
   const auto kept = choice.kept.find(name);
+  const WeightedEntries present = present_entries(examples, column, entries);
   if (choice.scaled.contains(name))
-    scale_by_geometric_mean(column, entries, field);
+    scale_by_geometric_mean(column, present, field);
   else if (!choice.unstandardized.contains(name))
-    standardize(column, entries, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
+    standardize(column, present, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
   return field;
 }
 
@@ -185,7 +207,7 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
       throw UsageError(fmt::format("field {} is predicted once per example, so it cannot also be read", name));
     const std::vector<Index> entries = entries_of(examples, *origin.column, once);
     data.fields.push_back(origin.column->is_text() ? specify_symbols(origin, entries, name, predicted, choice)
-                                                   : specify_values(*origin.column, entries, name, choice));
+                                                   : specify_values(examples, *origin.column, entries, name, choice));
     specified.insert(name);
     data.fields.back().once = once;
     data.fields.back().source = origin.column->source;

@@ -31,7 +31,7 @@ Matrix<const T> weights_of_rows(const Batch& batch, Index first, Index rows) {
 [[noreturn]] inline void refuse_weights(std::string_view who) {
   throw UsageError(std::string(who) +
                    " does not support weights of examples; leave out the weights, or train a network by sgd, adam or "
-                   "lbfgs with a loss without parameters");
+                   "lbfgs");
 }
 
 }  // namespace unfold

@@ -53,10 +53,10 @@ struct CrfChain : TwoSidedChain {
   }
   double forward() { return log_sum = chain_forward(*scores, e(), matrix(alpha), scratch); }
   void backward() { chain_backward(*scores, e(), matrix(beta), scratch); }
-  /// Adds sign times the expected counts; the counts of positions are set. Call after forward and backward.
-  void count(double sign, ChainScores& neighbors, std::vector<double>& positions) {
-    chain_marginals(*scores, e(), matrix(alpha), matrix(beta), log_sum, sign, counts_into(neighbors, matrix(positions)),
-                    scratch);
+  /// Adds `factor` times the expected counts; the counts of positions are set. Call after forward and backward.
+  void count(double factor, ChainScores& neighbors, std::vector<double>& positions) {
+    chain_marginals(*scores, e(), matrix(alpha), matrix(beta), log_sum, factor,
+                    counts_into(neighbors, matrix(positions)), scratch);
   }
   double best(Symbol* found) const { return chain_best(*scores, e(), found); }
   std::vector<ScoredLabeling> n_best(Index count) const { return chain_n_best(*scores, e(), count); }
@@ -79,15 +79,16 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
   }
 
   void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
-    each_block(o, team, [&](BlockWork& work, Index) { judge_block(o, work, nats, T{0}, nullptr, nullptr); });
+    each_block(o, team, [&](BlockWork& work, Index) { judge_block(o, {}, work, nats, T{0}, nullptr, nullptr); });
   }
 
-  void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
-                std::span<T> own_gradient) const override {
+  void weighted_gradient(const Observed<T>& o, RowWeights<T> weights, T scale, Team& team, T* nats, Matrix<T> adjoint,
+                         std::span<T> own_gradient) const override {
     require_shape<T>(this->name(), "the adjoint", adjoint, o.signal);
     std::vector<ChainScores> counts = no_counts(o);
-    each_block(o, team,
-               [&](BlockWork& work, Index block) { judge_block(o, work, nats, scale, &adjoint, &counts[at(block)]); });
+    each_block(o, team, [&](BlockWork& work, Index block) {
+      judge_block(o, weights, work, nats, scale, &adjoint, &counts[at(block)]);
+    });
     this->add_own(counts, scale, own_gradient);
   }
 
@@ -181,21 +182,23 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
     return scores;
   }
 
-  /// Computes the nats and, with an adjoint, expected minus observed counts of the block's chains.
-  void judge_block(const Observed<T>& o, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
+  /// Computes the nats and, with an adjoint, expected minus observed counts of the block's chains, which are multiplied
+  /// by the weights of the chains.
+  void judge_block(const Observed<T>& o, RowWeights<T> weights, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                    ChainScores* counts) const {
     work.block.lay(o.structure, work.first, work.count, o.signal.cols);
     const std::string_view name = this->name();
     for (Index t = 0; t < work.block.length(0); ++t)
       for (Index k = 0; k < work.block.running(t); ++k)
         work.block.take_label(k, t, target_symbol(name, o.signal, o.targets, work.block.outer(k, t)));
-    if (work.neighbors.suits()) judge_scaled(o, work, nats, scale, adjoint, counts);
+    const bool together = work.neighbors.suits() && weights.rows.empty();
+    if (together) judge_scaled(o, work, nats, scale, adjoint, counts);
     for (Index k = 0; k < work.count; ++k)
-      if (!work.neighbors.suits() || !work.block.suits(k))
-        judge_exactly(o, o.structure.sequence_at(work.first + k), work, nats, scale, adjoint, counts);
+      if (!together || !work.block.suits(k))
+        judge_exactly(o, weights, o.structure.sequence_at(work.first + k), work, nats, scale, adjoint, counts);
   }
 
-  /// Like judge_block, for the chains that are suitable for ChainBlock.
+  /// Like judge_block, for the chains that are suitable for ChainBlock, without weights.
   void judge_scaled(const Observed<T>& o, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                     ChainScores* counts) const {
     ChainBlock& block = work.block;
@@ -230,22 +233,23 @@ class CrfLoss final : public LabelRandomField<T, CrfChain>, public LossCurvature
   }
 
   /// Like judge_block, for any chain.
-  void judge_exactly(const Observed<T>& o, Index s, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
-                     ChainScores* counts) const {
+  void judge_exactly(const Observed<T>& o, RowWeights<T> weights, Index s, BlockWork& work, T* nats, T scale,
+                     Matrix<T>* adjoint, ChainScores* counts) const {
+    const double weight = weights.of_chain(o.structure, s);
     const auto of_all = [&](Index, CrfChain& chain) {
       chain.backward();
-      if (counts != nullptr) chain.count(1, *counts, chain.counts);
+      if (counts != nullptr) chain.count(weight, *counts, chain.counts);
     };
     const auto of_known = [&](Index, CrfChain& chain, bool judged) {
       if (counts == nullptr) return;
       if (judged) {
         chain.backward();
-        chain.count(-1, *counts, chain.more);
+        chain.count(-weight, *counts, chain.more);
         for (std::size_t i = 0; i < chain.counts.size(); ++i) chain.counts[i] -= chain.more[i];
       } else {
         std::ranges::fill(chain.counts, 0.0);
       }
-      this->scatter(o.structure, s, chain.matrix(chain.counts), static_cast<double>(scale), *adjoint);
+      this->scatter(o.structure, s, chain.matrix(chain.counts), weight * static_cast<double>(scale), *adjoint);
     };
     this->judge(o, work.scores, s, work.chain, nats, of_all, of_known);
   }

@@ -9,6 +9,7 @@
 #include "loss/crf/label_states.h"
 #include "loss/crf/sequence_label.h"
 #include "loss/own_parameters.h"
+#include "loss/weighted_loss.h"
 #include "numerics/functions.h"
 #include "unfold/loss/registry.h"
 #include "unfold/loss/rows.h"
@@ -82,7 +83,7 @@ struct StateSlopes {
 };
 
 template <class T>
-class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
+class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T>, public WeightedLoss<T> {
  public:
   explicit HybridLoss(const HybridOptions& options) : options_(options) {
     states_.each = options.states;
@@ -110,22 +111,23 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
     compute_all_nats(o, team, shares, nats, [](Index, Index, HybridWork&, bool) {});
   }
 
-  void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
-                std::span<T> own_gradient) const override {
+  void weighted_gradient(const Observed<T>& o, RowWeights<T> weights, T scale, Team& team, T* nats, Matrix<T> adjoint,
+                         std::span<T> own_gradient) const override {
     require_shape<T>(name(), "the adjoint", adjoint, o.signal);
     const StateLogProbabilities shares = shares_in(o.parameters);
     const ChainScores scores = shares.scores(states_);
     std::vector<StateSlopes> slopes(at(blocks(o.structure)), StateSlopes(states_.count()));
     compute_all_nats(o, team, shares, nats, [&](Index block, Index s, HybridWork& work, bool judged) {
       const Matrix<double> out = work.matrix(work.counts);
+      const double weight = weights.of_chain(o.structure, s);
       if (judged && options_.is_joint())
-        joint_slopes(scores, work, slopes[at(block)]);
+        joint_slopes(scores, weight, work, slopes[at(block)]);
       else
         std::ranges::fill(work.counts, 0.0);
-      if (judged && options_.share_of_frames() > 0) add_frame_slopes(work, slopes[at(block)]);
+      if (judged && options_.share_of_frames() > 0) add_frame_slopes(weight, work, slopes[at(block)]);
       for (Index t = 0; t < work.rows; ++t)
         for (Index j = 0; j < work.cols; ++j)
-          adjoint(o.structure.row(s, t), j) = static_cast<T>(static_cast<double>(scale) * out(t, j));
+          adjoint(o.structure.row(s, t), j) = static_cast<T>(weight * static_cast<double>(scale) * out(t, j));
     });
     for (std::size_t b = 1; b < slopes.size(); ++b) add(slopes[b], slopes[0]);
     put_own(shares, slopes[0], static_cast<double>(scale), own_gradient);
@@ -268,16 +270,17 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
     }
   }
 
-  /// Computes the expected counts of all paths minus the expected counts of the paths with the known labels.
-  void joint_slopes(const ChainScores& scores, HybridWork& work, StateSlopes& slopes) const {
+  /// Computes the expected counts of all paths minus the expected counts of the paths with the known labels. `slopes`
+  /// receive them multiplied by the weight of the chain.
+  void joint_slopes(const ChainScores& scores, double weight, HybridWork& work, StateSlopes& slopes) const {
     const Matrix<double> free = work.matrix(work.counts), known = work.matrix(work.counts_known);
     const double log_z = chain_forward(scores, work.matrix(work.e), work.matrix(work.alpha), work.scratch);
-    chain_marginals(scores, work.matrix(work.e), work.matrix(work.alpha), work.matrix(work.beta), log_z, 1,
+    chain_marginals(scores, work.matrix(work.e), work.matrix(work.alpha), work.matrix(work.beta), log_z, weight,
                     slopes.with(free), work.scratch);
     const double log_known = known_forward(scores, work);
     chain_backward(scores, work.matrix(work.known), work.matrix(work.beta), work.scratch);
     chain_marginals(scores, work.matrix(work.known), work.matrix(work.alpha_known), work.matrix(work.beta), log_known,
-                    -1, slopes.with(known), work.scratch);
+                    -weight, slopes.with(known), work.scratch);
     for (std::size_t i = 0; i < work.counts.size(); ++i) work.counts[i] -= work.counts_known[i];
   }
 
@@ -312,9 +315,9 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
     nats = static_cast<T>(static_cast<double>(nats) + options_.share_of_frames() * of_frames);
   }
 
-  void add_frame_slopes(HybridWork& work, StateSlopes& slopes) const {
+  void add_frame_slopes(double weight, HybridWork& work, StateSlopes& slopes) const {
     const std::vector<Symbol> path = path_of(work);
-    const double share = options_.share_of_frames();
+    const double share = options_.share_of_frames(), own_share = weight * share;
     std::vector<double> p(at(work.cols));
     for (Index t = 0; t < work.rows; ++t) {
       const Symbol state = path[at(t)];
@@ -322,11 +325,11 @@ class HybridLoss final : public LabelSequences<T>, public SequenceLabel<T> {
       softmax(work.e.data() + t * work.cols, p.data(), work.cols);
       p[at(state)] -= 1;
       for (Index j = 0; j < work.cols; ++j) work.counts[at(t * work.cols + j)] += share * p[at(j)];
-      slopes.prior[at(state)] -= share;
+      slopes.prior[at(state)] -= own_share;
       if (t == 0)
-        slopes.start[at(state)] -= share;
+        slopes.start[at(state)] -= own_share;
       else if (path[at(t - 1)] != kNoSymbol)
-        slopes.transitions[at(path[at(t - 1)] * work.cols + state)] -= share;
+        slopes.transitions[at(path[at(t - 1)] * work.cols + state)] -= own_share;
     }
   }
 

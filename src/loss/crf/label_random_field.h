@@ -24,6 +24,7 @@
 #include "loss/crf/label_scheme.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/own_parameters.h"
+#include "loss/weighted_loss.h"
 #include "numerics/functions.h"
 #include "unfold/loss/rows.h"
 
@@ -81,7 +82,7 @@ struct TwoSidedChain : FieldChain {
 };
 
 template <class T, class Chain>
-class LabelRandomField : public LabelSequences<T>, public NamedLabels<T> {
+class LabelRandomField : public LabelSequences<T>, public NamedLabels<T>, public WeightedLoss<T> {
  public:
   using Scores = typename Chain::Scores;
 

@@ -20,8 +20,8 @@ struct SegmentFieldChain : FieldChain {
   }
   double forward() { return log_sum = chain.forward(*scores, e()); }
   void backward() { chain.backward(); }
-  /// Adds sign times the expected counts. Call after forward and backward.
-  void count(double sign, SegmentScores& of_segments) { chain.add_counts(sign, matrix(counts), of_segments); }
+  /// Adds `factor` times the expected counts. Call after forward and backward.
+  void count(double factor, SegmentScores& of_segments) { chain.add_counts(factor, matrix(counts), of_segments); }
   /// Before the last known label, known labels do not determine where segments end.
   double surprise(Index t, double log_z) const {
     const bool last =
@@ -70,13 +70,13 @@ class SegmentCrf final : public LabelRandomField<T, SegmentFieldChain> {
         o, team, nats, [](Index, SegmentFieldChain&) {}, [](Index, SegmentFieldChain&, bool) {});
   }
 
-  void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
-                std::span<T> own_gradient) const override {
+  void weighted_gradient(const Observed<T>& o, RowWeights<T> weights, T scale, Team& team, T* nats, Matrix<T> adjoint,
+                         std::span<T> own_gradient) const override {
     require_shape<T>(this->name(), "the adjoint", adjoint, o.signal);
     std::vector<SegmentScores> counts(at(this->blocks(o.structure)), SegmentScores::zeros(types_, longest_));
     const auto count = [&](Index s, SegmentFieldChain& chain, double sign) {
       chain.backward();
-      chain.count(sign, counts[at(s / this->kTogether)]);
+      chain.count(sign * weights.of_chain(o.structure, s), counts[at(s / this->kTogether)]);
     };
     this->compute_all_nats(
         o, team, nats, [&](Index s, SegmentFieldChain& chain) { count(s, chain, 1); },

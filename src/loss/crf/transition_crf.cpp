@@ -80,8 +80,8 @@ class StepCrf final : public LabelRandomField<T, StepChain> {
         o, team, nats, [](Index, StepChain& chain) { chain.backward(); }, [](Index, StepChain&, bool) {});
   }
 
-  void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
-                std::span<T> own_gradient) const override {
+  void weighted_gradient(const Observed<T>& o, RowWeights<T> weights, T scale, Team& team, T* nats, Matrix<T> adjoint,
+                         std::span<T> own_gradient) const override {
     require_shape<T>(this->name(), "the adjoint", adjoint, o.signal);
     std::vector<ChainScores> counts(at(this->blocks(o.structure)), ChainScores::zeros(this->n_));
     const auto clear = [&](Index s, Index length) {
@@ -89,7 +89,8 @@ class StepCrf final : public LabelRandomField<T, StepChain> {
     };
     const auto count = [&](Index s, StepChain& chain, double sign) {
       chain.backward();
-      add_counts(o.structure, s, chain, sign, static_cast<double>(scale), adjoint, counts[at(s / this->kTogether)]);
+      add_counts(o.structure, s, chain, sign * weights.of_chain(o.structure, s), static_cast<double>(scale), adjoint,
+                 counts[at(s / this->kTogether)]);
     };
     this->compute_all_nats(
         o, team, nats,
@@ -111,22 +112,22 @@ class StepCrf final : public LabelRandomField<T, StepChain> {
     return scores;
   }
 
-  /// Adds sign times the expected counts to `counts` and, multiplied by `scale`, to the adjoint.
-  static void add_counts(const Structure& structure, Index s, StepChain& chain, double sign, double scale,
+  /// Adds `factor` times the expected counts to `counts` and, multiplied by `scale`, to the adjoint.
+  static void add_counts(const Structure& structure, Index s, StepChain& chain, double factor, double scale,
                          Matrix<T> adjoint, ChainScores& counts) {
     const Index n = chain.cols;
     state_marginals(chain.matrix(chain.alpha), chain.matrix(chain.beta), chain.matrix(chain.shares));
     for (Index t = 0; t < chain.rows; ++t) {
       T* row = adjoint.row(structure.row(s, t));
       const double* p = chain.shares.data() + t * n;
-      for (Index j = 0; j < n; ++j) row[j] += static_cast<T>(scale * sign * p[j]);
-      for (Index j = 0; j < n && t == 0; ++j) counts.start[at(j)] += sign * p[j];
-      for (Index j = 0; j < n && t + 1 == chain.rows; ++j) counts.stop[at(j)] += sign * p[j];
+      for (Index j = 0; j < n; ++j) row[j] += static_cast<T>(scale * factor * p[j]);
+      for (Index j = 0; j < n && t == 0; ++j) counts.start[at(j)] += factor * p[j];
+      for (Index j = 0; j < n && t + 1 == chain.rows; ++j) counts.stop[at(j)] += factor * p[j];
       if (t == 0) continue;
       pair_marginals(chain.chain(), chain.matrix(chain.alpha), chain.matrix(chain.beta), t, chain.pairs.data());
       for (Index k = 0; k < n * n; ++k) {
-        row[n + k] += static_cast<T>(scale * sign * chain.pairs[at(k)]);
-        counts.transitions[at(k)] += sign * chain.pairs[at(k)];
+        row[n + k] += static_cast<T>(scale * factor * chain.pairs[at(k)]);
+        counts.transitions[at(k)] += factor * chain.pairs[at(k)];
       }
     }
   }

@@ -6,10 +6,12 @@
 ///
 /// Initial components are rows of the data that are drawn far from each other (Arthur & Vassilvitskii 2007). The prior
 /// of each bit and of each component corresponds to kBitPrior observations of each value, so no probability is 0. The
-/// result does not depend on the number of threads. Throws UsageError if there are no rows.
+/// result does not depend on the number of threads. Weights of rows multiply their log-likelihoods. Throws UsageError
+/// if there are no rows.
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "unfold/base/threads/team.h"
@@ -26,6 +28,7 @@ struct BernoulliMixtureFitOptions {
   double tolerance = 1e-6;  ///< stops when an iteration gains fewer nats per row, and less than the previous one
   std::uint64_t seed = 1;
   const std::atomic<bool>* stop = nullptr;  ///< polled once per iteration; throws InterruptedError when set
+  std::span<const double> weights = {};     ///< one number per row; empty: all are 1
 };
 
 struct BernoulliMixtureFit {

@@ -5,6 +5,7 @@
 
 #include "loss/density/vector_density.h"
 #include "loss/independent_rows.h"
+#include "loss/weighted_loss.h"
 #include "unfold/loss/rows.h"
 
 namespace unfold {
@@ -14,7 +15,10 @@ namespace {
 constexpr Index kKeptAtOnce = Index{1} << 20;
 
 template <class T>
-class OrderedDensity final : public IndependentRows<T>, public LossCurvature<T>, public VectorDensity<T> {
+class OrderedDensity final : public IndependentRows<T>,
+                             public WeightedLoss<T>,
+                             public LossCurvature<T>,
+                             public VectorDensity<T> {
  public:
   OrderedDensity(std::string name, std::unique_ptr<AutoregressiveNet<T>> net, ColumnDistributions<T> laws)
       : name_(std::move(name)), net_(std::move(net)), laws_(std::move(laws)) {}
@@ -52,12 +56,14 @@ class OrderedDensity final : public IndependentRows<T>, public LossCurvature<T>,
     });
   }
 
-  void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
-                std::span<T> own_gradient) const override {
+  void weighted_gradient(const Observed<T>& o, RowWeights<T> row_weights, T scale, Team& team, T* nats,
+                         Matrix<T> adjoint, std::span<T> own_gradient) const override {
     require_shape<T>(name_, "the adjoint", adjoint, o.signal);
     std::fill_n(nats, o.signal.rows, T{0});
     back(o, team, scale, adjoint, own_gradient, [&](Index r, const NetPass<T>& pass) {
       nats[r] = laws_.slopes(shape_, pass.outputs, pass.x, name_, pass.slopes);
+      if (row_weights.rows.empty()) return;
+      for (Index j = 0; j < shape_.all_outputs(); ++j) pass.slopes[j] *= row_weights.rows[at(r)];
     });
   }
 

@@ -9,6 +9,7 @@
 #include "loss/hmm/hidden_states.h"
 #include "loss/hmm/inhomogeneous_chain.h"
 #include "loss/own_parameters.h"
+#include "loss/weighted_loss.h"
 #include "numerics/functions.h"
 #include "unfold/loss/registry.h"
 #include "unfold/loss/rows.h"
@@ -31,7 +32,7 @@ constexpr Index kChainsTogether = 16;
 /// gamma_{t-1}(i) - xi_t(i, j) for A_t, and softmax(start) - gamma_1 for `start`. Rows without a target have no
 /// emission term; the chain continues through them.
 template <class T>
-class GaussianHmm final : public HiddenStates<T> {
+class GaussianHmm final : public HiddenStates<T>, public WeightedLoss<T> {
  public:
   explicit GaussianHmm(const GaussianHmmOptions& options) : options_(options) {
     const bool full = options.covariance == Covariance::full;
@@ -61,18 +62,19 @@ class GaussianHmm final : public HiddenStates<T> {
     each_chain(o, team, nats, [](Index, Index, StateWork&) {});
   }
 
-  void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
-                std::span<T> own_gradient) const override {
+  void weighted_gradient(const Observed<T>& o, RowWeights<T> weights, T scale, Team& team, T* nats, Matrix<T> adjoint,
+                         std::span<T> own_gradient) const override {
     require_shape<T>(name(), "the adjoint", adjoint, o.signal);
     const Index k = options_.states;
     std::vector<std::vector<double>> start(at(blocks(o.structure)), std::vector<double>(at(k)));
     each_chain(o, team, nats, [&](Index block, Index s, StateWork& work) {
       backward(work.chain(), work.matrix(work.beta));
       state_marginals(work.matrix(work.alpha), work.matrix(work.beta), work.matrix(work.marginals));
-      for (Index j = 0; j < k; ++j) start[at(block)][at(j)] += work.marginals[at(j)];
-      for (Index t = 0; t < work.rows; ++t) put_slopes(o, s, t, scale, work, adjoint);
+      const double weight = weights.of_chain(o.structure, s);
+      for (Index j = 0; j < k; ++j) start[at(block)][at(j)] += weight * work.marginals[at(j)];
+      for (Index t = 0; t < work.rows; ++t) put_slopes(o, s, t, static_cast<T>(weight) * scale, work, adjoint);
     });
-    put_start(o, start, scale, own_gradient);
+    put_start(o, weights, start, scale, own_gradient);
   }
 
   void most_probable(const Observed<T>& o, Team& team, std::span<Index> path) const override {
@@ -181,11 +183,14 @@ class GaussianHmm final : public HiddenStates<T> {
     }
   }
 
-  void put_start(const Observed<T>& o, const std::vector<std::vector<double>>& found, T scale, std::span<T> out) const {
+  void put_start(const Observed<T>& o, RowWeights<T> weights, const std::vector<std::vector<double>>& found, T scale,
+                 std::span<T> out) const {
     std::vector<double> slopes = log_start(o);
     vector_exp(slopes.data(), slopes.data(), options_.states);
+    double total = 0;
+    for (Index s = 0; s < o.structure.sequences(); ++s) total += weights.of_chain(o.structure, s);
     for (std::size_t j = 0; j < slopes.size(); ++j) {
-      slopes[j] *= static_cast<double>(o.structure.sequences());
+      slopes[j] *= total;
       for (const std::vector<double>& block : found) slopes[j] -= block[j];
     }
     own_.add(slopes, static_cast<double>(scale), 0, out);

@@ -120,6 +120,15 @@ void VectorHmmChain::see(const VectorHmmTables& tables, Matrix<const double> run
            .emissions = {emissions.data(), rows, states, states}};
 }
 
+double VectorHmmChain::weighted_forward(const VectorSequences& runs, Index s) {
+  const double log_p = forward(chain, matrix(alpha));
+  const Index first = runs.begin(s);
+  if (states > 1 || runs.weights.empty()) return runs.weight(first) * log_p;
+  double sum = 0;
+  for (Index t = 0; t < rows; ++t) sum += runs.weight(first + t) * emissions[at(t)];
+  return sum;
+}
+
 double log_likelihood(const VectorHmm& hmm, const VectorSequences& runs, Team& team) {
   const VectorHmmTables tables(hmm);
   std::vector<double> each(at(runs.count()));
@@ -128,7 +137,7 @@ double log_likelihood(const VectorHmm& hmm, const VectorSequences& runs, Team& t
     const Range mine = me.share(runs.count(), 1);
     for (Index s = mine.begin; s < mine.end; ++s) {
       chain.see(tables, runs.run(s));
-      each[at(s)] = forward(chain.chain, chain.matrix(chain.alpha));
+      each[at(s)] = chain.weighted_forward(runs, s);
     }
   });
   double sum = 0;

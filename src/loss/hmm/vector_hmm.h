@@ -72,10 +72,20 @@ struct GaussianFactors {
 struct VectorSequences {
   Matrix<const double> rows;
   std::vector<Index> ends;  ///< for each sequence: the row number after its last row
+  /// One number per row, which multiplies its log-likelihood and its expected counts; empty: all are 1. Weights are
+  /// equal within a sequence unless the model has one state, so that rows are independent.
+  std::span<const double> weights = {};
 
   Index count() const { return static_cast<Index>(ends.size()); }
   Index begin(Index s) const { return s == 0 ? 0 : ends[at(s - 1)]; }
   Matrix<const double> run(Index s) const { return rows.rows_from(begin(s), ends[at(s)] - begin(s)); }
+  double weight(Index row) const { return weights.empty() ? 1 : weights[at(row)]; }
+  /// Returns the sum of the weights: without weights, the number of rows.
+  double total() const {
+    double sum = 0;
+    for (const double weight : weights) sum += weight;
+    return weights.empty() ? static_cast<double>(rows.rows) : sum;
+  }
 };
 
 double log_likelihood(const VectorHmm& hmm, const VectorSequences& runs, Team& team);

@@ -18,6 +18,8 @@ struct VectorHmmTables {
 struct VectorHmmChain {
   /// Computes the emissions of a sequence, and log w_jc N(y_t; m_jc, S_jc) in `components`.
   void see(const VectorHmmTables& tables, Matrix<const double> run);
+  /// Runs forward and returns the log-likelihood of sequence s of `runs`, which it has seen, times the weights.
+  double weighted_forward(const VectorSequences& runs, Index s);
   Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, states, states}; }
 
   Index rows = 0, states = 0;

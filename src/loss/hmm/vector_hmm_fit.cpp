@@ -51,28 +51,31 @@ void add_vector(const VectorHmm& hmm, Index k, const double* y, double share, Hm
   }
 }
 
-void add_run(const VectorHmmTables& tables, Matrix<const double> run, VectorHmmChain& chain, HmmMoments& sums) {
+void add_run(const VectorHmmTables& tables, const VectorSequences& runs, Index s, VectorHmmChain& chain,
+             HmmMoments& sums) {
   const VectorHmmShape& shape = tables.hmm.shape;
-  const Index n = shape.states;
+  const Index n = shape.states, first = runs.begin(s);
+  const Matrix<const double> run = runs.run(s);
   chain.see(tables, run);
   const Matrix<double> alpha = chain.matrix(chain.alpha), beta = chain.matrix(chain.beta);
-  sums.log_likelihood += forward(chain.chain, alpha);
+  sums.log_likelihood += chain.weighted_forward(runs, s);
   backward(chain.chain, beta);
   std::vector<double> pairs(at(n * n)), marginals(at(run.rows * n));
   for (Index t = 1; t < run.rows; ++t) {
     pair_marginals(chain.chain, alpha, beta, t, pairs.data());
-    for (std::size_t i = 0; i < pairs.size(); ++i) sums.steps[i] += pairs[i];
+    for (std::size_t i = 0; i < pairs.size(); ++i) sums.steps[i] += runs.weight(first + t) * pairs[i];
   }
   const Matrix<double> p = chain.matrix(marginals);
   state_marginals(alpha, beta, p);
-  for (Index j = 0; j < n; ++j) sums.start[at(j)] += p(0, j);
+  for (Index j = 0; j < n; ++j) sums.start[at(j)] += runs.weight(first) * p(0, j);
   std::vector<double> within(at(shape.components));
   for (Index t = 0; t < run.rows; ++t)
     for (Index j = 0; j < n; ++j) {
       const double* of_state = chain.components.data() + t * shape.mixtures() + j * shape.components;
       softmax(of_state, within.data(), shape.components);
       for (Index c = 0; c < shape.components; ++c)
-        add_vector(tables.hmm, j * shape.components + c, run.row(t), p(t, j) * within[at(c)], sums);
+        add_vector(tables.hmm, j * shape.components + c, run.row(t), runs.weight(first + t) * p(t, j) * within[at(c)],
+                   sums);
     }
 }
 
@@ -181,22 +184,32 @@ double squared_distance(const double* a, const double* b, Index n) {
   return sum;
 }
 
-/// Initializes the means as k-means++ does: with data vectors, each drawn with probability proportional to its squared
-/// distance from the nearest earlier mean.
-void scatter_means(VectorHmm& hmm, Matrix<const double> rows, Random& random) {
+/// Draws a row with probability proportional to its weight.
+Index draw_row(const VectorSequences& runs, Random& random) {
+  if (runs.weights.empty()) return static_cast<Index>(random.below(static_cast<std::uint64_t>(runs.rows.rows)));
+  double left = random.uniform() * runs.total();
+  Index chosen = 0;
+  while (chosen + 1 < runs.rows.rows && (left -= runs.weight(chosen)) >= 0) ++chosen;
+  return chosen;
+}
+
+/// Initializes the means as k-means++ does: with data vectors, each drawn with probability proportional to its weight
+/// times its squared distance from the nearest earlier mean.
+void scatter_means(VectorHmm& hmm, const VectorSequences& runs, Random& random) {
+  const Matrix<const double> rows = runs.rows;
   const Index n = hmm.shape.numbers;
   std::vector<double> nearest(at(rows.rows), std::numeric_limits<double>::infinity());
-  Index chosen = static_cast<Index>(random.below(static_cast<std::uint64_t>(rows.rows)));
+  Index chosen = draw_row(runs, random);
   for (Index k = 0; k < hmm.shape.mixtures(); ++k) {
     std::copy_n(rows.row(chosen), n, hmm.means.data() + k * n);
     double total = 0;
     for (Index r = 0; r < rows.rows; ++r) {
       nearest[at(r)] = std::min(nearest[at(r)], squared_distance(rows.row(r), rows.row(chosen), n));
-      total += nearest[at(r)];
+      total += runs.weight(r) * nearest[at(r)];
     }
     double left = random.uniform() * total;
     chosen = 0;
-    while (chosen + 1 < rows.rows && (left -= nearest[at(chosen)]) >= 0) ++chosen;
+    while (chosen + 1 < rows.rows && (left -= runs.weight(chosen) * nearest[at(chosen)]) >= 0) ++chosen;
   }
 }
 
@@ -211,19 +224,21 @@ Index nearest_mean(const VectorHmm& hmm, const double* y) {
 
 /// Moves each mean to the center of the vectors nearest to it (k-means) and sets the covariance to that of these
 /// vectors.
-void cluster_vectors(VectorHmm& hmm, Matrix<const double> rows) {
+void cluster_vectors(VectorHmm& hmm, const VectorSequences& runs) {
   constexpr int kRounds = 10;
+  const Matrix<const double> rows = runs.rows;
   for (int round = 0; round < kRounds; ++round) {
     HmmMoments sums(hmm.shape);
-    for (Index r = 0; r < rows.rows; ++r) add_vector(hmm, nearest_mean(hmm, rows.row(r)), rows.row(r), 1, sums);
+    for (Index r = 0; r < rows.rows; ++r)
+      add_vector(hmm, nearest_mean(hmm, rows.row(r)), rows.row(r), runs.weight(r), sums);
     set_components(sums, hmm);
   }
 }
 
 VectorHmm spread_start(const VectorHmmShape& shape, const VectorSequences& runs, Index number, Random& random) {
   VectorHmm hmm(shape);
-  scatter_means(hmm, runs.rows, random);
-  if (number % 2 == 1) cluster_vectors(hmm, runs.rows);
+  scatter_means(hmm, runs, random);
+  if (number % 2 == 1) cluster_vectors(hmm, runs);
   // Perturbs the uniform distributions, because identical states would remain identical.
   for (auto* each : {&hmm.start, &hmm.transitions, &hmm.weights})
     for (double& x : *each) x *= random.uniform(0.5, 1.5);
@@ -253,7 +268,7 @@ struct VectorAttempt {
 /// shrink.
 void climb_from(VectorAttempt& attempt, const VectorSequences& runs, Index iterations,
                 const VectorHmmFitOptions& options, Team& team) {
-  const double least = options.tolerance * static_cast<double>(runs.rows.rows);
+  const double least = options.tolerance * runs.total();
   double before = -std::numeric_limits<double>::infinity(), gained = std::numeric_limits<double>::infinity();
   for (Index i = 1; i <= iterations; ++i) {
     if (options.stop != nullptr && *options.stop) throw InterruptedError("interrupted");
@@ -290,7 +305,7 @@ double reestimate(VectorHmm& hmm, const VectorSequences& runs, Team& team, doubl
     const Range mine = me.share(blocks, 1);
     for (Index b = mine.begin; b < mine.end; ++b)
       for (Index s = b * kRunsOfBlock; s < std::min(runs.count(), (b + 1) * kRunsOfBlock); ++s)
-        add_run(tables, runs.run(s), chain, sums[at(b)]);
+        add_run(tables, runs, s, chain, sums[at(b)]);
   });
   for (std::size_t b = 1; b < sums.size(); ++b) sums[0].add(sums[b]);
   double posterior = sums[0].log_likelihood;
@@ -310,7 +325,6 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& 
                      " components needs at least as many vectors, but only " + std::to_string(runs.rows.rows) +
                      " were given");
   constexpr Index kShort = 8, kLonger = 60, kOneOf = 3, kFewStarts = 12, kManyVectors = 20'000;
-  const double vectors = static_cast<double>(runs.rows.rows);
   std::vector<VectorAttempt> attempts;
   const bool many = runs.rows.rows > kManyVectors;
   const Index starts = shape.mixtures() > 1 ? std::max(options.starts, options.restarts) : 1;
@@ -331,7 +345,7 @@ VectorHmmFit fit_vector_hmm(const VectorHmmShape& shape, const VectorSequences& 
   for (VectorAttempt& attempt : attempts) climb_from(attempt, runs, options.iterations, options, team);
   keep_best_fits(attempts, 1);
   VectorHmmFit best = std::move(attempts.front().fit);
-  double log_vectors = vectors;
+  double log_vectors = runs.total();
   vector_log(&log_vectors, &log_vectors, 1);
   best.bic = -2 * best.log_likelihood + static_cast<double>(shape.parameters()) * log_vectors;
   return best;

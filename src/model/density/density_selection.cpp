@@ -65,6 +65,14 @@ double average_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
+/// `weights`: one number per value; empty: all are 1.
+double weighted_average_of(const std::vector<double>& values, const std::vector<double>& weights) {
+  if (weights.empty()) return average_of(values);
+  double sum = 0, total = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) sum += weights[i] * values[i], total += weights[i];
+  return sum / total;
+}
+
 class DensityComparison {
  public:
   DensityComparison(const ExampleSet& training, const DensitySelectionOptions& options, Team& team)
@@ -72,6 +80,7 @@ class DensityComparison {
     const FieldColumn& column = training.column(kVector);
     if (std::ranges::find(column.present, char{0}) != column.present.end())
       throw DataError(fmt::format("{}: a vector is missing; fill it in, or remove its row", training.source()));
+    weights_ = weights_of_positions(training);
     const Index rows = training.count();
     constexpr Index kFewest = 4;
     if (rows < kFewest)
@@ -133,7 +142,7 @@ class DensityComparison {
   double held_out_nats(const Fold& fold, Index components, const std::string& model) {
     const FieldColumn& column = data_.column(kVector);
     const RowCopy training(column, numbers_, fold.training), held_out(column, numbers_, fold.held_out);
-    const auto rows = static_cast<double>(fold.held_out.size());
+    const std::vector<double> of_training = weights_of(fold.training), of_held_out = weights_of(fold.held_out);
     if (o_.bits) {
       const BernoulliMixtureFit fit = fit_bernoulli_mixture(training.rows(), components,
                                                             {.starts = starts(),
@@ -141,9 +150,10 @@ class DensityComparison {
                                                              .iterations = kMostIterations,
                                                              .tolerance = kCoarse,
                                                              .seed = o_.seed,
-                                                             .stop = o_.stop},
+                                                             .stop = o_.stop,
+                                                             .weights = of_training},
                                                             team_);
-      return -average_of(log_probabilities(fit, held_out.rows(), team_));
+      return -weighted_average_of(log_probabilities(fit, held_out.rows(), team_), of_held_out);
     }
     const AnyOptions any = choose_loss(model).options;
     const auto& options = any.as<GaussianMixtureOptions>();
@@ -152,7 +162,7 @@ class DensityComparison {
                                .full = options.covariance == Covariance::full,
                                .prior = options.prior,
                                .pooled = options.pooled};
-    const VectorHmmFit fit = fit_vector_hmm(shape, rows_as_runs(training.rows()),
+    const VectorHmmFit fit = fit_vector_hmm(shape, rows_as_runs(training.rows(), of_training),
                                             {.starts = starts(),
                                              .restarts = 1,
                                              .iterations = kMostIterations,
@@ -160,7 +170,17 @@ class DensityComparison {
                                              .seed = o_.seed,
                                              .stop = o_.stop},
                                             team_);
-    return -log_likelihood(fit.hmm, rows_as_runs(held_out.rows()), team_) / rows;
+    const VectorSequences others = rows_as_runs(held_out.rows(), of_held_out);
+    return -log_likelihood(fit.hmm, others, team_) / others.total();
+  }
+
+  /// Returns the weights of rows; empty if rows have none.
+  std::vector<double> weights_of(const std::vector<Index>& rows) const {
+    std::vector<double> weights;
+    if (weights_.empty()) return weights;
+    weights.reserve(rows.size());
+    for (const Index row : rows) weights.push_back(weights_[at(row)]);
+    return weights;
   }
 
   /// Trains a network on the first folds until it has read kNetworkRows rows.
@@ -221,6 +241,7 @@ class DensityComparison {
   const DensitySelectionOptions& o_;
   Team& team_;
   Index numbers_;
+  std::vector<double> weights_;  ///< of rows; empty: all are 1
   std::vector<Index> read_;
   std::vector<Fold> folds_;
   std::vector<DensityCandidate> candidates_;

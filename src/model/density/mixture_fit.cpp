@@ -34,12 +34,13 @@ struct RowsOfExamples {
                                   examples.source(), missing - column.present.begin() + 1));
     numbers = examples.data().field(kVector).size;
     values.assign(column.values.begin(), column.values.end());
+    weights = weights_of_positions(examples);
   }
   Matrix<const double> rows() const {
     return {values.data(), static_cast<Index>(values.size()) / numbers, numbers, numbers};
   }
 
-  std::vector<double> values;
+  std::vector<double> values, weights;
   Index numbers = 0;
 };
 
@@ -61,7 +62,7 @@ void fit_gaussians(const GaussianMixtureOptions& o, const RowsOfExamples& data, 
                              .prior = o.prior,
                              .pooled = o.pooled};
   const Index starts = data.rows().rows > kManyMixtureRows ? kStartsOfManyRows : kMixtureStarts;
-  const VectorHmmFit fit = fit_vector_hmm(shape, rows_as_runs(data.rows()),
+  const VectorHmmFit fit = fit_vector_hmm(shape, rows_as_runs(data.rows(), data.weights),
                                           {.starts = starts, .restarts = 3, .seed = seed, .stop = stop}, team);
   result.signal = mixture_signal(fit.hmm);
   result.log_likelihood = fit.log_likelihood;
@@ -70,7 +71,8 @@ void fit_gaussians(const GaussianMixtureOptions& o, const RowsOfExamples& data, 
 
 void fit_bits(const BernoulliMixtureOptions& o, const RowsOfExamples& data, MixtureFit& result, std::uint64_t seed,
               const std::atomic<bool>* stop, Team& team) {
-  const BernoulliMixtureFit fit = fit_bernoulli_mixture(data.rows(), o.components, {.seed = seed, .stop = stop}, team);
+  const BernoulliMixtureFit fit =
+      fit_bernoulli_mixture(data.rows(), o.components, {.seed = seed, .stop = stop, .weights = data.weights}, team);
   result.signal = fit.weights;
   vector_log(result.signal.data(), result.signal.data(), o.components);
   append_logits(fit.probabilities, result.signal);
@@ -104,7 +106,7 @@ std::string MixtureFit::remark() const {
   return fmt::format(
       "{}: fitted by expectation-maximization, {} iterations from the best initialization; {:.4f} nats per training "
       "row, standardized",
-      model, iterations, -log_likelihood / static_cast<double>(rows));
+      model, iterations, -log_likelihood / weight);
 }
 
 nlohmann::json MixtureFit::history() const {
@@ -119,6 +121,7 @@ MixtureFit fit_mixture(const ModelSpec& spec, const ExampleSet& training, std::u
   const RowsOfExamples data(training);
   const AnyOptions options = choose_loss(spec.density).options;
   MixtureFit result{.model = spec.density, .rows = data.rows().rows};
+  result.weight = rows_as_runs(data.rows(), data.weights).total();
   if (spec_name(spec.density) == kGaussianMixture)
     fit_gaussians(options.as<GaussianMixtureOptions>(), data, result, seed, stop, team);
   else

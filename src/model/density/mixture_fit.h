@@ -26,8 +26,9 @@ std::string by_gradients(std::string_view spec);
 struct MixtureFit {
   std::string model;                ///< SPEC of the mixture
   std::vector<double> signal = {};  ///< the parameters, as the loss reads them
-  double log_likelihood = 0;        ///< over all rows, in units of the standardized data
+  double log_likelihood = 0;        ///< over all rows, times their weights, in units of the standardized data
   Index iterations = 0, rows = 0;
+  double weight = 0;  ///< sum of the weights of the rows; without weights, their number
 
   std::string remark() const;
   nlohmann::json history() const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "data/text/example_weights.h"
 #include "loss/hmm/gaussian_hmm.h"
 #include "model/network/density_model.h"
 #include "numerics/functions.h"
@@ -23,16 +24,17 @@ struct RunsOfExamples {
     numbers = examples.data().field(kVector).size;
     values.assign(column.values.begin(), column.values.end());
     for (Index e = 0; e < examples.count(); ++e) ends.push_back(examples.begin(e) + examples.length(e));
+    weights = weights_of_positions(examples);
     const auto missing = std::ranges::find(column.present, char{0});
     if (missing != column.present.end())
       throw DataError(fmt::format("{}: a vector is missing at position {}; fill it in, or remove its row",
                                   examples.source(), missing - column.present.begin() + 1));
   }
   VectorSequences runs() const {
-    return {{values.data(), static_cast<Index>(values.size()) / numbers, numbers, numbers}, ends};
+    return {{values.data(), static_cast<Index>(values.size()) / numbers, numbers, numbers}, ends, weights};
   }
 
-  std::vector<double> values;
+  std::vector<double> values, weights;
   std::vector<Index> ends;
   Index numbers = 0;
 };
@@ -185,12 +187,21 @@ std::vector<double> mixture_signal(const VectorHmm& mixture) {
   return signal;
 }
 
-VectorSequences rows_as_runs(Matrix<const double> rows) {
+VectorSequences rows_as_runs(Matrix<const double> rows, std::span<const double> weights) {
   constexpr Index kLength = 32;
-  VectorSequences runs{.rows = rows, .ends = {}};
+  VectorSequences runs{.rows = rows, .ends = {}, .weights = weights};
   for (Index end = kLength; end < rows.rows; end += kLength) runs.ends.push_back(end);
   runs.ends.push_back(rows.rows);
   return runs;
+}
+
+std::vector<double> weights_of_positions(const ExampleSet& examples) {
+  std::vector<double> weights;
+  if (!examples.has(kExampleWeights)) return weights;
+  const FieldColumn& column = examples.column(kExampleWeights);
+  for (Index e = 0; e < examples.count(); ++e)
+    weights.insert(weights.end(), at(examples.length(e)), static_cast<double>(column.values[at(e)]));
+  return weights;
 }
 
 bool is_hidden_markov(const ModelSpec& spec) { return is_density(spec) && is_of_sequences(spec.density); }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,11 @@ bool is_hidden_markov(const ModelSpec& spec);
 /// Returns the signal of the loss gaussian-mixture for a model with one state.
 std::vector<double> mixture_signal(const VectorHmm& mixture);
 /// Returns independent rows as short sequences for a model with one state; the sequences are divided among threads.
-VectorSequences rows_as_runs(Matrix<const double> rows);
+/// `weights`: one number per row; empty: all are 1.
+VectorSequences rows_as_runs(Matrix<const double> rows, std::span<const double> weights = {});
+/// Returns the weights of the examples of a set (data/text/example_weights.h) at each of their positions; empty if they
+/// have none.
+std::vector<double> weights_of_positions(const ExampleSet& examples);
 
 struct HmmFit {
   std::string model;               ///< SPEC of the model, with the selected number of states

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "data/text/example_weights.h"
 #include "graph/cells/autoregression.h"
 #include "graph/cells/kernels.h"
 #include "graph/circuit/concatenation.h"
@@ -115,6 +116,7 @@ class HeadFit {
           const double* current = x_.data() + filled_ * (x_.size() / kRows) + current_.place;
           for (Index k = 0; k < outputs(); ++k) y[k] -= current[k];
         }
+        if (has_weights(batch)) weights_.push_back(weights_of_rows<double>(batch, row, 1)(0, 0));
         if (++filled_ == kRows) flush(team);
       }
   }
@@ -202,10 +204,11 @@ class HeadFit {
       accumulate_columns<double>(y, counts_.data(), {0, y.cols}, Start::accumulate);
     }
     if (!regression_)
-      sums_->add(x, y);
+      sums_->add(x, y, weights_);
     else if (filled_ > 0)
       regression_->add(x, std::span(labels_).first(at(filled_)), team);
     filled_ = 0;
+    weights_.clear();
   }
 
   const Head<T>& head_;
@@ -219,6 +222,7 @@ class HeadFit {
   std::vector<double> inputs_, counts_;          ///< for classes: sums of the states and of the one-hot targets
   RidgeFit fit_ = {};
   Buffer<double> x_, y_;
+  std::vector<double> weights_;  ///< of the rows of x; empty: all are 1
   std::vector<Symbol> labels_ = std::vector<Symbol>(at(kRows));
   Index filled_ = 0;
 };

@@ -2,7 +2,8 @@
 /// Fits the readout of a network and leaves everything below it unchanged, as in echo state networks. Numbers: by ridge
 /// regression in one pass (train/ridge.h); classes: train/softmax_regression.h. If the inputs of the readout contain
 /// the current value of the predicted field itself, as those of an autoregression do, the difference from that value is
-/// fitted, on standardized inputs; a large lambda then leads to persistence.
+/// fitted, on standardized inputs; a large lambda then leads to persistence. Weights of examples
+/// (data/text/example_weights.h) multiply the squared residuals of numbers; classes do not support them.
 
 #include <optional>
 

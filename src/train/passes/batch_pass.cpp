@@ -6,6 +6,7 @@
 
 #include "data/text/example_weights.h"
 #include "loss/independent_rows.h"
+#include "loss/weighted_loss.h"
 #include "unfold/base/checks.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/vector.h"
@@ -217,16 +218,21 @@ void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool want
     const Observed<T> seen = observed(batch, head, first);
     if (!only) head_nats_.resize(at(seen.signal.rows));
     T* nats = only ? nats_.data() + first : head_nats_.data();
+    const Matrix<const T> weights = weights_of_rows<T>(batch, first, seen.signal.rows);
+    const bool weighs_itself = weights.data != nullptr && !head.loss->parameter_indices().empty();
     if (!wanted)
       head.loss->negative_log_likelihood(seen, team_, nats);
+    else if (weighs_itself)
+      head.loss->template need<WeightedLoss<T>>("training with weights")
+          .weighted_gradient(seen, {{weights.data, at(weights.rows)}}, static_cast<T>(scale * head.weight), team_, nats,
+                             unfolding_.adjoint(head.signal), gradient);
     else
       head.loss->gradient(seen, static_cast<T>(scale * head.weight), team_, nats, unfolding_.adjoint(head.signal),
                           gradient);
     smooth(head, seen, scale, nats, gradient);
-    if (const Matrix<const T> weights = weights_of_rows<T>(batch, first, seen.signal.rows); weights.data != nullptr) {
-      if (!head.loss->parameter_indices().empty()) refuse_weights(fmt::format("the loss {}", head.loss->name()));
-      weigh_rows(weights, {nats, at(seen.signal.rows)}, wanted ? unfolding_.adjoint(head.signal) : Matrix<T>{}, team_);
-    }
+    if (weights.data != nullptr)
+      weigh_rows(weights, {nats, at(seen.signal.rows)},
+                 wanted && !weighs_itself ? unfolding_.adjoint(head.signal) : Matrix<T>{}, team_);
     if (only) continue;
     const bool starts = &head == &network_.heads.front();
     for (Index r = 0; r < seen.signal.rows; ++r) {

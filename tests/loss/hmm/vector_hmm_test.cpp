@@ -141,6 +141,34 @@ TEST_P(EveryVectorHmm, em_likelihood_never_decreases_for_any_number_of_threads) 
   EXPECT_EQ(one.covariances, two.covariances);
 }
 
+TEST_P(EveryVectorHmm, weights_of_sequences_equal_repetitions) {
+  const VectorHmm truth = random_model(GetParam(), 3);
+  const Drawn drawn(truth, {4, 6, 5, 3}, 4);
+  const std::vector<Index> weights = {2, 1, 3, 1};
+  Drawn repeated = drawn;
+  repeated.rows.clear(), repeated.ends.clear(), repeated.states.clear();
+  std::vector<double> of_rows;
+  for (Index s = 0; s < 4; ++s) {
+    const Matrix<const double> run = drawn.runs().run(s);
+    of_rows.insert(of_rows.end(), at(run.rows), static_cast<double>(weights[at(s)]));
+    for (Index copy = 0; copy < weights[at(s)]; ++copy) {
+      repeated.rows.insert(repeated.rows.end(), run.row(0), run.row(0) + run.rows * run.cols);
+      repeated.states.resize(repeated.states.size() + at(run.rows));
+      repeated.ends.push_back(static_cast<Index>(repeated.states.size()));
+    }
+  }
+  VectorSequences weighted = drawn.runs();
+  weighted.weights = of_rows;
+  VectorHmm a = random_model(GetParam(), 5), b = a;
+  Team team(2);
+  for (int i = 0; i < 5; ++i) EXPECT_NEAR(reestimate(a, weighted, team), reestimate(b, repeated.runs(), team), 1e-8);
+  for (const auto member :
+       {&VectorHmm::start, &VectorHmm::transitions, &VectorHmm::weights, &VectorHmm::means, &VectorHmm::covariances})
+    for (std::size_t i = 0; i < (a.*member).size(); ++i) EXPECT_NEAR((a.*member)[i], (b.*member)[i], 1e-9);
+  EXPECT_NEAR(log_likelihood(a, weighted, team), log_likelihood(a, repeated.runs(), team), 1e-9);
+  EXPECT_EQ(weighted.total(), repeated.runs().total());
+}
+
 /// Expected counts from the posterior of every path, then the formulas of the M-step.
 TEST(VectorHmm, em_step_sets_weighted_means_and_relative_frequencies) {
   const VectorHmmShape shape{2, 1, 1, true};

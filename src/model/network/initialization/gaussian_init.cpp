@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "loss/hmm/vector_hmm.h"
+#include "model/network/hmm_fit.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
 #include "unfold/loss/registry.h"
@@ -24,20 +25,23 @@ struct LabelRuns {
   std::vector<double> values;
   std::vector<Index> ends;
   Index numbers = 0;
+  std::vector<double> weights = {};  ///< of rows; empty: all are 1
 
   VectorSequences runs() const {
-    return {{values.data(), static_cast<Index>(values.size()) / numbers, numbers, numbers}, ends};
+    return {{values.data(), static_cast<Index>(values.size()) / numbers, numbers, numbers}, ends, weights};
   }
 };
 
 LabelRuns runs_of(const ExampleSet& examples, const FieldColumn& column, const std::vector<Symbol>& labels,
                   Symbol label, Index numbers) {
   LabelRuns found{.values = {}, .ends = {}, .numbers = numbers};
+  const std::vector<double> weights = weights_of_positions(examples);
   for (Index e = 0; e < examples.count(); ++e) {
     if (labels[at(e)] != label) continue;
     const auto begin = column.values.begin() + examples.begin(e) * numbers;
     found.values.insert(found.values.end(), begin, begin + examples.length(e) * numbers);
     found.ends.push_back(static_cast<Index>(found.values.size()) / numbers);
+    if (!weights.empty()) found.weights.resize(at(found.ends.back()), weights[at(examples.begin(e))]);
   }
   return found;
 }
@@ -53,10 +57,11 @@ VectorHmm even_start(const LabelRuns& of, Index states) {
     const Matrix<const double> run = runs.run(s);
     for (Index t = 0; t < run.rows; ++t) {
       const Index k = std::min(t * states / run.rows, states - 1);
-      ++counts[at(k)];
+      const double weight = runs.weight(runs.begin(s) + t);
+      counts[at(k)] += weight;
       for (Index i = 0; i < n; ++i) {
-        firsts[at(k * n + i)] += run(t, i);
-        for (Index j = 0; j < n; ++j) seconds[at((k * n + i) * n + j)] += run(t, i) * run(t, j);
+        firsts[at(k * n + i)] += weight * run(t, i);
+        for (Index j = 0; j < n; ++j) seconds[at((k * n + i) * n + j)] += weight * run(t, i) * run(t, j);
       }
     }
   }
@@ -84,7 +89,7 @@ VectorHmm fitted(const LabelRuns& of, Index states, Team& team) {
   double before = 0;
   for (Index iteration = 0; iteration < kMostIterations; ++iteration) {
     const double now = reestimate(hmm, runs, team);
-    if (iteration > 0 && now - before < kLeastImprovement * static_cast<double>(runs.rows.rows)) break;
+    if (iteration > 0 && now - before < kLeastImprovement * runs.total()) break;
     before = now;
   }
   return hmm;
