@@ -535,8 +535,8 @@ class SequenceTagger(_SequenceEstimator):
         y
             For each sequence, a list of labels of the same length.
         sample_weight
-            One weight per sequence, which multiplies its loss; sequences with weight 0 are left out. Losses
-            with parameters, such as ``crf``, do not support it.
+            One weight per sequence, which multiplies its loss; sequences with weight 0 are left out. Only the ratios
+            of the weights matter.
         """
         data, attributes = self._described(X, y, sample_weight, "fit")
         return self._set({**self._trained(data, **self._ROLES), **attributes})
@@ -618,16 +618,20 @@ class SequenceTagger(_SequenceEstimator):
         columns = [found.get(f"tag.{tag}", (False, none))[1] for tag in self._tags]
         return sequences.split(numpy.stack(columns, axis=1))
 
-    def score(self, X: Any, y: Any) -> float:
-        """Return the accuracy over all entries."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy over all entries, weighted by one weight per sequence."""
         found = self.predict(X)
-        labels = self._labels(y, [len(one) for one in found], "score")
-        pairs = [(a, b) for one, tags in zip(found, labels) for a, b in zip(one, tags)]
-        return float(numpy.mean([a == b for a, b in pairs]))
+        lengths = [len(one) for one in found]
+        labels = self._labels(y, lengths, "score")
+        right = [a == b for one, tags in zip(found, labels) for a, b in zip(one, tags)]
+        weights = numpy.repeat(weights_of(sample_weight, len(found), "score"), lengths)
+        return float(numpy.average(right, weights=weights))
 
 
 class Forecaster(BaseEstimator):
     """Forecast the next values of a series.
+
+    The values have no weights: the series is a single example, whose values depend on each other.
 
     Attributes
     ----------
@@ -767,9 +771,20 @@ class DensityEstimator(BaseEstimator):
 
     n_features_in_: int
 
-    def fit(self, X: Any, y: Any = None) -> DensityEstimator:
-        """Train on rows ``[rows, columns]`` of bits or numbers. Some of the rows are used for validation."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DensityEstimator:
+        """Train on rows ``[rows, columns]`` of bits or numbers. Some of the rows are used for validation.
+
+        Parameters
+        ----------
+        X
+            The rows.
+        sample_weight
+            One weight per row, which multiplies its log-density: a row of weight 2 counts like two equal rows, and rows
+            of weight 0 are left out.
+        """
         rows = self._rows(X, "fit")
+        weights = weights_of(sample_weight, len(rows), "fit", "row")
+        rows, weights = rows[weights > 0], weights[weights > 0]
         if len(rows) < 2:
             raise UsageError("fit: n_samples=1 is too few: a part of the rows is used for validation")
         names = _feature_names(X)
@@ -778,7 +793,11 @@ class DensityEstimator(BaseEstimator):
             if "-mixture" in self.model_.spec:
                 raise UsageError(f"fit: warm_start does not apply to {self.model_.spec}, which is fitted by "
                                  "expectation-maximization; choose a model such as nade:50 or rnade:50")
-        fitted = self._trained(self._table(rows), **({} if self.model or self._continues else self._default(rows)))
+        default = {} if self.model or self._continues else self._default(rows)
+        if (weights == 1).all():
+            fitted = self._trained(self._table(rows), **default)
+        else:
+            fitted = self._trained(self._table(rows, weights), weights=self._WEIGHTS, **default)
         fitted["n_features_in_"] = rows.shape[1]
         if names is not None:
             fitted["feature_names_in_"] = names
@@ -798,9 +817,12 @@ class DensityEstimator(BaseEstimator):
         rows = self.model_.score_examples(table, threads=self.threads or 0)
         return numpy.array([-math.log(2) * row["bits"] for row in rows])
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean of ``score_samples``; higher is better."""
-        return float(self.score_samples(X).mean())
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean of ``score_samples``, weighted by ``sample_weight``; higher is better."""
+        found = self.score_samples(X)
+        if sample_weight is None:
+            return float(found.mean())
+        return float(numpy.average(found, weights=weights_of(sample_weight, len(found), "score", "row")))
 
     def sample(self, n_samples: int = 1, *, random_state: RandomState = None) -> Floats:
         """Draw rows from the distribution."""
@@ -851,15 +873,21 @@ class DensityEstimator(BaseEstimator):
     def _names_of(columns: int) -> list[str]:
         return [f"x{i + 1}" for i in range(columns)]
 
+    _WEIGHTS = "weight"
+
     @classmethod
-    def _table(cls, rows: Floats) -> _data.Description:
+    def _table(cls, rows: Floats, weights: Optional[Floats] = None) -> _data.Description:
         columns: list[_data.Column] = [(name, False, rows[:, i])
                                        for i, name in enumerate(cls._names_of(rows.shape[1]))]
+        if weights is not None:
+            columns.append((cls._WEIGHTS, False, weights))
         return _data.fields(columns, [len(rows)], "table")
 
 
 class SymbolModel(BaseEstimator):
     """A language model for texts, each of which is an independent sequence.
+
+    Training on running text does not support weights; to give a text more influence, pass it several times.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import numpy
 from numpy.typing import NDArray
 
 from . import _data
-from ._base import BaseEstimator, RandomState, require_equal_lengths
+from ._base import BaseEstimator, RandomState, require_equal_lengths, weights_of
 from .errors import UsageError
 
 __all__ = ["ESN"]
@@ -74,7 +74,7 @@ class ESN(BaseEstimator):
                 f"washout={self.washout}")
         return {**super()._settings(), "model": spec}
 
-    def fit(self, X: Any, y: Any) -> ESN:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ESN:
         """Fit the readout.
 
         Parameters
@@ -83,13 +83,23 @@ class ESN(BaseEstimator):
             One sequence ``[T]`` or ``[T, n]``, several of the same length ``[N, T, n]``, or a list of sequences.
         y
             The values to predict at every position, in the same form.
+        sample_weight
+            One weight per sequence, which multiplies its squared residuals; sequences with weight 0 are left out. Only
+            the ratios of the weights matter.
         """
         inputs, lengths, _ = _values(X, "fit: X")
         targets, target_lengths, _ = _values(y, "fit: y")
         require_equal_lengths(lengths, target_lengths, "fit")
         if not numpy.array_equal(lengths, target_lengths):
             raise UsageError("fit: the sequences of X and y have different lengths")
-        data = _data.fields([("input", False, inputs), ("output", False, targets)], lengths)
+        weights = weights_of(sample_weight, len(lengths), "fit")
+        kept = weights > 0
+        of_positions = numpy.repeat(kept, lengths)
+        inputs, targets, lengths, weights = inputs[of_positions], targets[of_positions], lengths[kept], weights[kept]
+        columns: list[_data.Column] = [("input", False, inputs), ("output", False, targets)]
+        if len(set(weights.tolist())) > 1:
+            columns.append((_data.WEIGHTS, True, weights))
+        data = _data.fields(columns, lengths)
         fitted = self._trained(data, read="input", predict="output=gaussian", split="100/0/0")
         return self._set({**fitted, "n_features_in_": inputs.shape[1], "n_outputs_": targets.shape[1]})
 
@@ -111,12 +121,14 @@ class ESN(BaseEstimator):
         parts = [values[end - length:end] for end, length in zip(ends, lengths)]
         return numpy.stack(parts) if form == "array" else parts
 
-    def score(self, X: Any, y: Any) -> float:
-        """Return the coefficient of determination over all values."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination over all values, weighted by one weight per sequence."""
         found, _, _ = _values(self.predict(X), "score")
-        targets, _, _ = _values(y, "score: y")
-        residual = float(((targets - found) ** 2).sum())
-        return 1 - residual / float(((targets - targets.mean(axis=0)) ** 2).sum())
+        targets, lengths, _ = _values(y, "score: y")
+        weights = numpy.repeat(weights_of(sample_weight, len(lengths), "score"), lengths)[:, None]
+        residual = float((weights * (targets - found) ** 2).sum())
+        mean = (weights * targets).sum(axis=0) / weights.sum()
+        return 1 - residual / float((weights * (targets - mean) ** 2).sum())
 
 
 def _values(X: Any, who: str) -> tuple[Floats, NDArray[Any], str]:

@@ -32,6 +32,7 @@ def train(
     header: str | None = None,
     comment: str | None = None,
     bad_rows: str | None = None,
+    weights: str | None = None,
     ends: str | None = None,
     trees: str | None = None,
     test: Any = None,

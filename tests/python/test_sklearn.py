@@ -13,6 +13,7 @@ import numpy
 from unfold.crf import CRF
 from unfold.estimators import DensityEstimator, Forecaster, SequenceClassifier, SequenceTagger, SymbolModel
 from unfold.hmm import CategoricalHMM, GaussianHMM
+from unfold.reservoir import ESN
 
 SMALL = {"threads": 1, "options": {"batch": 16}}
 
@@ -173,6 +174,9 @@ class MetadataRoutingTest(unittest.TestCase):
         self.assertEqual(grid.best_estimator_.model_bytes_, own.model_bytes_)
         pipeline = make_pipeline(MinMaxScaler(), model).fit(self.X, self.y, sample_weight=self.w)
         self.assertEqual(pipeline[-1].model_bytes_, self.classifier().fit(self.X, self.y, self.w).model_bytes_)
+        density = DensityEstimator("gaussian-mixture:1", threads=1).set_fit_request(sample_weight=True)
+        searched = GridSearchCV(density.set_score_request(sample_weight=True), {"random_state": [1, 2]}, cv=2)
+        self.assertIn(searched.fit(self.X, sample_weight=self.w).best_params_["random_state"], (1, 2))
 
     def test_every_estimator_lists_its_metadata(self):
         from sklearn.base import clone
@@ -180,8 +184,10 @@ class MetadataRoutingTest(unittest.TestCase):
 
         expected = {SequenceClassifier: {"fit": ["sample_weight"], "partial_fit": ["classes", "sample_weight"],
                                          "score": ["sample_weight"]},
+                    DensityEstimator: {"fit": ["sample_weight"], "score": ["sample_weight"]},
                     CRF: {"fit": ["sample_weight"], "score": ["sample_weight"]},
                     GaussianHMM: {"fit": ["lengths", "sample_weight"], "score": ["lengths"]},
+                    ESN: {"fit": ["sample_weight"], "score": ["sample_weight"]},
                     Forecaster: {}}
         for kind, methods in expected.items():
             with self.subTest(kind.__name__):

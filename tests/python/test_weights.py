@@ -10,6 +10,7 @@ import unfold
 from unfold.crf import CRF
 from unfold.estimators import DensityEstimator, Forecaster, SequenceClassifier, SequenceTagger, SymbolModel
 from unfold.hmm import GMMHMM, CategoricalHMM, GaussianHMM
+from unfold.reservoir import ESN
 
 WHOLE = {"batch": 1000, "split": "100/0/0"}  # every step reads all sequences
 
@@ -139,10 +140,24 @@ class SampleWeightTest(unittest.TestCase):
         weights = numpy.arange(len(X)) % 3 + 1
         self.assertNotEqual(SequenceTagger("gru:3", steps=3, threads=1).fit(X, tags, weights).model_bytes_,
                             plain.model_bytes_)
+
+    def test_weights_of_losses_with_parameters_equal_repetitions(self):
+        X, _ = bits()
         chunks = [["B-N" if x else "O" for x in row] for row in X]
-        crf = SequenceTagger("bigru:3", steps=3, threads=1, options={"predict": "tag=crf"})
-        with self.assertRaisesRegex(ValueError, "the loss crf does not support weights"):
-            crf.fit(X, chunks, weights)
+        weights = numpy.arange(len(X)) % 3 + 1
+        for loss in ("crf", "crf:steps=read", "crf:segments=3", "hybrid", "hybrid:training=frames"):
+            with self.subTest(loss):
+                def fit(X, y, weights=None):
+                    model = SequenceTagger("gru:3", optimizer="sgd:rate=0.1", steps=5, threads=1,
+                                           options={**WHOLE, "precision": "double", "predict": f"tag={loss}"})
+                    return model.fit(X, y, weights)
+
+                weighted = fit(X, chunks, weights)
+                repeated = fit(numpy.repeat(X, weights, axis=0),
+                               [tags for tags, n in zip(chunks, weights) for _ in range(n)])
+                self.assert_near(weighted, repeated, 1e-9)
+                own = [name for name in parameters(weighted) if name.endswith("/transitions")][0]
+                self.assertGreater(numpy.abs(parameters(weighted)[own] - parameters(fit(X, chunks))[own]).max(), 1e-5)
 
     def test_errors_describe_the_problem(self):
         X, y = bits(6)
@@ -173,8 +188,77 @@ class SampleWeightTest(unittest.TestCase):
                       (None, "balanced"))
 
 
+class DensityWeightTest(unittest.TestCase):
+    """A row of weight 2 counts like two equal rows."""
+
+    WHOLE = {"split": "100/0/0", "precision": "double"}
+
+    def rows(self, kind, count=40):
+        random = numpy.random.RandomState(1)
+        numbers = random.normal(size=(count, 3)) @ random.normal(size=(3, 3)) + 1
+        return (numbers > 1).astype(float) if kind == "bits" else numbers
+
+    def assert_scores_equal(self, a, b, X, tolerance):
+        numpy.testing.assert_allclose(a.score_samples(X), b.score_samples(X), atol=tolerance)
+
+    def test_weights_equal_repetitions(self):
+        weights = numpy.arange(40) % 3 + 1
+        for model, kind, settings in (
+                ("gaussian-mixture:1", "numbers", {}),
+                ("gaussian-mixture:1,covariance=diagonal", "numbers", {}),
+                ("bernoulli-mixture:1", "bits", {}),
+                ("nade:4", "bits", {"optimizer": "sgd:rate=0.1", "steps": 5}),
+                ("rnade:3,components=2", "numbers", {"optimizer": "sgd:rate=0.01", "steps": 5}),
+                ("made:8,layers=1", "bits", {"optimizer": "sgd:rate=0.1", "steps": 5}),
+                ("linear-ar", "numbers", {"optimizer": "sgd:rate=0.1", "steps": 5})):
+            with self.subTest(model):
+                X = self.rows(kind)
+                options = {**self.WHOLE, **({"batch": 1000} if settings else {})}
+
+                def fit(X, weights=None):
+                    return DensityEstimator(model, threads=1, options=options, **settings).fit(X, sample_weight=weights)
+
+                weighted = fit(X, weights)
+                self.assert_scores_equal(weighted, fit(numpy.repeat(X, weights, axis=0)), X, 1e-6)
+                self.assertGreater(numpy.abs(weighted.score_samples(X) - fit(X).score_samples(X)).max(), 1e-3)
+
+    def test_weights_find_the_mode_of_a_mixture(self):
+        random = numpy.random.RandomState(0)
+        X = numpy.concatenate([random.normal(-4, 1, (30, 2)), random.normal(4, 1, (30, 2))])
+        weights = numpy.repeat([1, 3], 30)
+        fitted = DensityEstimator("gaussian-mixture:2", threads=1, options=self.WHOLE).fit(X, sample_weight=weights)
+        repeated = DensityEstimator("gaussian-mixture:2", threads=1, options=self.WHOLE).fit(
+            numpy.repeat(X, weights, axis=0))
+        self.assert_scores_equal(fitted, repeated, X, 1e-2)
+        self.assertAlmostEqual((fitted.sample(2000)[:, 0] > 0).mean(), 0.75, delta=0.05)
+
+    def test_weights_select_the_model(self):
+        X = self.rows("numbers", 60)
+        fitted = DensityEstimator(threads=1).fit(X, sample_weight=numpy.arange(60) % 4 + 0.5)
+        self.assertTrue(numpy.isfinite(fitted.score_samples(X)).all())
+        self.assertAlmostEqual(fitted.score(X, sample_weight=numpy.arange(60) == 3), fitted.score_samples(X)[3])
+
+    def test_weights_of_1_change_no_bit_and_rows_of_weight_0_are_left_out(self):
+        X = self.rows("numbers")
+        zeros = (numpy.arange(40) % 4 > 0).astype(float)
+        for model, settings in (("gaussian-mixture:2", {}), ("rnade:3", {"steps": 5})):
+            def fit(X, weights=None):
+                return DensityEstimator(model, threads=1, **settings).fit(X, sample_weight=weights).model_bytes_
+
+            self.assertEqual(fit(X, numpy.ones(40)), fit(X))
+            self.assertEqual(fit(X, zeros), fit(X[zeros > 0]))
+            self.assertEqual(fit(X, 2 * zeros + (numpy.arange(40) == 1)),
+                             fit(X[zeros > 0], (2 * zeros + (numpy.arange(40) == 1))[zeros > 0]))
+
+    def test_errors_describe_the_problem(self):
+        X = self.rows("numbers", 6)
+        for weights, what in (([1] * 5, "one weight per row"), ([1, 1, -2, 1, 1, 1], "the weight of row 2 is -2.0")):
+            with self.subTest(what), self.assertRaisesRegex(ValueError, what):
+                DensityEstimator("gaussian-mixture:1").fit(X, sample_weight=weights)
+
+
 class ChainWeightTest(unittest.TestCase):
-    """The weights of the sequences of hidden Markov models and conditional random fields."""
+    """The weights of the sequences of hidden Markov models, conditional random fields and echo state networks."""
 
     LENGTHS = numpy.array([20, 5, 30, 10, 15])
     WEIGHTS = numpy.array([1, 3, 0, 2, 1])
@@ -297,6 +381,23 @@ class ChainWeightTest(unittest.TestCase):
         self.assertAlmostEqual(only, plain.score(X[1:2], y[1:2]))
         with self.assertRaisesRegex(ValueError, "one weight per sequence"):
             plain.fit(X, y, sample_weight=[1, 2])
+
+    def test_weights_of_a_reservoir_equal_repetitions(self):
+        random = numpy.random.RandomState(2)
+        X = [random.normal(size=(n, 1)) for n in (60, 40, 50)]
+        y = [numpy.cumsum(x, axis=0) + random.normal(size=x.shape) for x in X]
+        weights = [2, 1, 3]
+        repeated = [[one for one, w in zip(values, weights) for _ in range(w)] for values in (X, y)]
+        for units in (10, 120):  # with few positions per unit, lambda is selected by blocks
+            fits = [ESN(units, ridge=1e-3, threads=1, options={"precision": "double"}).fit(*data)
+                    for data in ((X, y, weights), repeated, (X, y))]
+            a, b, c = (numpy.concatenate(fit.predict(X)) for fit in fits)
+            numpy.testing.assert_allclose(a, b, atol=1e-7)
+            self.assertGreater(numpy.abs(a - c).max(), 1e-4)
+            self.assertEqual(ESN(units, threads=1).fit(X, y, [1, 1, 1]).model_bytes_,
+                             ESN(units, threads=1).fit(X, y).model_bytes_)
+        with self.assertRaisesRegex(ValueError, "for classes at every position does not support weights"):
+            SequenceTagger("esn:10", threads=1).fit([[1.0, 2.0]] * 4, [[0, 1]] * 4, [1, 2, 3, 4])
 
 
 class WarmStartTest(unittest.TestCase):

@@ -93,6 +93,7 @@ bool looks_like_number(const std::string& text) {
 
 ReaderOptions reader_options_for(const Model& model, const SchemaOptions& stated) {
   ReaderOptions options = reader_options(stored_settings(model));
+  options.weights.clear();  // only training has weights
   if (!options.rows.field.empty()) {
     set_expected_columns(vector_parts(model), vector_classes(model), options);
     for (const auto& [column, classes] : options.rows.classes)

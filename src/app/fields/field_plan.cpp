@@ -24,6 +24,7 @@
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "data/text/example_weights.h"
 #include "model/decoding/objective.h"
 #include "model/network/density_model.h"
 #include "model/network/hmm_fit.h"
@@ -225,13 +226,16 @@ std::string obvious_target(const Examples& examples) {
     if (is_class_name(column.name) && column.width <= 1) return column.name;
   Names once, numbers;
   for (const ExampleColumn& column : examples.columns) {
+    if (column.name == kExampleWeights) continue;
     if (column.once) once.push_back(column.name);
     if (!column.once && !column.is_text()) numbers.push_back(column.name);
   }
   if (once.size() == 1) return once.front();
-  if (once.empty() && numbers.size() == 1 && examples.columns.size() <= 2) return numbers.front();
-  const bool all_text = std::ranges::all_of(examples.columns, &ExampleColumn::is_text);
-  return all_text && examples.columns.size() > 1 ? examples.columns.back().name : std::string();
+  const Names names = column_names(examples);
+  if (once.empty() && numbers.size() == 1 && names.size() <= 2) return numbers.front();
+  const bool all_text =
+      std::ranges::all_of(names, [&](const std::string& name) { return examples.column(name).is_text(); });
+  return all_text && names.size() > 1 ? names.back() : std::string();
 }
 
 namespace {

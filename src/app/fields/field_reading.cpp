@@ -22,6 +22,7 @@
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "data/text/example_weights.h"
 #include "model/decoding/objective.h"
 #include "model/network/density_model.h"
 #include "model/network/hmm_fit.h"
@@ -49,7 +50,8 @@ bool has_independent_rows(const Examples& examples) {
 
 std::vector<std::string> column_names(const Examples& examples) {
   Names names;
-  for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
+  for (const ExampleColumn& column : examples.columns)
+    if (column.name != kExampleWeights) names.push_back(column.name);
   return names;
 }
 
@@ -76,6 +78,10 @@ ReaderOptions reader_options(const TrainSettings& s) {
   options.sequence_column = s.sequences.value_or("");
   options.schema = stated_schema(s);
   options.rows = density_rows(s);
+  if (s.weights) {
+    options.weights = *s.weights;
+    options.numbers.push_back(*s.weights);
+  }
   if (s.trees) {
     options.trees = parse_tree_shape(*s.trees);
     if (s.ends) throw UsageError("--ends requires sequences and does not apply to trees; leave out --trees");
@@ -96,6 +102,7 @@ namespace {
 
 /// Passes the columns named by --read and --predict to the reader, which needs to know their roles.
 void choose_columns(const Names& known, const TrainSettings& s, ReaderOptions& options) {
+  if (s.weights && !known.empty()) require_column("--weights", *s.weights, known);
   if (known.empty() || !options.rows.field.empty()) return;
   const auto add = [&](Names& list, std::string name) {
     list.push_back(name);
@@ -170,6 +177,14 @@ Examples peek_fields(const std::vector<std::string>& files, const ReaderOptions&
 
 namespace {
 
+/// The schema of a table does not know which column contains the weights.
+void require_target_beside_weights(const Examples& examples, const TrainSettings& s) {
+  if (s.weights && !s.predict && schema_target(examples) == *s.weights)
+    throw UsageError(
+        fmt::format("--weights {0}: without --predict, {0} would be the predicted field; name it with --predict FIELD",
+                    *s.weights));
+}
+
 /// Returns whether the model, or the fields that it reads and predicts, relate the rows of a table to each other.
 bool needs_sequences(const TrainSettings& s) {
   if (s.rows || !density_rows(s).field.empty()) return false;
@@ -199,6 +214,7 @@ Examples read_training_fields(TrainSettings& s, Reporter& reporter) {
   Examples examples = memory != nullptr ? read_memory(*memory, options) : read_inputs(inputs, options);
   report_reader_notes(examples, reporter);
   if (!options.rows.field.empty() || examples.schema == nullptr) return examples;
+  require_target_beside_weights(examples, s);
   reporter.remark(describe_briefly(*examples.schema));
   if (!s.read && !s.predict) refuse_rows_of_periods(*examples.schema);
   settle_sequences(examples, s);

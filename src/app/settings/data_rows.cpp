@@ -174,6 +174,16 @@ void add_data_rows(OptionRows& rows, TrainSettings& s) {
     }
     rows.push_back(std::move(row));
   }
+  rows.push_back({.name = "weights",
+                  .target = &s.weights,
+                  .placeholder = "FIELD",
+                  .help =
+                      "a field of numbers of at least 0, one per example, which multiply the losses of the examples; "
+                      "examples with weight 0 are left out",
+                  .keep = Keep::model,
+                  .default_text = "all are 1",
+                  .group = OptionGroup::data,
+                  .kinds = kFields});
   rows.push_back({.name = "ends",
                   .target = &s.ends,
                   .placeholder = "HOW",

@@ -30,7 +30,8 @@ struct TrainSettings {
   /// For data with fields: comma-separated lists such as "word,pos" and "chunk", "label@end", "value=mixture:5".
   /// `sequences` is a field; consecutive rows with equal values form a sequence.
   std::optional<std::string> read = {}, predict = {}, sequences = {};
-  std::optional<std::string> rows = {};  ///< for tables: "independent" or "sequence"; default: the schema decides
+  std::optional<std::string> rows = {};     ///< for tables: "independent" or "sequence"; default: the schema decides
+  std::optional<std::string> weights = {};  ///< for data with fields: a field with the weight of each example
   /// For tables: descriptions of their columns (data/schema/table_schema.h). `order` is a column.
   std::optional<std::string> order = {}, types = {}, missing = {}, default_missing = {}, decimal = {}, thousands = {},
                              header = {}, comment = {}, bad_rows = {};

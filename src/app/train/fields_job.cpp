@@ -44,6 +44,7 @@ void FieldsJob::settle() {
   if (may_choose_density(s, known)) {
     ReaderOptions options = reader_options(s);
     options.schema.rows = RowMeaning::sequence;
+    options.weights.clear();  // the rows are not examples here
     chooses_density_ = is_table_of_numbers(peek_fields(s.data, options));
     if (chooses_density_) s.model = kSimplestDensity;  // a placeholder until the model is chosen
   }
@@ -98,18 +99,22 @@ TrainOutcome FieldsJob::run() {
   if (selects_forecast_ && *s.precision != "double") choose_forecast_model<float>();
   std::array<ExampleSet, 3> parts = split_examples(examples_, plan_.choice, plan_.problem, s);
   const std::shared_ptr<const DataSpecification>& data = parts[0].shared_data();
-  if (s.valid) parts[1] = {read_further(*s.valid, *data), data, plan_.choice.predicts, parse_unknown_policy(s.unknown)};
+  if (s.valid)
+    parts[1] = {read_further(*s.valid, *data, /*weighted=*/true), data, plan_.choice.predicts,
+                parse_unknown_policy(s.unknown)};
   report_unseen_values(parts[1], plan_.choice.predicts, "validation", context_.reporter());
   return *s.precision == "double" ? train<double>(parts) : train<float>(parts);
 }
 
-/// Reads a further file with the column types that are known from the training data.
-Examples FieldsJob::read_further(const std::string& file, const DataSpecification& data) const {
+/// Reads a further file with the column types that are known from the training data. `weighted`: with the weights of
+/// examples, if the training data has any.
+Examples FieldsJob::read_further(const std::string& file, const DataSpecification& data, bool weighted) const {
   ReaderOptions options = reader_options(context_.settings());
   request_types(data, options);
   request_columns(data, options.schema);
   read_like(examples_, options);
   set_expected_columns(examples_, options);
+  if (!weighted) options.weights.clear();
   Examples examples = read_fields({file}, options, context_.reporter());
   for (const HeadSpecification& head : plan_.layout.heads) check_loss_domain(examples, head.field, head.loss);
   return examples;
@@ -125,8 +130,8 @@ TrainOutcome FieldsJob::train(const std::array<ExampleSet, 3>& parts) {
   training.choose_model();
   training.train();
   if (!s.test) return training.finish(parts[2].count() > 0 ? &parts[2] : nullptr);
-  const ExampleSet test(read_further(*s.test, parts[0].data()), parts[0].shared_data(), plan_.choice.predicts,
-                        UnknownPolicy::skip);
+  const ExampleSet test(read_further(*s.test, parts[0].data(), /*weighted=*/false), parts[0].shared_data(),
+                        plan_.choice.predicts, UnknownPolicy::skip);
   return training.finish(&test);
 }
 

@@ -21,7 +21,7 @@ class FieldsJob final : public TrainingJob {
   TrainOutcome run() override;
 
  private:
-  Examples read_further(const std::string& file, const DataSpecification& data) const;
+  Examples read_further(const std::string& file, const DataSpecification& data, bool weighted) const;
   template <class T>
   void choose_forecast_model();
   template <class T>

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/formats/decompress.h"
+#include "data/examples/weight_column.h"
 #include "data/readers/file_formats.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
@@ -132,8 +133,10 @@ void finish_examples(const ReaderOptions& options, Examples& examples) {
   require_examples(examples);
   make_classes(options, examples);
   make_trees(options.trees, examples);
+  const std::optional<ExampleColumn> weights = take_column(options.weights, examples);
   add_sequence_ends(options.whole, examples);
   make_vectors(options.rows, examples);
+  if (weights) add_weights(*weights, examples);
 }
 
 Examples read_examples(const Input& input, const ReaderOptions& options) {

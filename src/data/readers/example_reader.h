@@ -43,6 +43,7 @@ struct ReaderOptions {
   /// are detected.
   std::vector<std::string> texts = {}, numbers = {};
   SequenceEndOptions whole = {};  ///< sequence ends and sources, added to the examples after reading
+  std::string weights = {};  ///< the column with the weights of examples (data/examples/weight_column.h); empty: none
   TreeShape trees = TreeShape::given;
   VectorRows rows = {};  ///< conversion to vectors
 };
