@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if ((data[0] & 1) != 0) options.decimal = DecimalMark::comma;
   if ((data[0] & 2) != 0) options.header = (data[0] & 4) != 0;
   if ((data[0] & 8) != 0) options.comment = "#";
-  if ((data[0] & 16) != 0) options.missing = {"x"};
+  if ((data[0] & 16) != 0) options.missing = {.spellings = {"x"}, .defaults = (data[0] & 32) != 0};
   try {
     TableCells cells(bytes);
     const TableSchema schema = infer_table_schema("input", bytes, options, cells);
