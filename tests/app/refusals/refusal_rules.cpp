@@ -196,7 +196,7 @@ const std::vector<Rule>& refusal_rules() {
        "--restarts applies to text and tasks; this data has fields: omit --restarts",
        "The option acts on something that this data does not have: fields, symbols of a text, or generated examples.",
        "Leave it out; the message names the data that it applies to."},
-      {"Options of another cell", "has no option \".*\" \\(|: invalid option .*; [a-z-]+: ",
+      {"Options of another cell", "has no option \".*\"(; did you mean \".*\"\\?)? \\(|: invalid option .*; [a-z-]+: ",
        "lstm has no option \"leak\" (options: forget-bias, chrono, …)",
        "An option of a cell is a part of its equation. The gates of `lstm` and `gru` are leaks that are computed at "
        "every step; the activation of a gate cannot be chosen; norms, time scales and delays exist only where the "
@@ -233,7 +233,8 @@ const std::vector<Rule>& refusal_rules() {
        "Use more layers, or `dropout`."},
       {"States and outputs of special cells",
        "has no initial state; leave out|always has a trained initial state; leave out|do not support trained-initial=; "
-       "leave|supports only one layer of symbols; leave|outputs probabilities; leave out|does not support gates=hard, "
+       "leave|supports only one layer of symbols; leave|outputs probabilities; leave out|reads only symbols, not "
+       "vectors .*use|does not support gates=hard, "
        ".*use",
        "model tdnn:3: a time-delay network has no initial state; leave out trained-initial",
        "A network without recurrence has no state, and there is no state before the leaves of a tree or beyond the "

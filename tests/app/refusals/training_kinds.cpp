@@ -46,6 +46,10 @@ std::string wave() {
   return "load,calls\n" +
          repeated(60, [&](int i) { return fmt::format("{:.3f},{}\n", i * 7 % 5 + 0.1 * random.normal(), i % 4); });
 }
+std::string durations() {
+  Random random(6, "durations");
+  return "hours\n" + repeated(60, [&](int i) { return fmt::format("{:.3f}\n", 1 + i * 7 % 5 + random.uniform()); });
+}
 std::string utterances(bool numbers) {
   Random random(2, "utterances");
   return repeated(kExamples, [&](int i) {
@@ -139,6 +143,7 @@ class Kinds {
     for (const char* loss : {"gaussian", "normal", "mixture:2", "gaussian-mixture:2", "linear-ar", "rnade:2"})
       series(file, "load", loss);
     series(file, "calls", "poisson");
+    series(folder_.write("durations.csv", durations()), "hours", "log-normal");
     series(file, "load", "gaussian-hmm:2", {{"whole-sequences", "true"}});
     for (const char* loss :
          {"bernoulli", "bernoulli-mixture:2", "nade:2", "made:2", "logistic-ar", "neural-ar:2", "nade:2,rounds=2"})
