@@ -28,8 +28,9 @@ class Train final : public Verb {
     options_.add({.name = "update",
                   .target = &update_.logs,
                   .placeholder = "LOG",
-                  .help = "unfold train RUN --update LOG: add the lines of LOG, a newer log, to the n-gram model of a log "
-                          "in the run folder RUN, which replaces DATA; may be repeated",
+                  .help =
+                      "unfold train RUN --update LOG: add the lines of LOG, a newer log, to the n-gram model of a log "
+                      "in the run folder RUN, which replaces DATA; may be repeated",
                   .file = FileUse::data,
                   .group = OptionGroup::data});
     options_.add({.name = "half-life",

@@ -178,11 +178,11 @@ TEST_F(HabitsTest, BadRowsAreSkippedAndCounted) {
 }
 
 TEST_F(HabitsTest, InspectionAcceptsTheOptionsThatDetermineTheSchema) {
-  const std::string file =
-      data("rows.csv",
-           lines_of(
-               60, [](int i) { return fmt::format("{},{},{}.5,{}", i * 7 % 13, i * 5 % 11, i % 7, i % 2 ? "a" : "b"); },
-               "x,y,z,label"));
+  Random random(2, "rows");
+  const auto row = [&](int) {
+    return fmt::format("{},{},{}.5,{}", random.below(13), random.below(11), random.below(7), "ab"[random.below(2)]);
+  };
+  const std::string file = data("rows.csv", lines_of(60, row, "x,y,z,label"));
   EXPECT_EQ(column(inspected(file), "label")["role"], "predicted");
   const auto chosen = only_object(
       output_of({"inspect", file, "--json", "--predict", "z=normal", "--read", "x,y", "--rows", "independent"}));

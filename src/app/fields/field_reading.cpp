@@ -132,7 +132,8 @@ void choose_types(const TrainSettings& s, const Names& known, ReaderOptions& opt
       return std::ranges::find(names, loss) != names.end();
     };
     if (is_one_of({"softmax", "crf", "ctc"})) options.texts.push_back(head.field);
-    if (is_one_of({"normal", "log-normal", "gaussian", "mixture", "bernoulli", "poisson"})) options.numbers.push_back(head.field);
+    if (is_one_of({"normal", "log-normal", "gaussian", "mixture", "bernoulli", "poisson"}))
+      options.numbers.push_back(head.field);
   }
 }
 

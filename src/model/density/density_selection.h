@@ -5,9 +5,10 @@
 ///   found.candidates.front().model        // "gaussian-mixture:3", the best
 ///
 /// Candidates for numbers: mixtures of Gaussians with diagonal, with full and with pooled covariances, whose number of
-/// components grows until the held-out likelihood falls twice in a row, and `rnade:50`. For bits: mixtures of independent bits and
-/// `nade:100`. Candidates are compared by the mean negative log-likelihood of held-out rows, on the same folds.
-/// Networks are compared on the first kNetworkFolds folds. At most kSelectionRows rows, spread evenly, are read.
+/// components grows until the held-out likelihood falls twice in a row, and `rnade:50`. For bits: mixtures of
+/// independent bits and `nade:100`. Candidates are compared by the mean negative log-likelihood of held-out rows, on
+/// the same folds. Networks are compared on the first kNetworkFolds folds. At most kSelectionRows rows, spread evenly,
+/// are read.
 ///
 /// The cost is a function of the data alone: about 10 (D^2 + D) K operations for each row, component and iteration of
 /// at most 70, and kNetworkRows rows of training for each fold of a network.

@@ -62,9 +62,10 @@ TEST(OwnOutputs, tagger_without_other_recurrence_remembers_by_its_output) {
   const auto errors = [&](const std::string& found) {
     std::string labels_found;
     std::istringstream examples(found);
-    for (std::string line; std::getline(examples, line);)
-      for (const nlohmann::json& label : nlohmann::json::parse(line).at("2.best"))
-        labels_found += label.get<std::string>();
+    for (std::string line; std::getline(examples, line);) {
+      const nlohmann::json example = nlohmann::json::parse(line);
+      for (const nlohmann::json& label : example.at("2.best")) labels_found += label.get<std::string>();
+    }
     EXPECT_EQ(labels_found.size(), wanted.size());
     int wrong = 0;
     for (std::size_t t = 0; t < std::min(wanted.size(), labels_found.size()); ++t)

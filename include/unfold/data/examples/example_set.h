@@ -38,7 +38,8 @@ struct FieldChoice {
       predicts = {};
   std::set<std::string, std::less<>> once = {};            ///< predicted once per example, at its end
   std::set<std::string, std::less<>> unstandardized = {};  ///< numeric fields that are not standardized
-  std::set<std::string, std::less<>> scaled = {};  ///< fields of positive numbers that are divided by their geometric mean
+  std::set<std::string, std::less<>> scaled =
+      {};  ///< fields of positive numbers that are divided by their geometric mean
   /// Flags of the components of a field that are not standardized, by field.
   std::map<std::string, std::vector<char>, std::less<>> kept = {};
   /// Minimum number of occurrences for a string of a field that is read to become a separate symbol; 0: 2 if there are
