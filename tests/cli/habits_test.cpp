@@ -182,10 +182,10 @@ TEST_F(HabitsTest, InspectionAcceptsTheOptionsThatDetermineTheSchema) {
   const auto row = [&](int) {
     return fmt::format("{},{},{}.5,{}", random.below(13), random.below(11), random.below(7), "ab"[random.below(2)]);
   };
-  const std::string file = data("rows.csv", lines_of(60, row, "x,y,z,label"));
+  const std::string file = data("rows.csv", lines_of(60, row, "x,w,z,label"));
   EXPECT_EQ(column(inspected(file), "label")["role"], "predicted");
   const auto chosen = only_object(
-      output_of({"inspect", file, "--json", "--predict", "z=normal", "--read", "x,y", "--rows", "independent"}));
+      output_of({"inspect", file, "--json", "--predict", "z=normal", "--read", "x,w", "--rows", "independent"}));
   EXPECT_EQ(column(chosen, "z")["role"], "predicted");
   EXPECT_EQ(column(chosen, "label")["role"], "left out");
   EXPECT_EQ(column(chosen, "x")["role"], "read");
