@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-using Kind = ArrowType::Kind;
+using ArrowKind = ArrowType::Kind;
 
 constexpr Index kNanoseconds = 1'000'000'000;
 
@@ -36,11 +36,11 @@ Index units_per_second(char unit) {
   }
 }
 
-ArrowType of_bytes(Kind kind, Index bytes) { return {.kind = kind, .bytes = bytes}; }
+ArrowType of_bytes(ArrowKind kind, Index bytes) { return {.kind = kind, .bytes = bytes}; }
 
 /// Parses "d:PRECISION,SCALE" or "d:PRECISION,SCALE,BITS".
 ArrowType decimal_type(std::string_view format) {
-  ArrowType type = of_bytes(Kind::decimal, 16);
+  ArrowType type = of_bytes(ArrowKind::decimal, 16);
   const std::size_t first = format.find(','), second = format.find(',', first + 1);
   const auto number = [&](std::size_t begin, std::size_t end, Index& value) {
     std::from_chars(format.data() + begin, format.data() + std::min(end, format.size()), value);
@@ -56,17 +56,17 @@ ArrowType decimal_type(std::string_view format) {
 /// Parses "tdD", "tdm", "tts", "tsu:ZONE", "tDn" and so on.
 ArrowType time_type(std::string_view format) {
   const char what = format.size() > 2 ? format[1] : ' ', unit = format.size() > 2 ? format[2] : ' ';
-  ArrowType type = of_bytes(Kind::timestamp, 8);
+  ArrowType type = of_bytes(ArrowKind::timestamp, 8);
   type.per_second = units_per_second(unit);
   if (what == 'd') {
-    type.kind = Kind::date;
+    type.kind = ArrowKind::date;
     type.bytes = unit == 'D' ? 4 : 8;
     type.per_second = unit == 'D' ? 0 : 1000;
   } else if (what == 't') {
-    type.kind = Kind::time;
+    type.kind = ArrowKind::time;
     type.bytes = unit == 's' || unit == 'm' ? 4 : 8;
   } else if (what == 'D') {
-    type.kind = Kind::duration;
+    type.kind = ArrowKind::duration;
   } else {
     type.zoned = format.size() > 4;
   }
@@ -74,13 +74,13 @@ ArrowType time_type(std::string_view format) {
 }
 
 std::optional<ArrowType> nested_type(std::string_view format) {
-  if (format == "+l" || format == "+m") return of_bytes(Kind::list, 4);
-  if (format == "+L") return of_bytes(Kind::list, 8);
-  if (format == "+vl") return of_bytes(Kind::list_view, 4);
-  if (format == "+vL") return of_bytes(Kind::list_view, 8);
-  if (format == "+s") return of_bytes(Kind::structure, 0);
+  if (format == "+l" || format == "+m") return of_bytes(ArrowKind::list, 4);
+  if (format == "+L") return of_bytes(ArrowKind::list, 8);
+  if (format == "+vl") return of_bytes(ArrowKind::list_view, 4);
+  if (format == "+vL") return of_bytes(ArrowKind::list_view, 8);
+  if (format == "+s") return of_bytes(ArrowKind::structure, 0);
   if (!format.starts_with("+w:")) return {};
-  ArrowType type = of_bytes(Kind::fixed_list, 0);
+  ArrowType type = of_bytes(ArrowKind::fixed_list, 0);
   std::from_chars(format.data() + 3, format.data() + format.size(), type.size);
   return type;
 }
@@ -89,30 +89,30 @@ std::optional<ArrowType> simple_type(std::string_view format) {
   if (format.starts_with("d:")) return decimal_type(format);
   if (format.starts_with("t")) return time_type(format);
   if (format.starts_with("+")) return nested_type(format);
-  if (format == "vu" || format == "vz") return of_bytes(Kind::text_view, 16);
+  if (format == "vu" || format == "vz") return of_bytes(ArrowKind::text_view, 16);
   if (format.starts_with("w:")) {
-    ArrowType type = of_bytes(Kind::fixed_bytes, 0);
+    ArrowType type = of_bytes(ArrowKind::fixed_bytes, 0);
     std::from_chars(format.data() + 2, format.data() + format.size(), type.bytes);
     return type;
   }
   switch (format.size() == 1 ? format[0] : ' ') {
-    case 'n': return of_bytes(Kind::null, 0);
-    case 'b': return of_bytes(Kind::boolean, 0);
-    case 'c': return of_bytes(Kind::signed_integer, 1);
-    case 's': return of_bytes(Kind::signed_integer, 2);
-    case 'i': return of_bytes(Kind::signed_integer, 4);
-    case 'l': return of_bytes(Kind::signed_integer, 8);
-    case 'C': return of_bytes(Kind::unsigned_integer, 1);
-    case 'S': return of_bytes(Kind::unsigned_integer, 2);
-    case 'I': return of_bytes(Kind::unsigned_integer, 4);
-    case 'L': return of_bytes(Kind::unsigned_integer, 8);
-    case 'e': return of_bytes(Kind::floating, 2);
-    case 'f': return of_bytes(Kind::floating, 4);
-    case 'g': return of_bytes(Kind::floating, 8);
+    case 'n': return of_bytes(ArrowKind::null, 0);
+    case 'b': return of_bytes(ArrowKind::boolean, 0);
+    case 'c': return of_bytes(ArrowKind::signed_integer, 1);
+    case 's': return of_bytes(ArrowKind::signed_integer, 2);
+    case 'i': return of_bytes(ArrowKind::signed_integer, 4);
+    case 'l': return of_bytes(ArrowKind::signed_integer, 8);
+    case 'C': return of_bytes(ArrowKind::unsigned_integer, 1);
+    case 'S': return of_bytes(ArrowKind::unsigned_integer, 2);
+    case 'I': return of_bytes(ArrowKind::unsigned_integer, 4);
+    case 'L': return of_bytes(ArrowKind::unsigned_integer, 8);
+    case 'e': return of_bytes(ArrowKind::floating, 2);
+    case 'f': return of_bytes(ArrowKind::floating, 4);
+    case 'g': return of_bytes(ArrowKind::floating, 8);
     case 'u':
-    case 'z': return of_bytes(Kind::text, 4);
+    case 'z': return of_bytes(ArrowKind::text, 4);
     case 'U':
-    case 'Z': return of_bytes(Kind::text, 8);
+    case 'Z': return of_bytes(ArrowKind::text, 8);
     default: return {};
   }
 }
@@ -155,8 +155,8 @@ std::string_view text_value(const ArrowType& type, const ArrowArray& array, Inde
   const auto characters = [&](const void* buffer, Index begin, Index size) {
     return size == 0 ? std::string_view() : std::string_view(static_cast<const char*>(buffer) + begin, at(size));
   };
-  if (type.kind == Kind::fixed_bytes) return characters(array.buffers[1], i * type.bytes, type.bytes);
-  if (type.kind == Kind::text) {
+  if (type.kind == ArrowKind::fixed_bytes) return characters(array.buffers[1], i * type.bytes, type.bytes);
+  if (type.kind == ArrowKind::text) {
     const Index begin = signed_value(array.buffers[1], type.bytes, i);
     return characters(array.buffers[2], begin, signed_value(array.buffers[1], type.bytes, i + 1) - begin);
   }
@@ -197,7 +197,7 @@ ArrowType arrow_type(const ArrowSchema& schema, const std::string& where) {
                     schema.format));
   if (schema.dictionary != nullptr) {
     const ArrowType indices = *type;
-    type = ArrowType{.kind = Kind::dictionary, .bytes = indices.bytes, .index = indices.kind};
+    type = ArrowType{.kind = ArrowKind::dictionary, .bytes = indices.bytes, .index = indices.kind};
     type->inner.push_back(arrow_type(*schema.dictionary, where));
     return *type;
   }
@@ -206,13 +206,13 @@ ArrowType arrow_type(const ArrowSchema& schema, const std::string& where) {
 }
 
 const ArrowType& value_type(const ArrowType& type) {
-  return type.kind == Kind::dictionary ? value_type(type.inner.front()) : type;
+  return type.kind == ArrowKind::dictionary ? value_type(type.inner.front()) : type;
 }
 
 namespace {
 
 Index dictionary_index(const ArrowType& type, const ArrowArray& array, Index i) {
-  return type.index == Kind::signed_integer
+  return type.index == ArrowKind::signed_integer
              ? signed_value(array.buffers[1], type.bytes, i + array.offset)
              : static_cast<Index>(unsigned_value(array.buffers[1], type.bytes, i + array.offset));
 }
@@ -220,36 +220,36 @@ Index dictionary_index(const ArrowType& type, const ArrowArray& array, Index i) 
 }  // namespace
 
 bool arrow_present(const ArrowType& type, const ArrowArray& array, Index i) {
-  if (type.kind == Kind::null) return false;
+  if (type.kind == ArrowKind::null) return false;
   if (array.null_count != 0 && array.n_buffers > 0 && array.buffers[0] != nullptr &&
       !bit_of(array.buffers[0], i + array.offset))
     return false;
-  if (type.kind != Kind::dictionary) return true;
+  if (type.kind != ArrowKind::dictionary) return true;
   return arrow_present(type.inner.front(), *array.dictionary, dictionary_index(type, array, i));
 }
 
 Range arrow_list(const ArrowType& type, const ArrowArray& array, Index i) {
   i += array.offset;
-  if (type.kind == Kind::fixed_list) return {i * type.size, (i + 1) * type.size};
+  if (type.kind == ArrowKind::fixed_list) return {i * type.size, (i + 1) * type.size};
   const Index begin = signed_value(array.buffers[1], type.bytes, i);
-  if (type.kind == Kind::list) return {begin, signed_value(array.buffers[1], type.bytes, i + 1)};
+  if (type.kind == ArrowKind::list) return {begin, signed_value(array.buffers[1], type.bytes, i + 1)};
   return {begin, begin + signed_value(array.buffers[2], type.bytes, i)};
 }
 
 ArrowCell arrow_cell(const ArrowType& type, const ArrowArray& array, Index i) {
-  if (type.kind == Kind::dictionary)
+  if (type.kind == ArrowKind::dictionary)
     return arrow_cell(type.inner.front(), *array.dictionary, dictionary_index(type, array, i));
   i += array.offset;
   switch (type.kind) {
-    case Kind::boolean: return {.text = bit_of(array.buffers[1], i) ? "True" : "False"};
-    case Kind::signed_integer: return integer_cell(signed_value(array.buffers[1], type.bytes, i));
-    case Kind::unsigned_integer: return integer_cell(unsigned_value(array.buffers[1], type.bytes, i));
-    case Kind::floating: return {.number = floating_value(array.buffers[1], type.bytes, i)};
-    case Kind::decimal: return decimal_cell(type, array, i);
-    case Kind::date:
-    case Kind::time:
-    case Kind::timestamp: return {.units = signed_value(array.buffers[1], type.bytes, i)};
-    case Kind::duration:
+    case ArrowKind::boolean: return {.text = bit_of(array.buffers[1], i) ? "True" : "False"};
+    case ArrowKind::signed_integer: return integer_cell(signed_value(array.buffers[1], type.bytes, i));
+    case ArrowKind::unsigned_integer: return integer_cell(unsigned_value(array.buffers[1], type.bytes, i));
+    case ArrowKind::floating: return {.number = floating_value(array.buffers[1], type.bytes, i)};
+    case ArrowKind::decimal: return decimal_cell(type, array, i);
+    case ArrowKind::date:
+    case ArrowKind::time:
+    case ArrowKind::timestamp: return {.units = signed_value(array.buffers[1], type.bytes, i)};
+    case ArrowKind::duration:
       return {.number = static_cast<double>(signed_value(array.buffers[1], type.bytes, i)) /
                         static_cast<double>(type.per_second)};
     default: return {.text = std::string(text_value(type, array, i))};

@@ -17,9 +17,9 @@ namespace {
 /// are at least four.
 constexpr double kFittingShare = 0.9;
 constexpr Index kFittingBesidesOne = 3;
-constexpr Index kMostClasses = 20;     ///< maximum number of distinct integers that are classes
-constexpr Index kEntriesPerClass = 2;  ///< minimum number of entries per class, on average
-constexpr Index kRowsOfCounter = 5;    ///< minimum number of rows for a column to be a row counter
+constexpr Index kMostIntegerClasses = 20;  ///< maximum number of distinct integers that are classes
+constexpr Index kEntriesPerClass = 2;      ///< minimum number of entries per class, on average
+constexpr Index kRowsOfCounter = 5;        ///< minimum number of rows for a column to be a row counter
 constexpr Index kRowsOfUnsortedCounter = 10;
 constexpr Index kEntriesOfCodes = 5;
 constexpr double kNearUnique = 0.9;      ///< fraction of distinct values among entries of identifiers
@@ -522,7 +522,7 @@ bool ColumnProfile::decide_number(ColumnSchema& column, const Context& context) 
     decide_integer(column, context);
     return true;
   }
-  const bool few = column.distinct <= kMostClasses && column.entries() >= kEntriesPerClass * column.distinct;
+  const bool few = column.distinct <= kMostIntegerClasses && column.entries() >= kEntriesPerClass * column.distinct;
   if (few && column.odd == 0 && is_class_name(name_) && are_whole_decimals()) {
     column.type = ColumnType::category;
     column.class_labels = true;
@@ -539,7 +539,7 @@ bool ColumnProfile::decide_number(ColumnSchema& column, const Context& context) 
 void ColumnProfile::decide_integer(ColumnSchema& column, const Context& context) const {
   const NumberConvention convention = column.convention;
   column.type_reason = fmt::format("integers{}{}", decimal_phrase(convention), unit_phrase(column));
-  const bool few = column.distinct <= kMostClasses && column.entries() >= kEntriesPerClass * column.distinct;
+  const bool few = column.distinct <= kMostIntegerClasses && column.entries() >= kEntriesPerClass * column.distinct;
   if (few && column.odd == 0 && is_class_name(name_)) {
     column.type = ColumnType::category;
     column.class_labels = true;

@@ -16,8 +16,8 @@ namespace {
 /// Formats a number with the decimals of its column, or with the fewest digits that identify it if these decimals come
 /// only from a binary fraction.
 std::string shown_number(double x, int decimals) {
-  constexpr int kMostDecimals = 6;
-  return decimals > kMostDecimals ? fmt::format("{}", x) : format_number(x, decimals);
+  constexpr int kShownDecimals = 6;
+  return decimals > kShownDecimals ? fmt::format("{}", x) : format_number(x, decimals);
 }
 
 constexpr std::size_t kMostDescribedColumns = 200;

@@ -210,7 +210,7 @@ std::vector<Piece> TextBatches::pieces_of_epoch() const {
       const Index length = piece.range.size();
       if (!pass.reads(length)) continue;
       piece.range.end = piece.range.begin + pass.prefix(length);
-      result.push_back(std::move(piece));
+      result.push_back(piece);
     }
   return result;
 }
