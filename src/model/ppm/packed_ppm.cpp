@@ -16,7 +16,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::uint32_t kOne = 4;                       // the increment for one occurrence
+constexpr std::uint32_t kIncrement = 4;                 // the increment for one occurrence
 constexpr std::uint32_t kMostCountOfSymbol = 250;       // counts above this are halved
 constexpr std::uint32_t kMaxDeterministicCount = 4000;  // ... if the context contains almost no other symbols
 constexpr std::uint32_t kNowhere = ~0U;
@@ -438,10 +438,10 @@ struct PackedPpm::Body {
   /// context.
   std::uint32_t inherited(std::uint32_t total, std::uint32_t size, std::uint32_t shorter,
                           std::uint32_t count_there) const {
-    if (shorter == kNowhere) return kOne / 2;
+    if (shorter == kNowhere) return kIncrement / 2;
     const PackedContext& s = contexts[shorter];
     const std::uint32_t here = total + 2 * size + 4, there = s.total + 2 * s.size();
-    return std::clamp((2 * count_there * here + 3 * there) / (2 * there), 1U, 2 * kOne);
+    return std::clamp((2 * count_there * here + 3 * there) / (2 * there), 1U, 2 * kIncrement);
   }
 
   /// Returns the child of a context for a symbol that it contains; the child is created on the second occurrence.
@@ -457,7 +457,7 @@ struct PackedPpm::Body {
       const std::uint8_t next = text[seen - 1];
       const std::uint32_t there = count_of(contexts[shorter], next);
       made = static_cast<std::uint32_t>(contexts.size());
-      const std::uint32_t start = there == 0 ? kOne / 2 : inherited(0, 0, shorter, there);
+      const std::uint32_t start = there == 0 ? kIncrement / 2 : inherited(0, 0, shorter, there);
       contexts.push_back({.head = static_cast<std::uint16_t>(PackedContext::kSingle | next),
                           .total = static_cast<std::uint16_t>(start),
                           .block = seen + 1,
@@ -475,9 +475,9 @@ struct PackedPpm::Body {
     std::uint32_t shorter = way.found, count_there = 0;
     if (way.found != kNowhere) {
       count_there = *find(way.found, symbol).count;
-      count(way.found, symbol, kOne);
+      count(way.found, symbol, kIncrement);
       const std::uint32_t suffix = contexts[way.found].suffix;
-      if (suffix != kNowhere && count_there < kOne * 8 && find(suffix, symbol).count != nullptr)
+      if (suffix != kNowhere && count_there < kIncrement * 8 && find(suffix, symbol).count != nullptr)
         count(suffix, symbol, 2);
     }
     for (std::uint32_t i = way.escaped; i-- > 0;) {
