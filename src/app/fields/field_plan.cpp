@@ -194,10 +194,11 @@ void read_own_outputs(const Examples& examples, const TrainSettings& s, FieldPla
       const FieldRead what = parse_read(read);
       return what.field == head.field && what.back > 0;
     };
-    const auto own = std::ranges::stable_partition(plan.layout.reads, std::not_fn(is_own));
-    if (own.empty()) plan.layout.feedback.push_back(FieldRead{head.field, 1}.name());
-    plan.layout.feedback.insert(plan.layout.feedback.end(), own.begin(), own.end());
-    plan.layout.reads.erase(own.begin(), own.end());
+    std::vector<std::string>& reads = plan.layout.reads;
+    const auto own = std::stable_partition(reads.begin(), reads.end(), std::not_fn(is_own));
+    if (own == reads.end()) plan.layout.feedback.push_back(FieldRead{head.field, 1}.name());
+    plan.layout.feedback.insert(plan.layout.feedback.end(), own, reads.end());
+    reads.erase(own, reads.end());
     std::erase(plan.choice.reads, head.field);
   }
 }

@@ -28,7 +28,7 @@ constexpr Index kFewestNumbers = 20, kMostInputs = 200, kMostClassesOfColumn = 2
 constexpr double kSkewed = 1;
 constexpr double kNatsOfUnitNormal = 1.4189385332046727;  // (1 + log 2 pi) / 2
 
-double natural_log(double x) {
+double logarithm_of(double x) {
   vector_log(&x, &x, 1);
   return x;
 }
@@ -171,7 +171,7 @@ double held_out_square(const std::vector<Values>& inputs, const Values& values) 
 double nats_of_normal(const std::vector<Values>& inputs, Values values) {
   const double deviation = std::sqrt(central_moment(values, 2));
   for (double& x : values) x /= deviation;
-  return natural_log(held_out_square(inputs, values)) / 2 + natural_log(deviation) + kNatsOfUnitNormal;
+  return logarithm_of(held_out_square(inputs, values)) / 2 + logarithm_of(deviation) + kNatsOfUnitNormal;
 }
 
 bool are_positive(const ExampleColumn& column) {
