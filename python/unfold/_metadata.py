@@ -28,7 +28,7 @@ class MetadataRouting:
 
     @classmethod
     def _metadata_of(cls, method: str) -> list[str]:
-        """Return the names of the metadata of a method; empty if there is no such method."""
+        """Return the names of the metadata of a method; empty if the method does not exist."""
         function = getattr(cls, method, None)
         parameters = inspect.signature(function).parameters.values() if function is not None else ()
         return [p.name for p in parameters if p.name not in _DATA and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
