@@ -10,7 +10,7 @@
 
 #include "app/settings/evaluation_split.h"
 #include "app/settings/line_lists.h"
-#include "app/settings/setting_rows.h"
+#include "app/settings/setting_options.h"
 #include "app/settings/step_checks.h"
 #include "base/formats/decompress.h"
 #include "base/formats/text_encoding.h"

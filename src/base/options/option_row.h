@@ -2,7 +2,7 @@
 /// The description of one command-line option. A row is written once, next to the module that owns the setting. The
 /// command line of a subcommand, its help, environment variables, configuration file keys, stored configuration, Python
 /// keywords, manual page, reference page and the errors for options that do not apply are all derived from its rows
-/// (cli/terminal/options.h, app/settings/setting_rows.h).
+/// (cli/terminal/options.h, app/settings/setting_options.h).
 ///
 ///   rows.push_back({.name = NAME, .target = &settings.batch, .placeholder = "N", .help = TEXT, .least = 1,
 ///                   .keep = Keep::model, .group = OptionGroup::training});

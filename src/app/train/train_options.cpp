@@ -1,4 +1,4 @@
-#include "app/settings/setting_rows.h"
+#include "app/settings/setting_options.h"
 #include "app/train/train.h"
 
 namespace unfold {
