@@ -22,6 +22,7 @@
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "data/schema/require_column.h"
 #include "data/text/example_weights.h"
 #include "model/decoding/objective.h"
 #include "model/network/density_model.h"

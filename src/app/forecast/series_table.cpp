@@ -20,6 +20,7 @@
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "data/schema/require_column.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/file.h"

@@ -15,8 +15,8 @@ constexpr const char *kSpreadsheet = "a spreadsheet; save it as CSV",
 
 constexpr std::array<std::pair<std::string_view, const char*>, 7> kMagic = {{
     {"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv, "a Microsoft Office spreadsheet or document; save it as CSV or text"},
-    {"PAR1"sv, kFrame},
-    {"ARROW1"sv, kFrame},
+    {"PAR1"sv, kFrame},    // Parquet
+    {"ARROW1"sv, kFrame},  // Arrow, Feather
     {"SQLite format 3\0"sv, "an SQLite database; export the table as CSV"},
     {"\x89HDF\r\n\x1A\n"sv, "an HDF5 file; read it in Python and pass the arrays"},
     {"%PDF-"sv, "a PDF document; extract its text first, for example with pdftotext"},

@@ -10,7 +10,6 @@
 
 #include "base/formats/decompress.h"
 #include "base/formats/text_encoding.h"
-#include "base/options/suggestions.h"
 #include "base/utf8.h"
 #include "data/cells/row_splitter.h"
 #include "data/schema/column_profile.h"
@@ -19,6 +18,7 @@
 #include "data/schema/describe_schema.h"
 #include "data/schema/panel_pairs.h"
 #include "data/schema/panel_positions.h"
+#include "data/schema/require_column.h"
 #include "data/schema/residual_dependence.h"
 #include "data/schema/table_cells.h"
 #include "data/schema/table_layout.h"
@@ -49,18 +49,6 @@ bool names_column(const std::vector<std::string>& names, const std::string& colu
 }
 
 }  // namespace
-
-void require_column(std::string_view option, const std::string& column, const std::vector<std::string>& names) {
-  if (std::find(names.begin(), names.end(), column) != names.end()) return;
-  constexpr std::size_t kMostNames = 20;
-  std::vector<std::string> shown;
-  for (const std::string& name : names) {
-    if (shown.size() < kMostNames) shown.push_back(escape_cell(name, kMostOddBytes));
-  }
-  throw UsageError(fmt::format("{}: there is no column \"{}\"; the columns are {}{}{}", option,
-                               escape_cell(column, kMostOddBytes), fmt::join(shown, ", "),
-                               names.size() > kMostNames ? ", ..." : "", did_you_mean(column, names)));
-}
 
 class SchemaInference::State {
  public:

@@ -51,10 +51,6 @@ namespace unfold {
 
 class TableCells;
 
-/// Throws a UsageError that begins with `option`, lists the columns and suggests the nearest one if there is no column
-/// with this name.
-void require_column(std::string_view option, const std::string& column, const std::vector<std::string>& names);
-
 /// A column of a table in memory.
 struct ColumnCells {
   std::string name;
