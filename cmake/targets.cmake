@@ -74,6 +74,8 @@ function(unfold_module name)
   target_include_directories(unfold_${name} PUBLIC $<BUILD_INTERFACE:${root}>
                                                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   unfold_compile_options(unfold_${name})
+  # Shared libraries that contain the module do not export its symbols.
+  target_link_options(unfold_${name} INTERFACE LINKER:--exclude-libs,libunfold_${name}.a)
   target_link_libraries(unfold_${name} PUBLIC ${MODULE_USES} PRIVATE ${MODULE_PRIVATE_USES})
   target_compile_definitions(unfold_${name} PRIVATE UNFOLD_VERSION="${PROJECT_VERSION}")
 endfunction()
