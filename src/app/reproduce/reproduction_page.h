@@ -6,7 +6,7 @@
 
 namespace unfold {
 
-/// Returns medians and quartiles over the runs of each cell, beside the published results.
+/// Returns medians and quartiles over the runs of each cell, next to the published results.
 TextTable summary_table(const PlannedTable& planned);
 
 /// Writes NAME.md, NAME.json and the plots in the folder `request.out`. `threads` is the number of threads of a run.
