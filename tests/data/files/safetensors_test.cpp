@@ -5,10 +5,8 @@
 #include <rapidcheck/gtest.h>
 #include <zlib.h>
 
-#include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 
 #include "tests/base/scratch.h"
 #include "unfold/base/formats/authentication_key.h"
@@ -251,27 +249,16 @@ std::string with_checksum(std::string bytes) {
   return bytes.replace(43, 8, fmt::format("{:08x}", sum));
 }
 
-double seconds_of(const std::function<void()>& action) {
-  const auto start = std::chrono::steady_clock::now();
-  action();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-TEST(Safetensors, header_of_ten_million_entries_is_rejected_quickly) {
+TEST(Safetensors, parsing_a_header_of_ten_million_entries_stops_at_the_limit) {
   std::string header = R"({"__metadata__":{"checksum":"crc32:00000000"},"z":[)";
   while (header.size() < 93'000'000) header += R"({},"abcde",[],)";
-  header += "0]}";
+  header += "0]";  // without the closing brace: a parser would report this
   const std::string wrong = foreign(header, 0), right = with_checksum(wrong);
   const ScratchFolder folder;
   const std::string path = folder.write("header", right);
-  EXPECT_LT(seconds_of([&] {
-              EXPECT_TRUE(contains(message_of<ModelError>([&] { SafetensorsFile::open(path); }), "more than"));
-            }),
-            1);
-  EXPECT_LT(seconds_of([&] { EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(right); }), "more than")); }),
-            1);
-  EXPECT_LT(seconds_of([&] { EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(wrong); }), "checksum")); }),
-            1);
+  EXPECT_TRUE(contains(message_of<ModelError>([&] { SafetensorsFile::open(path); }), "more than"));
+  EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(right); }), "more than"));
+  EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(wrong); }), "checksum"));
 }
 
 TEST(Safetensors, checksum_is_verified_before_parsing) {
