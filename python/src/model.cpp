@@ -19,7 +19,7 @@
 #include "arguments.h"
 #include "base/options/integer_range.h"
 #include "interruption.h"
-#include "memory.h"
+#include "memory_data.h"
 #include "model/finite.h"
 #include "model/registry/run_folder.h"
 #include "states.h"

@@ -8,7 +8,7 @@
 #include "app/fields/field_model.h"
 #include "arguments.h"
 #include "interruption.h"
-#include "memory.h"
+#include "memory_data.h"
 #include "model/network/transduce.h"
 #include "states.h"
 #include "unfold/base/error.h"

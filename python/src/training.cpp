@@ -9,7 +9,7 @@
 #include "arguments.h"
 #include "base/options/option_json.h"
 #include "base/options/suggestions.h"
-#include "memory.h"
+#include "memory_data.h"
 #include "stream.h"
 #include "unfold/base/error.h"
 #include "work.h"
