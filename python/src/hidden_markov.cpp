@@ -1,4 +1,4 @@
-/// The recursions of hidden Markov models over arrays, for unfold/hmm.py.
+/// The recursions of hidden Markov models over arrays, for unfold.hmm and unfold.crf.
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>

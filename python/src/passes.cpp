@@ -1,5 +1,5 @@
 /// The passes over a circuit and the losses, on arrays whose rows are positions, sequence by sequence; the base of
-/// unfold/circuits.py and of unfold.torch.Cell.
+/// unfold.circuits and of unfold.torch.Cell.
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>

@@ -84,7 +84,7 @@ class Recurrent {
   std::unique_ptr<Body> body_;
 };
 
-/// Adds the class Recurrent, for unfold/torch.py.
+/// Adds the class Recurrent, for unfold.torch.
 void add_recurrent(nanobind::module_& module);
 
 }  // namespace unfold::python

@@ -1,4 +1,4 @@
-/// Recurrent layers for unfold/torch.py: tensors are passed as addresses, which torch.py has checked.
+/// Recurrent layers for unfold.torch: tensors are passed as addresses, which the layers have checked.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>

@@ -54,7 +54,7 @@ def describe(data: Any, what: str = "data") -> Description | None:
         return texts([bytes(data)])
     if isinstance(data, Mapping):
         return _of_fields(data, what)
-    if _is_table(data):
+    if is_table(data):
         return _of_table(data, what)
     if is_array(data):
         return {"format": "npy", "arrays": [(FIELD, as_numbers(data, what))]}
@@ -145,7 +145,7 @@ def _is_missing(value: Any) -> bool:
                                                                                 and value != value)
 
 
-def _is_table(data: Any) -> bool:
+def is_table(data: Any) -> bool:
     return (hasattr(data, "columns") and hasattr(data, "shape") and hasattr(data, "__getitem__")
             and not isinstance(data, numpy.ndarray)) or hasattr(data, "__arrow_c_stream__")
 
@@ -160,12 +160,12 @@ def _of_table(data: Any, what: str) -> Description:
         raise DataError(f"{what}: the table has no rows")
     columns: list[Column] = []
     for i, name in enumerate(data.columns):
-        values = _series(data.iloc[:, i] if hasattr(data, "iloc") else data[name])
-        columns.append((str(name), False, _cells(values, f"{what}: column {name}")))
+        values = array_of_column(data.iloc[:, i] if hasattr(data, "iloc") else data[name])
+        columns.append((str(name), False, cells_of(values, f"{what}: column {name}")))
     return fields(columns, [int(data.shape[0])], "table")
 
 
-def _series(series: Any) -> NDArray[Any]:
+def array_of_column(series: Any) -> NDArray[Any]:
     """Return a pandas or polars column as an array; missing numbers become NaN."""
     dtype = str(series.dtype)
     if dtype in ("category", "Categorical", "Enum", "string", "str", "String", "Utf8"):
@@ -175,7 +175,7 @@ def _series(series: Any) -> NDArray[Any]:
     return numpy.asarray(series.to_numpy())
 
 
-def _cells(values: Any, what: str) -> Values:
+def cells_of(values: Any, what: str) -> Values:
     """Return a column of a table as numbers, or as strings if a cell is a string."""
     array = numpy.asarray(values)
     if array.dtype.kind in "iu" and array.size and max(abs(int(array.min())), abs(int(array.max()))) > _LARGEST_EXACT:
@@ -246,7 +246,7 @@ def _field(name: str, value: Any, what: str) -> tuple[Column, NDArray[Any] | Non
         raise DataError(f"{what}: it is empty")
     first = next((one for one in value if not _is_missing(one)), None)
     if first is None or _is_number(first) or _is_text(first):
-        return (name, True, _cells(list(value) if not isinstance(value, numpy.ndarray) else value, what)), None
+        return (name, True, cells_of(list(value) if not isinstance(value, numpy.ndarray) else value, what)), None
     numbers, lengths = sequences(value, what)
     return (name, False, numbers), lengths
 

@@ -5,27 +5,44 @@ import importlib
 import importlib.util
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import tempfile
+import typing
 import unittest
+
+import scratch
 
 import unfold
 
-MODULES = ["_base", "_data", "_drawing", "_tensors", "circuits", "crf", "estimators", "hmm", "reservoir",
-           "results", "training"]
+FILES = ["_base", "_data", "_drawing", "_tensors", "crf", "reservoir", "results", "training"]
+PACKAGES = ["circuits", "estimators", "hmm"]
 
 
 class DocstringTest(unittest.TestCase):
     def test_examples_run(self):
         count = 0
-        for name in MODULES:
+        for name in [*FILES, *PACKAGES]:
             module = importlib.import_module(f"unfold.{name}")
             with self.subTest(name):
-                failed, run = doctest.testmod(module)
+                failed, run = scratch.run_examples(module) if name in PACKAGES else doctest.testmod(module)
                 self.assertEqual(failed, 0)
                 count += run
         self.assertGreater(count, 15)
+
+
+class NamesTest(unittest.TestCase):
+    def test_public_names_are_those_of_their_modules(self):
+        for package in PACKAGES:
+            module = importlib.import_module(f"unfold.{package}")
+            for name in module.__all__:
+                defined = getattr(module, name)
+                with self.subTest(f"{package}.{name}"):
+                    self.assertIn(defined.__module__, (module.__name__, "unfold._core", "unfold._base"))
+                    if isinstance(defined, type):
+                        typing.get_type_hints(defined)
+                        self.assertIs(pickle.loads(pickle.dumps(defined)), defined)
 
 
 @unittest.skipIf(importlib.util.find_spec("mypy") is None, "mypy is not installed")

@@ -1,7 +1,6 @@
 """unfold.torch compared with torch.nn: the same results, gradients and states, in every form of batch."""
 
 import copy
-import doctest
 import gc
 import io
 import itertools
@@ -12,6 +11,7 @@ import threading
 import unittest
 
 import numpy
+import scratch
 
 try:
     import torch
@@ -257,10 +257,10 @@ class Torch(unittest.TestCase):
         _, mine = pair("LSTM", 3, 4)
         mine(torch.randn(5, 2, 3))
         key = mine._unfold_key
-        self.assertIn(key, unfold.torch._engines)
+        self.assertIn(key, unfold.torch._engine.engines)
         del mine
         gc.collect()
-        self.assertNotIn(key, unfold.torch._engines)
+        self.assertNotIn(key, unfold.torch._engine.engines)
 
     def test_forward_mode_derivatives(self):
         for cell, bidirectional in itertools.product(CELLS, (False, True)):
@@ -334,7 +334,9 @@ class Torch(unittest.TestCase):
         weights = [w.detach().requires_grad_() for w in mine._flat_weights]
         given = (x, h, h, weights, None, None, mine._unfold_key, "LSTM", 4, 1, False, True, 0.0, True, True)
         library.opcheck(
-            unfold.torch._recurrent, given, test_utils=("test_schema", "test_autograd_registration", "test_faketensor")
+            unfold.torch._operators.recurrent,
+            given,
+            test_utils=("test_schema", "test_autograd_registration", "test_faketensor"),
         )
 
     def test_second_derivatives_raise_a_clear_error(self):
@@ -409,7 +411,7 @@ class Torch(unittest.TestCase):
         self.assertAlmostEqual(float(wanted), found, places=3)
 
     def test_examples_of_the_documentation_run(self):
-        self.assertEqual(doctest.testmod(unfold.torch).failed, 0)
+        self.assertEqual(scratch.run_examples(unfold.torch)[0], 0)
 
 
 def circuit(symbols=False, dropout=0.0):

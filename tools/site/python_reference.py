@@ -5,9 +5,15 @@ import re
 
 from reference import with_code
 
-MODULES = (("_core.pyi", "unfold: models and streams"), ("training.py", "unfold: training"), ("results.py", "unfold: results"),
-           ("estimators.py", "unfold.estimators"), ("hmm.py", "unfold.hmm"), ("crf.py", "unfold.crf"),
-           ("reservoir.py", "unfold.reservoir"), ("torch.py", "unfold.torch"), ("errors.py", "unfold.errors"))
+# The title of each section, and its files: the first has the docstring of the module, the others define its names.
+MODULES = (("unfold: models and streams", "_core.pyi"), ("unfold: training", "training.py"),
+           ("unfold: results", "results.py"),
+           ("unfold.estimators", "estimators/__init__.py", "estimators/_classifier.py", "estimators/_tagger.py",
+            "estimators/_forecaster.py", "estimators/_density.py", "estimators/_symbol_model.py"),
+           ("unfold.hmm", "hmm/__init__.py", "hmm/_chain.py", "hmm/_gaussian_hmm.py", "hmm/_categorical_hmm.py",
+            "hmm/_gmm_hmm.py"),
+           ("unfold.crf", "crf.py"), ("unfold.reservoir", "reservoir.py"),
+           ("unfold.torch", "torch/__init__.py", "torch/_layers.py", "torch/_cell.py"), ("unfold.errors", "errors.py"))
 
 
 def python(folder):
@@ -17,10 +23,11 @@ def python(folder):
              "and shows examples. All names can be imported from the module in the heading."]
     found = compiled_docstrings(folder.parent / "src")
     exported = _exported(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
-    for name, title in MODULES:
+    for title, *files in MODULES:
         of_package = title.startswith("unfold: ")
-        parts += _module(title, (folder / name).read_text(encoding="utf-8"), found if name == "_core.pyi" else {},
-                         sorted({*exported} - {"train"} if name == "_core.pyi" else exported) if of_package else None)
+        is_compiled = files == ["_core.pyi"]
+        parts += _module(title, [(folder / name).read_text(encoding="utf-8") for name in files], found if is_compiled else {},
+                         sorted({*exported} - {"train"} if is_compiled else exported) if of_package else None)
     return {"reference/python.md": "\n\n".join(part for part in parts if part) + "\n"}
 
 
@@ -73,11 +80,11 @@ def _exported(tree):
                  and getattr(node.targets[0], "id", "") == "__all__"), None)
 
 
-def _module(title, source, found, exported):
-    tree = _with_docstrings(ast.parse(source), found)
-    listed = _exported(tree) or exported
-    parts = [f"## {title}", docstring(tree)]
-    for node in tree.body:
+def _module(title, sources, found, exported):
+    trees = [_with_docstrings(ast.parse(source), found) for source in sources]
+    listed = _exported(trees[0]) or exported
+    parts = [f"## {title}", docstring(trees[0])]
+    for node in (node for tree in trees for node in tree.body):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_") and (
                 listed is None or node.name in listed):
             parts += _definition(node)

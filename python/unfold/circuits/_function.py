@@ -1,103 +1,20 @@
-"""Circuits: one step of a recurrent computation as data, its derivatives as functions on arrays, and new cells.
-
-A cell is a function that adds one step to a circuit. It contains no loop over time and no derivative:
-
->>> from unfold.circuits import Circuit, Function, Signal
->>> def leaky(c: Circuit, x: Signal, n: int) -> Signal:
-...     h = c.link(n)                                        # the value of y at the previous position
-...     y = 0.7 * h + 0.3 * c.affine("z", n, {"W": x, "U": h}).tanh()
-...     c.feed(h, y)
-...     return y
-
-`unfold.register_cell("leaky", leaky)` makes it a model: `unfold.train("book.txt", model="leaky:64")`. The function is
-called once for each layer, and the circuit that it built is stored in the model file, so the command and other programs
-can use the model without Python.
-
-A circuit with outputs is a function of its parameters and inputs, with all derivatives:
-
->>> c = Circuit()
->>> c.output(c.affine("out", 2, {"V": leaky(c, c.input("x", 3), 4)}))
->>> f = Function(c)
->>> w = f.initial(seed=1)
->>> x = numpy.ones((5, 3))
->>> f.forward(w, x).shape
-(5, 2)
->>> gradient, to_x = f.vjp(w, x, numpy.ones((5, 2)))
->>> gradient.shape == (f.size,), to_x.shape
-(True, (5, 3))
-
-Arrays are [positions, size] for one sequence, or lists of such arrays for several; symbols are vectors of whole
-numbers, in which -1 means no symbol. There is no padding. Results do not depend on the number of threads.
-"""
+"""A circuit as a function on arrays, with all its derivatives."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Optional, Union
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Optional
 
 import numpy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from . import _core
-from ._core import Circuit, Init, Operator, Signal, Term, register_cell
-from .errors import UsageError
-
-__all__ = ["CheckReport", "Circuit", "Function", "Init", "Operator", "Optimizer", "Signal", "Term",
-           "check_derivatives", "exp", "hard_sigmoid", "log", "one_minus", "register_cell", "relu", "sigmoid",
-           "softplus", "square", "tanh"]
-
-Array = NDArray[Any]
-# One sequence, or a list of sequences.
-Sequences = Union[ArrayLike, Sequence[ArrayLike]]
-# The only input, or every input by name.
-Inputs = Union[Sequences, Mapping[str, Sequences]]
-
-
-def tanh(x: Signal) -> Signal:
-    """Return the hyperbolic tangent of a signal. Like the functions below, it is also a method: `x.tanh()`."""
-    return x.tanh()
-
-
-def sigmoid(x: Signal) -> Signal:
-    """Return 1 / (1 + exp(-x))."""
-    return x.sigmoid()
-
-
-def hard_sigmoid(x: Signal) -> Signal:
-    """Return x / 4 + 1/2, limited to [0, 1]."""
-    return x.hard_sigmoid()
-
-
-def relu(x: Signal) -> Signal:
-    """Return max(x, 0)."""
-    return x.relu()
-
-
-def softplus(x: Signal) -> Signal:
-    """Return log(1 + exp(x))."""
-    return x.softplus()
-
-
-def exp(x: Signal) -> Signal:
-    """Return exp(x)."""
-    return x.exp()
-
-
-def log(x: Signal) -> Signal:
-    """Return log(x)."""
-    return x.log()
-
-
-def square(x: Signal) -> Signal:
-    """Return x squared."""
-    return x.square()
-
-
-def one_minus(x: Signal) -> Signal:
-    """Return 1 - x."""
-    return x.one_minus()
+from .. import _core
+from .._core import Circuit
+from .._public import set_module
+from ..errors import UsageError
+from ._arrays import Array, Inputs, array_of, float_type, is_one_sequence, shown
 
 
 class _Input(NamedTuple):
@@ -106,34 +23,7 @@ class _Input(NamedTuple):
     is_symbols: bool
 
 
-def _is_one(value: Any, dimensions: int) -> bool:
-    """Return whether a value is one sequence with the given number of dimensions, not a list of sequences."""
-    depth = 0
-    while not hasattr(value, "ndim"):
-        if isinstance(value, (str, bytes)) or not hasattr(value, "__getitem__") or not hasattr(value, "__len__"):
-            return depth <= dimensions
-        if len(value) == 0:
-            return depth + 1 <= dimensions
-        value, depth = value[0], depth + 1
-    return depth + int(value.ndim) <= dimensions
-
-
-def _shown(lengths: list[int]) -> str:
-    return ", ".join(map(str, lengths[:6])) + (", ..." if len(lengths) > 6 else "")
-
-
-def _array(value: Any, what: str, kinds: str = "biuf") -> Array:
-    """Return an array of numbers."""
-    try:
-        made: Array = numpy.asarray(value)
-    except ValueError:  # rows of different lengths
-        raise UsageError(f"Function: the rows of {what} have different lengths") from None
-    if made.dtype.kind not in kinds and made.size > 0:
-        wanted = "whole numbers" if kinds == "iu" else "numbers"
-        raise UsageError(f"Function: {what} must contain {wanted}, not {made.dtype}")
-    return made
-
-
+@set_module("unfold.circuits")
 class Function:
     """A function of parameters and inputs that evaluates a circuit with outputs, and all its derivatives.
 
@@ -170,9 +60,7 @@ class Function:
     """
 
     def __init__(self, circuit: Circuit, dtype: Any = numpy.float64, threads: int = 1) -> None:
-        self.dtype = numpy.dtype(dtype)
-        if self.dtype not in (numpy.dtype(numpy.float32), numpy.dtype(numpy.float64)):
-            raise UsageError(f"Function: dtype must be float32 or float64, not {self.dtype}")
+        self.dtype = float_type(dtype, "Function")
         if threads < 1:
             raise UsageError(f"Function: threads must be at least 1, not {threads}")
         self._exact = self.dtype == numpy.float64
@@ -216,7 +104,7 @@ class Function:
     # --------------------------------------------------------------------------------------------------- arrays
 
     def _vector(self, vector: ArrayLike, what: str) -> Array:
-        made = numpy.ascontiguousarray(_array(vector, what), dtype=self.dtype)
+        made = numpy.ascontiguousarray(array_of(vector, what), dtype=self.dtype)
         if made.shape != (self.size,):
             raise UsageError(f"Function: {what} must be a vector of {self.size} numbers, not of shape {made.shape}")
         return made
@@ -235,8 +123,8 @@ class Function:
 
     def _rows(self, value: Any, size: int, what: str) -> tuple[Array, list[int], bool]:
         """Return sequences of vectors as one array, their lengths, and whether it was one sequence."""
-        single = _is_one(value, 2)
-        made = [_array(one, what) for one in ([value] if single else value)]
+        single = is_one_sequence(value, 2)
+        made = [array_of(one, what) for one in ([value] if single else value)]
         for one in made:
             if one.ndim != 2 or one.shape[1] != size:
                 raise UsageError(f"Function: {what} must have the shape [positions, {size}], not {one.shape}")
@@ -244,8 +132,8 @@ class Function:
         return rows, [len(one) for one in made], single
 
     def _symbols(self, value: Any, what: str) -> tuple[Array, list[int], bool]:
-        single = _is_one(value, 1)
-        made = [_array(one, what, "iu") for one in ([value] if single else value)]
+        single = is_one_sequence(value, 1)
+        made = [array_of(one, what, "iu") for one in ([value] if single else value)]
         for one in made:
             if one.ndim != 1:
                 raise UsageError(f"Function: {what} must be a vector of whole numbers, not of shape {one.shape}")
@@ -292,7 +180,7 @@ class Function:
         array, lengths, _ = read
         if lengths != self._lengths:
             raise UsageError(f"Function: {what} must have the sequences of the inputs, of lengths "
-                             f"{_shown(self._lengths)}, not {_shown(lengths)}")
+                             f"{shown(self._lengths)}, not {shown(lengths)}")
         return array
 
     # --------------------------------------------------------------------------------------------------- passes
@@ -428,7 +316,7 @@ class Function:
         """
         values = self._by_input(inputs)
         dimensions = [1 if found.is_symbols else 2 for found in self._inputs]
-        if _is_one(values[0], dimensions[0]):
+        if is_one_sequence(values[0], dimensions[0]):
             return self.loss_and_gradient(parameters, inputs, targets, loss=loss)[1][None, :]
         if len(targets) != len(values[0]):
             raise UsageError(f"Function: {len(values[0])} sequences, but {len(targets)} targets")
@@ -552,141 +440,3 @@ class Function:
     def __repr__(self) -> str:
         inputs = ", ".join(f"{i.name} [{i.size}]" for i in self._inputs)
         return f"<Function of {inputs}: {self.size} parameters, {self.dtype}>"
-
-
-class CheckReport(NamedTuple):
-    """The result of `check_derivatives`.
-
-    Attributes
-    ----------
-    passed
-        Whether every check that ran has passed.
-    text
-        A table with one line per check.
-    results
-        One dictionary per check: name, what, worst (the largest relative error), bound, run, where.
-    """
-
-    passed: bool
-    text: str
-    results: list[dict[str, Any]]
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def check_derivatives(circuit: Circuit, *, loss: str = "gaussian", lengths: Sequence[int] = (4, 1, 3),
-                      seed: int = 1) -> CheckReport:
-    """Check every derivative of a circuit, in double precision, at random parameters, inputs and targets.
-
-    The backward, tangent, Gauss-Newton, squared and path passes are compared with central differences, with dense
-    matrices, with each other, and with sums over paths of a scalar graph.
-
-    Parameters
-    ----------
-    circuit
-        A circuit over chains with at least one output.
-    loss
-        The SPEC of the loss of every output.
-    lengths
-        The lengths of the sequences.
-    seed
-        The seed of parameters, inputs and directions.
-
-    Examples
-    --------
-    >>> c = Circuit()
-    >>> h = c.link(3)
-    >>> y = c.affine("z", 3, {"W": c.input("x", 2), "U": h}).tanh()
-    >>> c.feed(h, y)
-    >>> c.output(y)
-    >>> check_derivatives(c).passed
-    True
-    """
-    passed, text, results = _core._check_derivatives(circuit, loss, numpy.asarray(lengths, dtype=numpy.int64), seed)
-    names = ("name", "what", "worst", "bound", "run", "where")
-    return CheckReport(passed, text, [dict(zip(names, result)) for result in results])
-
-
-class Optimizer:
-    """An Unfold optimizer that runs step by step on any Python function.
-
-    Parameters
-    ----------
-    spec
-        As in `unfold train --optimizer`: `adam:rate=0.01`, `sgd`, `lbfgs`, ... `hf` and `natural` need
-        `structural=0,probes=0`, because structural damping and the preconditioner use the network. Optimizers that run
-        passes over a network (Riemannian, path-normalized, RTRL) raise UsageError.
-    size
-        The number of parameters.
-    dtype
-        The type of the parameters: `numpy.float64` or `numpy.float32`.
-
-    Examples
-    --------
-    >>> target = numpy.array([1.0, -2.0, 3.0])
-    >>> w = numpy.zeros(3)
-    >>> optimizer = Optimizer("adam:rate=0.1", w.size)
-    >>> for _ in range(300):
-    ...     report = optimizer.step(w, lambda w: (0.5 * ((w - target) ** 2).sum(), w - target))
-    >>> numpy.allclose(w, target, atol=1e-2)
-    True
-    """
-
-    def __init__(self, spec: str, size: int, dtype: Any = numpy.float64) -> None:
-        self.dtype = numpy.dtype(dtype)
-        if self.dtype not in (numpy.dtype(numpy.float32), numpy.dtype(numpy.float64)):
-            raise UsageError(f"Optimizer: dtype must be float32 or float64, not {self.dtype}")
-        exact = self.dtype == numpy.float64
-        self._optimizer = (_core.OptimizerFloat64 if exact else _core.OptimizerFloat32)(spec, size)
-
-    @property
-    def spec(self) -> str:
-        """The SPEC with every option."""
-        return str(self._optimizer.spec)
-
-    def step(self, parameters: Array, objective: Callable[[Array], tuple[float, ArrayLike]], *,
-             curvature: Optional[Callable[[Array, Array], ArrayLike]] = None, fraction: float = 0.0,
-             factor: float = 1.0) -> dict[str, Any]:
-        """Take one step, in place.
-
-        Parameters
-        ----------
-        parameters
-            Vector of `size` numbers, which the step changes.
-        objective
-            Returns the loss and its gradient at a vector of parameters, such as `Function.loss_and_gradient`.
-        curvature
-            Returns the product of the curvature at a vector of parameters (the first argument) with a vector, for
-            optimizers that need it (`hf`), such as `Function.gauss_newton`.
-        fraction
-            The fraction of the training that is done, for learning rate schedules.
-        factor
-            A factor by which the learning rate is multiplied.
-
-        Returns
-        -------
-        dict
-            loss (before the step), gradient_norm, rate, finite, converged.
-        """
-        if not isinstance(parameters, numpy.ndarray) or parameters.dtype != self.dtype:
-            raise UsageError(f"Optimizer: the parameters must be an array of {self.dtype}")
-        if parameters.ndim != 1 or not parameters.flags.c_contiguous or not parameters.flags.writeable:
-            raise UsageError("Optimizer: the parameters must be a writable, contiguous vector")
-
-        def typed(w: Array) -> tuple[float, Array]:
-            loss, gradient = objective(w)
-            return float(loss), numpy.ascontiguousarray(gradient, dtype=self.dtype)
-
-        def product(w: Array, v: Array) -> Array:
-            assert curvature is not None
-            return numpy.ascontiguousarray(curvature(w, v), dtype=self.dtype)
-
-        report: dict[str, Any] = self._optimizer.step(parameters, typed, None if curvature is None else product,
-                                                      fraction, factor)
-        return report
-
-    def average(self) -> Optional[Array]:
-        """Return the averaged parameters of optimizers that keep an average; otherwise None."""
-        found: Optional[Array] = self._optimizer.average()
-        return found

@@ -1,0 +1,133 @@
+"""The forecaster of a series of numbers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any, Optional
+
+import numpy
+from numpy.typing import NDArray
+
+from .. import _data
+from .._base import BaseEstimator, Callback, RandomState, seed_of
+from .._public import set_module
+from ..errors import UsageError
+
+Floats = NDArray[numpy.float64]
+
+
+@set_module("unfold.estimators")
+class Forecaster(BaseEstimator):
+    """Forecast the next values of a series.
+
+    The values have no weights: the series is a single example, whose values depend on each other.
+
+    Attributes
+    ----------
+    series_
+        The series that the model was fitted to.
+
+    Examples
+    --------
+    >>> wave = numpy.sin(numpy.arange(200) / 3)
+    >>> fitted = Forecaster("gru:4", steps=20).fit(wave)
+    >>> fitted.predict(5, samples=10).shape
+    (5,)
+    """
+
+    def __init__(self, model: str | None = "lstm:32", *, optimizer: str | None = None, steps: int | None = None,
+                 epochs: float | None = None, minutes: float | None = None, random_state: RandomState = None,
+                 threads: int = 0, options: Mapping[str, Any] | None = None, verbose: bool = False,
+                 callback: Callback | None = None, warm_start: bool = False) -> None:
+        super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes,
+                         random_state=random_state, threads=threads, options=options, verbose=verbose,
+                         callback=callback, warm_start=warm_start)
+
+    series_: Floats
+
+    def fit(self, y: Any) -> Forecaster:
+        """Train on the whole series, without validation; the final model is kept.
+
+        Parameters
+        ----------
+        y
+            Numbers ``[T]`` or ``[T, n]``.
+        """
+        series = self._series(y)
+        fitted = self._trained(self._data(series), **self._NEXT, split="100/0/0")
+        return self._set({**fitted, "series_": series})
+
+    _NEXT = {"read": "value", "predict": "value", "ahead": 1}
+
+    def partial_fit(self, y: Any) -> Forecaster:
+        """Train for one pass over the next values of the series, which are appended to it.
+
+        The model continues from its parameters and keeps its scales. The default optimizer is Adam with a constant
+        learning rate.
+
+        Parameters
+        ----------
+        y
+            Numbers ``[T]`` or ``[T, n]``, which follow those of earlier calls.
+        """
+        series = self._series(y)
+        earlier: Optional[Floats] = getattr(self, "series_", None)
+        if earlier is not None and earlier.shape[1:] != series.shape[1:]:
+            raise UsageError(f"partial_fit: the series has shape {series.shape}, but the fitted one has {earlier.shape}")
+        fitted = self._trained_further(self._data(series), **self._NEXT)
+        return self._set({**fitted, "series_": series if earlier is None else numpy.concatenate([earlier, series])})
+
+    def predict(self, horizon: int, y: Any = None, samples: int = 200) -> Floats:
+        """Return the mean forecast of the next ``horizon`` values after the series ``y``.
+
+        Parameters
+        ----------
+        horizon
+            The number of values.
+        y
+            The series to continue; None: the series passed to fit.
+        samples
+            The number of sampled continuations. All values after the next one are means over these samples.
+        """
+        return self._part(self._ahead(horizon, y, samples), "mean")
+
+    def predict_interval(self, horizon: int, y: Any = None, samples: int = 200) -> tuple[Floats, Floats]:
+        """Return the 10th and the 90th percentile of the forecast."""
+        found = self._ahead(horizon, y, samples)
+        return self._part(found, "q10"), self._part(found, "q90")
+
+    def _ahead(self, horizon: int, y: Any, samples: int) -> dict[str, Any]:
+        self._require_fitted()
+        horizon = operator.index(horizon)
+        if horizon < 1:
+            raise UsageError(f"horizon {horizon}: must be at least 1")
+        series = self.series_ if y is None else self._series(y)
+        found: dict[str, Any] = self.model_.predict(self._data(series), ahead=horizon, samples=samples,
+                                                    seed=seed_of(self.random_state), threads=self.threads or 0)[0]
+        return found
+
+    @staticmethod
+    def _part(found: dict[str, Any], what: str) -> Floats:
+        if f"value.{what}" in found:
+            return numpy.array(found[f"value.{what}"])
+        columns: list[Any] = []
+        while f"value.{what}.{len(columns) + 1}" in found:
+            columns.append(found[f"value.{what}.{len(columns) + 1}"])
+        return numpy.array(columns).T
+
+    @staticmethod
+    def _series(y: Any) -> Floats:
+        series = _data.as_numbers(y, "a series").astype(float)
+        if series.ndim not in (1, 2) or len(series) < 2:
+            raise UsageError(f"a series must have shape [T] or [T x n] with T >= 2, not {series.shape}")
+        if not numpy.isfinite(series).all():
+            holes = ~numpy.isfinite(series.reshape(len(series), -1)).all(axis=1)
+            raise UsageError(f"the series contains {int(holes.sum())} values that are not finite, the first at position "
+                             f"{int(holes.argmax())}; fill in missing values first, for example with "
+                             "pandas.Series(y).interpolate(), or start after them")
+        return series
+
+    @staticmethod
+    def _data(series: Floats) -> _data.Description:
+        return _data.fields([("value", False, series)], [len(series)])

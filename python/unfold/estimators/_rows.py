@@ -1,0 +1,103 @@
+"""The argument X of a classifier as rows of a table, each of which is an example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy
+from numpy.typing import NDArray
+
+from .. import _data
+from ..errors import UsageError
+from ._sequences import Sequences
+
+
+class Rows:
+    """The rows of a table, each of which is an example: columns of numbers or of categories."""
+
+    rows = "independent"
+
+    def __init__(self, columns: list[tuple[str, _data.Values]], names: Optional[NDArray[Any]]) -> None:
+        self.columns, self.names = columns, names
+        self.label = "label"
+        while any(name == self.label for name, _ in columns):
+            self.label += "_"
+
+    @classmethod
+    def of_table(cls, X: Any, who: str) -> Optional[Rows]:
+        """Return the rows of a table with columns of numbers and columns of texts, which is not a list of sequences."""
+        if not _data.is_table(X) or not hasattr(X, "columns") or feature_names_of(X) is None:
+            return None
+        columns = [(str(name), _data.cells_of(_data.array_of_column(X[name]), f"{who}: column {name}")) for name in X.columns]
+        kinds = {isinstance(values, numpy.ndarray) for _, values in columns}
+        return cls(columns, feature_names_of(X)) if len(kinds) > 1 else None
+
+    @classmethod
+    def of_sequences(cls, sequences: Sequences, X: Any) -> Optional[Rows]:
+        """Return series of equal length as rows with one column per position."""
+        entries, lengths = sequences.entries, sequences.lengths
+        if not isinstance(entries, numpy.ndarray) or sequences.width != 1 or (lengths != lengths[0]).any():
+            return None
+        numbers = entries.reshape(len(lengths), -1)
+        names = feature_names_of(X)
+        columns: list[tuple[str, _data.Values]] = [(f"x{i + 1}" if names is None else names[i], numbers[:, i])
+                                                   for i in range(numbers.shape[1])]
+        return cls(columns, names)
+
+    def __len__(self) -> int:
+        return len(self.columns[0][1])
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        return {"predict": f"{self.label}=softmax", "rows": "independent"}
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of an estimator that is fitted to these rows."""
+        numeric = all(isinstance(values, numpy.ndarray) for _, values in self.columns)
+        known = {"numeric_": numeric, "n_features_in_": len(self.columns), "_label": self.label}
+        return known if self.names is None else {**known, "feature_names_in_": self.names}
+
+    def like(self, count: int, who: str) -> Rows:
+        """Require as many columns as in fit."""
+        if len(self.columns) != count:
+            raise UsageError(f"{who}: X has {len(self.columns)} features, but the estimator is expecting {count} features "
+                             "as input")
+        return self
+
+    def keep(self, kept: NDArray[numpy.bool_]) -> None:
+        """Leave out the other rows."""
+        if not kept.all():
+            self.columns = [(name, values[kept] if isinstance(values, numpy.ndarray) else
+                             [value for value, stays in zip(values, kept.tolist()) if stays])
+                            for name, values in self.columns]
+
+    def describe(self, once: Sequence[tuple[str, _data.Values]] = ()) -> _data.Description:
+        """Describe the table with further columns."""
+        return _data.fields([(name, False, values) for name, values in [*self.columns, *once]], [len(self)], "table")
+
+
+def feature_names_of(X: Any) -> Optional[NDArray[Any]]:
+    """Return the column names of a table if all are strings."""
+    if not _data.is_table(X) or not hasattr(X, "columns"):
+        return None
+    names = list(X.columns)
+    return numpy.asarray(names, dtype=object) if names and all(isinstance(name, str) for name in names) else None
+
+
+def require_feature_names(X: Any, fitted: Optional[NDArray[Any]]) -> None:
+    """Require the column names seen in fit, if both tables have names."""
+    names = feature_names_of(X)
+    if names is None or fitted is None or list(names) == list(fitted):
+        return
+    unseen = [name for name in names if name not in fitted]
+    missing = [name for name in fitted if name not in names]
+    lines = ["The feature names should match those that were passed during fit."]
+    if unseen:
+        lines += ["Feature names unseen at fit time:", *(f"- {name}" for name in sorted(unseen)[:5])]
+    if missing:
+        lines += ["Feature names seen at fit time, yet now missing:", *(f"- {name}" for name in sorted(missing)[:5])]
+    if not unseen and not missing:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    raise UsageError("\n".join(lines) + "\n")

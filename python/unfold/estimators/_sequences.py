@@ -1,0 +1,141 @@
+"""The argument X of a classifier or tagger as sequences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from .. import _data
+from .._base import plain
+from ..errors import UsageError
+
+
+class Sequences:
+    """The sequences of a classifier or tagger: symbols or numbers, one after another."""
+
+    def __init__(self, X: Any, who: str) -> None:
+        if hasattr(X, "tocsr"):
+            raise TypeError(f"{who}: Sparse data was passed, but sequences are dense; use X.toarray()")
+        if isinstance(X, (str, bytes)) or not hasattr(X, "__iter__") and not hasattr(X, "__array__"):
+            raise UsageError(f"{who} expects a list of sequences, not "
+                             f"{'one text' if isinstance(X, (str, bytes)) else type(plain(X)).__name__}")
+        if _data.is_table(X):
+            _require_plain_table(X, who)
+            X = X.to_numpy()
+        if not isinstance(X, numpy.ndarray) and not hasattr(X, "__iter__"):
+            X = numpy.asarray(X)
+        if isinstance(X, numpy.ndarray) and X.dtype.kind in "c":
+            _data.as_numbers(X, who)
+        if isinstance(X, numpy.ndarray) and X.dtype == object and X.ndim in (2, 3):
+            X = object_array(X, who)
+        elif not isinstance(X, numpy.ndarray) and _data.is_array(X):
+            X = _data.as_numbers(X, who)
+        if isinstance(X, numpy.ndarray) and X.ndim == 1 and X.dtype != object and X.dtype.kind not in "US":
+            raise UsageError(f"{who}: sequence 0: expects a list of entries, not {type(plain(X[0])).__name__}. Expected "
+                             "2D array, got 1D array instead: Reshape your data to [sequences, positions]"
+                             if len(X) else f"{who}: no sequences. Found array with 0 sample(s)")
+        if isinstance(X, numpy.ndarray) and X.ndim > 1 and 0 in X.shape:
+            raise UsageError(f"{who}: no sequences with entries: an array with shape {X.shape}. Found array with "
+                             f"{X.shape[X.shape.index(0)]} "
+                             f"{'sample(s)' if X.shape[0] == 0 else 'feature(s)'} (shape={X.shape}) while a minimum of 1 "
+                             "is required.")
+        if isinstance(X, numpy.ndarray) and X.ndim == 3 and X.shape[1] == 1 < X.shape[2] and who != "predict":
+            warnings.warn(f"{who}: X has shape {X.shape}: each sequence is one position of {X.shape[2]} numbers. If the "
+                          "axes are [sequences, variables, time], as in sktime, pass numpy.swapaxes(X, 1, 2)",
+                          UserWarning, stacklevel=4)
+        rows = X if isinstance(X, numpy.ndarray) and X.ndim in (2, 3) else [
+            _words(one, f"{who}: sequence {i}:") for i, one in enumerate(X)]
+        self.entries, self.lengths = _data.sequences(rows, who)
+        self.numeric = isinstance(self.entries, numpy.ndarray)
+        if isinstance(self.entries, numpy.ndarray) and numpy.isinf(self.entries).any():
+            raise UsageError(f"{who}: Input X contains infinity: numbers must be finite; NaN is a missing value")
+        self.width = 0 if not isinstance(self.entries, numpy.ndarray) else (
+            1 if self.entries.ndim == 1 else self.entries.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def like(self, numeric: bool, width: int, who: str) -> Sequences:
+        """Require entries of the type seen in fit; models fitted to symbols read numbers as symbols."""
+        if numeric and not self.numeric:
+            raise UsageError(f"{who}: entries must be numbers, as in fit")
+        if numeric and width != self.width:
+            raise UsageError(f"{who}: X has {self.width} features per position, but the estimator is expecting {width} "
+                             "features as input")
+        if not numeric and isinstance(self.entries, numpy.ndarray):
+            if self.width > 1:
+                raise UsageError(f"{who}: entries must be symbols, as in fit, not vectors of {self.width} numbers")
+            self.entries = [_data.as_text(entry, who) for entry in self.entries.ravel().tolist()]
+            self.numeric = False
+        return self
+
+    label, rows = "label", "sequence"
+    roles = {"read": "entry", "predict": "label@end"}
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of an estimator that is fitted to these sequences."""
+        known: dict[str, Any] = {"numeric_": self.numeric}
+        return {**known, "n_features_in_": self.width} if self.numeric else known
+
+    def column(self) -> _data.Column:
+        return "entry", False, self.entries
+
+    def describe(self, once: Sequence[tuple[str, _data.Values]] = ()) -> _data.Description:
+        """Describe the sequences with columns of one value per sequence."""
+        return _data.fields([self.column(), *((name, True, values) for name, values in once)], self.lengths)
+
+    def keep(self, kept: NDArray[numpy.bool_]) -> None:
+        """Leave out the other sequences."""
+        if kept.all():
+            return
+        positions = numpy.repeat(kept, self.lengths)
+        self.entries = (self.entries[positions] if isinstance(self.entries, numpy.ndarray) else
+                        [entry for entry, stays in zip(self.entries, positions.tolist()) if stays])
+        self.lengths = self.lengths[kept]
+
+    def add_missing(self, count: int) -> None:
+        """Append sequences of one missing entry."""
+        if isinstance(self.entries, numpy.ndarray):
+            holes = numpy.full((count, *self.entries.shape[1:]), numpy.nan)
+            self.entries = numpy.concatenate([self.entries.astype(float), holes])
+        else:
+            self.entries = [*self.entries, *[None] * count]
+        self.lengths = numpy.concatenate([self.lengths, numpy.ones(count, dtype=self.lengths.dtype)])
+
+    def split(self, values: Any) -> list[Any]:
+        """Return values of all positions by sequence."""
+        ends = numpy.cumsum(self.lengths)
+        return [values[end - length:end] for end, length in zip(ends, self.lengths)]
+
+
+def _require_plain_table(X: Any, who: str) -> None:
+    """Require a table with one row per sequence, as opposed to the tables of sktime."""
+    if getattr(getattr(X, "index", None), "nlevels", 1) > 1:
+        raise UsageError(f"{who}: X is a table with several index levels; pass one array per sequence: "
+                         "[x.to_numpy() for _, x in X.groupby(level=0)]")
+    first: Any = X.iloc[0, 0] if hasattr(X, "iloc") and 0 not in X.shape else None
+    if numpy.ndim(first) > 0:
+        raise UsageError(f"{who}: the cells of X are sequences; pass one array per sequence: "
+                         "[numpy.column_stack(list(row)) for row in X.to_numpy()]")
+
+
+def object_array(X: NDArray[Any], who: str) -> Any:
+    """Return an object array as a numeric array if all entries are numbers, otherwise as lists."""
+    for entry in X.flat:
+        if not isinstance(plain(entry), (str, bytes, bool, int, float)) and entry is not None:
+            raise TypeError(f"{who}: an entry of type {type(entry).__name__}: argument must be a string or a number")
+    if any(isinstance(entry, (str, bytes)) for entry in X.flat):
+        return X.tolist()
+    return X.astype(float)
+
+
+def _words(sequence: Any, where: str) -> Any:
+    """Split a text into words."""
+    if isinstance(sequence, bytes):
+        sequence = _data.as_text(sequence, where[:-1])
+    return sequence.split() if isinstance(sequence, str) else sequence
