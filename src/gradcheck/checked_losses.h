@@ -33,7 +33,7 @@ class CheckedLosses {
       for (Index r = 0; r < rows; ++r) {
         const bool predicted = random.below(6) != 0 || rows == 1;
         part.predicted.push_back(predicted);
-        part.symbols.push_back(predicted ? static_cast<Symbol>(random.below(at(node.size))) : kNoSymbol);
+        part.symbols.push_back(predicted ? static_cast<Symbol>(random.below(at(part.target_size))) : kNoSymbol);
         for (Index c = 0; c < part.target_size; ++c) part.values.push_back(static_cast<double>(random.below(2)));
       }
       parts_.push_back(std::move(part));

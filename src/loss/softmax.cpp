@@ -3,6 +3,7 @@
 
 #include "graph/circuit/cell_maps.h"
 #include "loss/expected_target.h"
+#include "loss/symbol_probabilities.h"
 #include "numerics/functions.h"
 #include "unfold/graph/circuit/circuit.h"
 #include "unfold/loss/registry.h"
@@ -17,6 +18,7 @@ class SoftmaxLoss final : public RowLoss<T>,
                           public RowCurvature<T>,
                           public LossFisher<T>,
                           public Categorical<T>,
+                          public SymbolProbabilities<T>,
                           public ExpectedTarget<T> {
  public:
   std::string_view name() const override { return "softmax"; }
@@ -25,6 +27,15 @@ class SoftmaxLoss final : public RowLoss<T>,
     const Term softmax{
         .parameter = "softmax", .source = signal, .init = Init::zero(), .op = softmax_operator(signal.size())};
     return circuit.affine("expected", signal.size(), {softmax}, Init::zero(), false);
+  }
+
+  void log_probabilities(std::span<const T> signal, std::span<const T>, std::span<T> log_p) const override {
+    require_same(name(), "symbols", static_cast<Index>(log_p.size()), static_cast<Index>(signal.size()));
+    const T normalizer = log_sum_exp(signal.data(), static_cast<Index>(signal.size()));
+    for (std::size_t x = 0; x < signal.size(); ++x) log_p[x] = signal[x] - normalizer;
+  }
+  T log_probability(std::span<const T> signal, std::span<const T>, Symbol symbol) const override {
+    return signal[at(symbol)] - log_sum_exp(signal.data(), static_cast<Index>(signal.size()));
   }
 
   void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
