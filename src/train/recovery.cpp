@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "distributed/consistency.h"
+#include "loss/symbol_probabilities.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/bf16.h"
@@ -41,8 +42,9 @@ template <class T>
 double uniform_loss(const Network<T>& network) {
   double total = 0;
   for (const Head<T>& head : network.heads) {
-    if (!head.loss->template as<Categorical<T>>()) return std::numeric_limits<double>::infinity();
-    const auto size = static_cast<double>(std::max<Index>(2, head.signal.size()));
+    if (!head.loss->template as<Categorical<T>>() && !head.loss->template as<SymbolProbabilities<T>>())
+      return std::numeric_limits<double>::infinity();
+    const auto size = static_cast<double>(std::max<Index>(2, head.loss->target_size(head.signal.size())));
     double log = 0;
     vector_log(&size, &log, 1);
     total += head.weight * log;

@@ -13,8 +13,8 @@ constexpr Index kMostLogits = Index{1} << 26;
 
 /// Limits the number of symbols of each stream per pass so that this maximum is not exceeded; the limit is at least
 /// one.
-Index fitting_window(Index window, Index streams, Index alphabet) {
-  return std::clamp<Index>(kMostLogits / (streams * alphabet), 1, window);
+Index fitting_window(Index window, Index streams, Index logits) {
+  return std::clamp<Index>(kMostLogits / (streams * logits), 1, window);
 }
 
 /// A symbol outside the alphabet would never occur, and nothing would be predicted.
@@ -34,11 +34,11 @@ Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Split& part, T
         fmt::format("evaluation: window {}, streams {}, segments {}, warm-up {}: window and streams must be at "
                     "least 1, segments and warm-up at least 0",
                     options.window, options.streams, options.segments, options.warmup));
-  const Index alphabet = corpus.alphabet().size();
-  check_predict_after(options.predict_after, alphabet);
-  const Index parallel_for_each = std::clamp<Index>(kMostLogits / alphabet, 1, options.streams);
+  check_predict_after(options.predict_after, corpus.alphabet().size());
+  const Index size = logits().size();
+  const Index parallel_for_each = std::clamp<Index>(kMostLogits / size, 1, options.streams);
   const Index window =
-      fitting_window(options.window, options.segments > 0 ? options.segments : parallel_for_each, alphabet);
+      fitting_window(options.window, options.segments > 0 ? options.segments : parallel_for_each, size);
   auto streams = options.segments > 0 ? scoring_streams(corpus, part, options.segments, options.warmup)
                                       : exact_streams(part, parallel_for_each);
   Evaluator<T> evaluator(network(), team);

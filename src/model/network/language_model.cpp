@@ -1,8 +1,19 @@
 #include "unfold/model/network/language_model.h"
 
+#include "loss/symbol_probabilities.h"
 #include "model/network/stored_spec.h"
 
 namespace unfold {
+
+namespace {
+
+/// Throws UsageError for a loss that does not predict one symbol after another.
+template <class T>
+void require_probabilities(const Network<T>& network) {
+  network.heads.front().loss->template need<SymbolProbabilities<T>>("a model of running text");
+}
+
+}  // namespace
 
 template <class T>
 LanguageModel<T>::LanguageModel(std::string_view spec, const Alphabet& alphabet)
@@ -10,11 +21,19 @@ LanguageModel<T>::LanguageModel(std::string_view spec, const Alphabet& alphabet)
 
 template <class T>
 LanguageModel<T>::LanguageModel(const ModelSpec& spec, const Alphabet& alphabet)
-    : SymbolModel(alphabet), body_(spec, data(), NetworkLayout::language_model()) {}
+    : SymbolModel(alphabet), body_(spec, data(), NetworkLayout::language_model()) {
+  require_probabilities(network());
+}
 
 template <class T>
 LanguageModel<T>::LanguageModel(const ModelFile& file)
-    : SymbolModel(file.expect(kKind)), body_(file, data(), NetworkLayout::language_model()) {}
+    : SymbolModel(file.expect(kKind)), body_(file, data(), NetworkLayout::language_model()) {
+  try {
+    require_probabilities(network());
+  } catch (const UsageError& error) {
+    file.fail(error.what());
+  }
+}
 
 template <class T>
 void LanguageModel<T>::save(const std::string& path, const Parameters<T>& parameters) const {

@@ -15,6 +15,7 @@
 #include "graph/circuit/concatenation.h"
 #include "loss/crf/label_sequences.h"
 #include "loss/crf/sequence_label.h"
+#include "loss/symbol_probabilities.h"
 #include "model/network/density_model.h"
 #include "model/network/encoder_decoder.h"
 #include "model/network/feedback.h"
@@ -439,9 +440,11 @@ class HeadSignals {
   Signal pooled_;
 };
 
-ChosenLoss loss_for(const HeadSpecification& head, const FieldSpecification& field) {
+/// `of_symbols`: the loss of symbols if the head does not name a loss; empty: softmax.
+ChosenLoss loss_for(const HeadSpecification& head, const FieldSpecification& field, const std::string& of_symbols) {
   const bool symbols = field.type == Type::symbols;
-  ChosenLoss loss = choose_loss(!head.loss.empty() ? head.loss : symbols ? "softmax" : "gaussian");
+  const std::string fallback = !symbols ? "gaussian" : of_symbols.empty() ? "softmax" : of_symbols;
+  ChosenLoss loss = choose_loss(head.loss.empty() ? fallback : head.loss);
   if (loss.entry.of_symbols != symbols)
     throw UsageError(fmt::format("the loss {} requires {}, but the field {} contains {}", loss.entry.name,
                                  loss.entry.of_symbols ? "symbols" : "numbers", field.name,
@@ -472,10 +475,10 @@ bool set_label_names(Loss<T>& loss, const FieldSpecification& field) {
   return one;
 }
 
-/// Returns the size of the signal that a head reads.
+/// Returns the size of the signal that a head of a linear model reads.
 Index outputs_of(const DataSpecification& data, const HeadSpecification& head) {
   const FieldSpecification& field = data.field(head.field);
-  return loss_for(head, field).signal_size(field.size);
+  return loss_for(head, field, {}).signal_size(field.size);
 }
 
 }  // namespace
@@ -550,7 +553,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   for (std::size_t h = 0; h < layout.heads.size(); ++h) {
     const HeadSpecification& head = layout.heads[h];
     const FieldSpecification& field = data.field(head.field);
-    const ChosenLoss chosen = loss_for(head, field);
+    const ChosenLoss chosen = loss_for(head, field, spec.loss);
     if (is_density(spec) && static_cast<Index>(density_columns(spec, field.size).size()) != field.size)
       throw UsageError(fmt::format("model {} has {} columns, but a row of the data has {} numbers", to_string(spec),
                                    density_columns(spec, field.size).size(), field.size));
@@ -575,6 +578,14 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
                       to_string(spec), head.field));
     const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();
+    if (auto* counted = dynamic_cast<SymbolCount<T>*>(loss.get()); counted != nullptr) {
+      if (spec.cell->outputs_probabilities || has_random_graph(spec))
+        throw UsageError(
+            fmt::format("model {}: its output is initialized from frequencies of symbols or consists of their "
+                        "probabilities, which the loss {} does not support; use a different model, such as gru:128",
+                        to_string(spec), loss->name()));
+      counted->set_symbols(field.size);
+    }
     const bool everywhere = set_label_names(*loss, field);
     const Signal signal = signals.add(layout.output_name(h), size, field.once && !everywhere, head.listing);
     loss->declare(circuit, signal);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "loss/symbol_probabilities.h"
 #include "model/network/feedback.h"
 #include "model/network/stored_spec.h"
 #include "model/network/train_with_objective.h"
@@ -17,15 +18,37 @@ using Type = FieldSpecification::Type;
 
 constexpr std::string_view kTaskSource = "task ";
 
+/// Throws UsageError for a loss that only models of running text support.
+template <class T>
+void require_losses_of_fields(const ModelSpec& spec, const Network<T>& network) {
+  if (!spec.loss.empty() && spec.loss != "softmax")
+    throw UsageError(
+        fmt::format("model {}: loss= sets the loss of the next symbol of running text; leave it out, and set the loss "
+                    "of a field with --predict FIELD=LOSS",
+                    to_string(spec)));
+  for (const Head<T>& head : network.heads)
+    if (head.loss->template as<SymbolCount<T>>() != nullptr)
+      throw UsageError(fmt::format("{}: the loss {} supports only the next symbol of running text; use softmax",
+                                   head.field, head.loss->name()));
+}
+
 }  // namespace
 
 template <class T>
 NetworkModel<T>::NetworkModel(std::string_view spec, const DataSpecification& data_given, const NetworkLayout& layout)
-    : Model(data_given), layout_(layout), body_(parse_model_spec(spec), data(), layout_) {}
+    : Model(data_given), layout_(layout), body_(parse_model_spec(spec), data(), layout_) {
+  require_losses_of_fields(this->spec(), network());
+}
 
 template <class T>
 NetworkModel<T>::NetworkModel(const ModelFile& file)
-    : Model(file.expect(kKind)), layout_(NetworkLayout::from_file(file)), body_(file, data(), layout_) {}
+    : Model(file.expect(kKind)), layout_(NetworkLayout::from_file(file)), body_(file, data(), layout_) {
+  try {
+    require_losses_of_fields(spec(), network());
+  } catch (const UsageError& error) {
+    file.fail(error.what());
+  }
+}
 
 template <class T>
 void NetworkModel<T>::add_to_card(nlohmann::json& card) const {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "numerics/functions.h"
+#include "loss/symbol_probabilities.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/vector.h"
 #include "unfold/optim/optimizer.h"
@@ -53,6 +53,7 @@ struct OnlinePredictor::Body final : Objective<float> {
         trained(std::move(recalled)),
         model(from.spec(), from.alphabet()),
         values(model.parameters()),
+        next(model.network().heads.front().loss->need<SymbolProbabilities<float>>("online learning")),
         step(model.plan(), crew),
         pass(model.network(), crew),
         optimizer(make_optimizer<float>(o.optimizer, static_cast<Index>(values.flat().size()))),
@@ -92,9 +93,9 @@ struct OnlinePredictor::Body final : Objective<float> {
   void advance() {
     step.symbols(model.symbols())[0] = pending;
     step.forward(&now);
-    const float* logits = step.value(model.logits()).row(0);
-    const float normalizer = log_sum_exp(logits, model.alphabet().size());
-    for (std::size_t x = 0; x < log_probabilities.size(); ++x) log_probabilities[x] = logits[x] - normalizer;
+    const Signal signal = model.logits();
+    next.log_probabilities({step.value(signal).row(0), static_cast<std::size_t>(signal.size())}, values.flat(),
+                           log_probabilities);
     current = true;
   }
 
@@ -137,6 +138,7 @@ struct OnlinePredictor::Body final : Objective<float> {
   Weights trained;  // the weights toward which recall decays, shared by clones; empty without recall
   LanguageModel<float> model;
   Parameters<float>& values;
+  const SymbolProbabilities<float>& next;
   Team crew{1};
   Unfolding<float> step;
   BatchPass<float> pass;

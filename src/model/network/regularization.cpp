@@ -66,7 +66,11 @@ WeightTie tied_weights(const ModelSpec& spec, const NetworkLayout& layout, const
   if (output < 0) refuse("require a single matrix that reads the last layer; leave out \"bi\"");
   const ParameterInfo& w = circuit.parameters()[at(embedding)];
   const ParameterInfo& v = circuit.parameters()[at(output)];
-  if (w.rows != v.cols || w.cols != v.rows)
+  if (w.rows != v.cols)
+    refuse(fmt::format(
+        "require one output per symbol, but there are {} outputs and {} symbols; leave out tied= or loss=", v.cols,
+        w.rows));
+  if (w.cols != v.rows)
     refuse(fmt::format(
         "require equal sizes: the embedding has {} numbers per symbol, but the output reads {}; set embedding={}",
         w.cols, v.rows, v.rows));

@@ -17,6 +17,7 @@
 #include "unfold/base/error.h"
 #include "unfold/graph/cells/cells.h"
 #include "unfold/graph/cells/grid_pooling.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 namespace {
@@ -26,6 +27,7 @@ constexpr double kMostLayers = 64, kMostDirect = 1024;
 /// have little weight.
 constexpr double kTreeScale = 0.1;
 constexpr std::string_view kBothDirections = "bi";
+constexpr const char* kDefaultLoss = "softmax";
 
 /// Returns the options of the cell, followed by the options of all models.
 OptionTable table_of(ModelSpec& spec) {
@@ -57,6 +59,9 @@ OptionTable table_of(ModelSpec& spec) {
         half_open_range(0, 1));
   table("wdrop", spec.wdrop, "fraction of recurrent weights that is dropped in a training step", half_open_range(0, 1));
   table("tied", spec.tied, "the output uses the weights of the embedding");
+  table.add({.name = "loss",
+             .target = &spec.loss,
+             .help = "loss of the next symbol of running text; adaptive-softmax for large vocabularies"});
   return table;
 }
 
@@ -64,6 +69,7 @@ ModelSpec plain_model(const CellEntry& cell) {
   ModelSpec spec;
   spec.cell = &cell;
   spec.options = cell.options;
+  spec.loss = kDefaultLoss;
   return spec;
 }
 
@@ -272,11 +278,21 @@ StackedLayer add_stacked_layer(const ModelSpec& spec, Index layer, const std::ve
   return result;
 }
 
+/// Throws UsageError for a loss that does not exist or does not predict symbols.
+void require_symbol_loss(const std::string& loss, std::string_view text) {
+  if (!choose_loss(loss).entry.of_symbols)
+    throw UsageError(fmt::format(
+        "model {}: the loss {} predicts numbers, but loss= sets the loss of the next symbol; use loss=softmax or "
+        "loss=adaptive-softmax",
+        in_quotes(text), loss));
+}
+
 /// Sets the options and units that a SPEC names.
 ModelSpec with_options(ModelSpec result, const Spec& spec, std::string_view text) {
   OptionTable table = table_of(result);
   for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
   result.units = parse_units(spec);
+  require_symbol_loss(result.loss, text);
   if (const std::string fault = result.cell->fault(result, result.options); !fault.empty())
     throw UsageError(fmt::format("model {}: {}", in_quotes(text), fault));
   if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->outputs_probabilities))

@@ -120,6 +120,10 @@ TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const 
       trainer_options.penalties.any() ? variant(with_hidden, {.output_hidden = true}) : model.network();
   if (options.sampled_softmax > 0) {
     const Index candidates = candidates_of(options, model.alphabet().size());
+    const Loss<T>& loss = *model.network().heads.front().loss;
+    if (loss.template as<Categorical<T>>() == nullptr)
+      throw UsageError(fmt::format("a sampled softmax cannot be combined with the loss {}; leave --sampled-softmax out",
+                                   loss.name()));
     network.fewer_outputs = std::make_shared<const Network<T>>(variant(with_candidates, {.candidates = candidates}));
     trainer_options.model += fmt::format(", sampled softmax {}", options.sampled_softmax);
   }

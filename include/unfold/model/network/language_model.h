@@ -48,6 +48,7 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
   const Circuit& circuit() const override { return body_.circuit(); }
   std::shared_ptr<const Plan> plan() const override { return body_.plan(); }
   Signal symbols() const { return network().inputs.front().signal; }
+  /// Returns the signal of the loss: logits of all symbols for a softmax.
   Signal logits() const { return network().heads.front().signal; }
   Parameters<T>& parameters() { return body_.parameters(); }
   const Parameters<T>& parameters() const { return body_.parameters(); }
@@ -89,6 +90,7 @@ class RecurrentPredictor final : public Predictor {
  private:
   struct Engine;
   RecurrentPredictor(const RecurrentPredictor&) = default;
+  float log_probability_of(Symbol symbol) override { return -static_cast<float>(surprisal_of(symbol)); }
   double surprisal_of(Symbol symbol) override;
   void update(Symbol symbol) override;
   void advance();
@@ -96,7 +98,9 @@ class RecurrentPredictor final : public Predictor {
   std::shared_ptr<Engine> engine_;
   State<T> state_;              // state after all symbols except the pending one
   Symbol pending_ = kNoSymbol;  // symbol that has been observed but not yet read by the circuit
-  bool current_ = false;        // whether the log probabilities take the pending symbol into account
+  bool current_ = false;        // whether the signal takes the pending symbol into account
+  bool complete_ = false;       // whether the log probabilities were computed from the current signal
+  std::vector<T> signal_;       // of the loss
   std::vector<float> log_probabilities_;
   std::vector<T> exact_;  // the log probabilities before rounding; empty if no rounding is needed
 };

@@ -17,6 +17,8 @@
 /// Dropout is applied to the output of every layer toward the next one, never to the recurrence (Zaremba et al. 2014);
 /// `wdrop` drops weights of the recurrence itself, `dropoute` drops whole symbols of the embedding, and `tied` uses the
 /// embedding as the weights of the output. The names are those of AWD-LSTM (Merity et al. 2018); see regularization.h.
+///
+/// `loss=SPEC`: the loss of the next symbol of running text, such as `loss=adaptive-softmax` for large vocabularies.
 
 #include <string>
 #include <string_view>
@@ -39,6 +41,7 @@ struct ModelSpec : StackOptions {
   /// densities of Gaussians (initialization/gaussian_init.h).
   double gaussians = 0;
   std::string density = {};  ///< for models without inputs (density_model.h): the SPEC of their loss
+  std::string loss = {};     ///< SPEC of the loss of the next symbol of running text; empty: softmax
 };
 
 /// Throws UsageError for an unknown model or option (suggesting the nearest name), for a value out of range, and for a
