@@ -91,6 +91,11 @@ void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
   const bool wide = sizeof(T) == 8;
   const CText text(request.name, wide);
   const Alphabet& alphabet = model.alphabet();
+  if (const Loss<T>& loss = *model.network().heads.front().loss; loss.template as<Categorical<T>>() == nullptr)
+    throw UsageError(
+        fmt::format("export to C supports only the softmax, but the loss of the model is {}; train a "
+                    "model without loss=",
+                    loss.name()));
   CStep step = write_c_step(*model.plan(), model.parameters(), model.logits().id, text);
   const std::string symbols = c_alphabet(alphabet, text);
   step.functions.insert("log_sum_exp");

@@ -122,6 +122,11 @@ template <class T>
 ProtoMessage onnx_file(const LanguageModel<T>& model) {
   const std::vector<Scanned> given = {{"symbols", "symbol", OnnxType::i64, {"batch"}}};
   const StepInputs inputs;
+  if (const Loss<T>& loss = *model.network().heads.front().loss; loss.template as<Categorical<T>>() == nullptr)
+    throw UsageError(
+        fmt::format("export to ONNX supports only the softmax, but the loss of the model is {}; train a "
+                    "model without loss=",
+                    loss.name()));
   OnnxFile<T> file(*model.plan(), model.parameters(), model.logits().id, inputs, given);
   file.scan(given, "log_probabilities", true);
   file.graph.output("log_probabilities", OnnxFile<T>::kType,
