@@ -72,14 +72,16 @@ void expect_cost(const std::string& what, Predictor& predictor, const std::strin
 }
 
 TEST(AnyModel, online_model_round_trips_at_its_predicted_size) {
-  for (const char* spec : {"cm:1", "cm:1,level=fast", "cm:memory=2M,row=3", "ppm", "ppm:2", "ppm:4,memory=1", "ctw:24",
-                           "lstm:7", "gru:5,layers=2", "mix:ppm:2+lstm:5", "mix:cm:1+ctw:16"})
+  for (const char* spec :
+       {"cm:1", "cm:1,level=fast", "cm:memory=2M,row=3", "ppm", "ppm:2", "ppm:4,memory=1", "ctw:24", "lstm:7",
+        "gru:5,layers=2", "gru:5,loss=adaptive-softmax:40", "mix:ppm:2+lstm:5", "mix:cm:1+ctw:16"})
     for (const std::string& bytes : {babble(8000), std::string(), std::string("x"), std::string(2000, '\0')})
       expect_cost(spec, *make_learner(spec, Alphabet::all_bytes()), bytes, {.model = spec});
 }
 
 TEST(AnyModel, trained_model_round_trips_at_its_predicted_size) {
-  for (const char* spec : {"uniform", "frequency", "ngram:4", "hmm:3,restarts=1,iterations=5", "rnn:6", "lstm:6"}) {
+  for (const char* spec : {"uniform", "frequency", "ngram:4", "hmm:3,restarts=1,iterations=5", "rnn:6", "lstm:6",
+                           "gru:6,embedding=4,loss=adaptive-softmax:40"}) {
     const auto model = trained(spec, babble(3000));
     CompressOptions options{.model = spec, .trained = model, .file = model->bytes(), .learns = false};
     for (const std::string& bytes : {babble(8000), std::string(), std::string("x"), std::string(300, '\0')})

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "loss/symbol_probabilities.h"
 #include "model/fitted_spec.h"
 #include "model/hmm/hmm.h"
 #include "model/network/density_model.h"
 #include "numerics/functions.h"
+#include "unfold/loss/registry.h"
 #include "unfold/model/network/network_body.h"
 #include "unfold/model/network/spec.h"
 #include "unfold/model/registry/registry.h"
@@ -64,13 +66,17 @@ CheckOutcome check_network(const CheckRequest& request, Reporter& reporter) {
     const auto part = circuit.in_part(input_part(spec));
     return circuit.symbols("symbols", request.symbols);
   }();
-  build_model(spec, input, request.symbols, circuit);
+  const ChosenLoss chosen = choose_loss(spec.loss.empty() ? "softmax" : spec.loss);
+  const std::unique_ptr<Loss<double>> loss = chosen.make<double>();
+  if (auto* counted = dynamic_cast<SymbolCount<double>*>(loss.get())) counted->set_symbols(request.symbols);
+  const ModelSignals signals = build_model(spec, input, chosen.signal_size(request.symbols), circuit);
+  loss->declare(circuit, signals.logits);
   reporter.remark(fmt::format("checking {} with {} symbols: {} parameters, double precision", outcome.model,
                               request.symbols, circuit.parameter_count()));
   const Structure structure = spec.cell->reads_trees()   ? small_trees()
                               : spec.cell->reads_grids() ? small_grids(patches_of(spec))
                                                          : small_structure();
-  outcome.report = check_derivatives(circuit, *softmax_loss<double>(), structure, {.seed = request.seed});
+  outcome.report = check_derivatives(circuit, *loss, structure, {.seed = request.seed});
   return outcome;
 }
 

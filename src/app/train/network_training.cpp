@@ -49,6 +49,12 @@ void NetworkTraining::check(const LanguageModel<T>& model) const {
         "the text; use --feedback N+K");
   if (!readout_of(model.spec())) return;
   const TrainSettings& s = context().settings();
+  const Loss<T>& loss = *model.network().heads.front().loss;
+  if (loss.template as<Categorical<T>>() == nullptr)
+    throw UsageError(
+        fmt::format("model {}: a readout cannot be fitted with the loss {}; leave out loss=, or use "
+                    "readout=trained",
+                    s.model, loss.name()));
   check_one_pass_settings(s, context().resume());
   if (s.restarts > 1) throw UsageError(not_by_gradients(name_of(&TrainSettings::restarts), s.model));
   if (s.sampled_softmax > 0) throw UsageError(not_by_gradients(name_of(&TrainSettings::sampled_softmax), s.model));
@@ -130,7 +136,7 @@ void NetworkTraining::choose_sequences(const LanguageModel<T>& model) {
   TrainSettings& s = context().settings();
   const std::optional<std::string>& limit = context().run().memory_limit;
   std::size_t needed =
-      whole_sequence_bytes(*model.plan(), model.alphabet().size(), material().training, s.batch, sizeof(T));
+      whole_sequence_bytes(*model.plan(), model.logits().size(), material().training, s.batch, sizeof(T));
   if (limit) needed = std::min(needed, parse_bytes(*limit));
   // Restarts run in parallel.
   needed *= static_cast<std::size_t>(std::min<Index>(s.restarts, context().threads()));

@@ -104,6 +104,7 @@ std::vector<std::pair<std::string, std::string>> cells_of_text() {
                                {"rnn, two layers", "rnn:3,layers=2"},
                                {"rnn, leaky", "rnn:3,leak=learned"},
                                {"rnn, residual", "rnn:3,layers=2,residual=norm"},
+                               {"rnn, adaptive-softmax", "rnn:3,loss=adaptive-softmax:1"},
                                {"lstm, layer norm", "lstm:3,norm=layer"}});
   return result;
 }
