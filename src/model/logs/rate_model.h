@@ -13,6 +13,17 @@
 ///
 ///   bits = (n log2 (n / e) - (n - e) / ln 2) / max(1, mean of (n - m)^2 / (m + 1/2)).
 ///
+/// With a daily rhythm, the dispersion is high, and a window without lines is not unusual. The pauses between lines are
+/// therefore scored, too, for all lines and for each template. Let g be the length of a pause, L that of the longest
+/// earlier one, and k the number of windows of the shortest length that contained lines. The score is
+///
+///   bits = log2 (1 + k) g / L,
+///
+/// - log2 of the probability of a pause of at least g if pauses are exponential and the longest of k has the length L.
+/// It is 0 for k < kLeastPauses. A pause that has not ended is scored at the end of each window. Among the lines that
+/// are scored, a pause counts as at most 2 L, so an outage does not hide the next one. After a silence of all lines
+/// that is reported as such a pause, all counts begin again.
+///
 /// The highest scores of the training windows, computed with m and l of the preceding windows, form the distribution
 /// for p-values (tail_calibration.h). A burst is reported while its window is open. A silence is reported when the
 /// first line after the end of the window arrives. After a gap of more than kLongestGap windows, m is reset.
@@ -45,7 +56,7 @@ class LogRateModel {
  public:
   static constexpr std::size_t kMostTemplates = 500;
   static constexpr double kRecentWindows = 20, kLinesPerWindow = 20;
-  static constexpr Index kLeastWindows = 40, kLongestGap = 64, kFirstWindows = 3, kLateLines = 20;
+  static constexpr Index kLeastWindows = 40, kLongestGap = 64, kFirstWindows = 3, kLateLines = 20, kLeastPauses = 8;
 
   /// Fits the model; times are in seconds. Without enough windows, the model stays empty.
   void fit(const std::vector<double>& times, const std::vector<std::uint64_t>& templates);
@@ -66,6 +77,13 @@ class LogRateModel {
     bool reported = false, silent = false;  // whether a burst was reported in this window, and a silence since the last
                                             // line
   };
+  /// The pauses between the lines of a series.
+  struct Pauses {
+    bool started = false;  // whether there is a last line
+    double last = 0, longest = 0;
+    Index windows = 0;    // number of windows of the shortest length with lines
+    bool silent = false;  // whether a silence was reported since the last line
+  };
   struct Scale {
     double seconds = 0;
     bool started = false;
@@ -80,10 +98,20 @@ class LogRateModel {
   void close_window(Scale& scale, double least_bits);
   void report(Scale& scale, std::size_t series, bool burst, double bits, double least_bits);
   static double bits_of(const Scale& scale, const Series& series, bool burst);
+  static double bits_of(const Pauses& pauses, double seconds);
+  void report_pause(std::size_t series, double end, double least_bits);
+  void end_pause(std::size_t series, double time, double least_bits);
+  void close_pauses(double end, double least_bits);
+  void restart_pauses(double time);
+  void restore_pauses(const nlohmann::json& json);
 
   std::vector<std::uint64_t> templates_;  // templates of all series but the first, which counts all lines
   std::unordered_map<std::uint64_t, std::size_t> index_;
   std::vector<Scale> scales_;
+  std::vector<Pauses> pauses_;  // of all series; empty in models of earlier versions
+  TailCalibration pause_tail_;
+  double most_pause_ = 0;  // the highest score of a pause in the current window of the shortest length
+  bool stopped_ = false;   // whether the log was silent until the current line
   bool learns_ = false;
   std::vector<LogRateAnomaly> found_;
 };

@@ -93,6 +93,81 @@ TEST_F(LogRateModelTest, a_missing_heartbeat_is_a_silence_of_its_template) {
   EXPECT_EQ(found[0].count, 0);
 }
 
+/// Lines of a service whose rate differs between day and night by a factor of ten, with a heartbeat every five minutes.
+Lines rhythmic_lines(double begin, double days, unsigned seed) {
+  std::mt19937 random(seed);
+  std::exponential_distribution<double> pause(1);
+  Lines lines;
+  double heartbeat = begin;
+  for (double t = begin; t < begin + days * kDay;) {
+    const double hour = std::fmod(t, kDay) / 3600;
+    t += pause(random) / (hour > 7 && hour < 19 ? 0.02 : 0.002);
+    for (; heartbeat < t; heartbeat += 300) {
+      lines.times.push_back(heartbeat);
+      lines.templates.push_back(kHeartbeat);
+    }
+    lines.times.push_back(t);
+    lines.templates.push_back(kRequest);
+  }
+  return lines;
+}
+
+class RhythmicRateTest : public LogRateModelTest {
+ protected:
+  static constexpr double kHour = 3600;
+  RhythmicRateTest() {
+    rates_ = {};
+    const Lines normal = rhythmic_lines(0, 7, 21);
+    rates_.fit(normal.times, normal.templates);
+  }
+  static bool is_silence(const LogRateAnomaly& one, std::uint64_t template_id) {
+    return !one.burst && one.template_id == template_id;
+  }
+};
+
+TEST_F(RhythmicRateTest, stop_of_a_log_with_a_daily_rhythm_is_one_silence_with_its_length) {
+  constexpr double kNine = 13 * kDay + 9 * 3600;
+  for (const double hours : {1.0, 3.0, 6.0, 12.0, 24.0, 48.0}) {
+    const LogRateModel before = rates_;
+    const auto silent = [&](double time, std::uint64_t) { return time > kNine && time < kNine + hours * kHour; };
+    std::vector<LogRateAnomaly> found = anomalies(rhythmic_lines(12 * kDay, 5, 22), silent);
+    std::erase_if(found, [](const LogRateAnomaly& one) { return one.burst; });
+    ASSERT_FALSE(found.empty()) << hours;
+    EXPECT_TRUE(is_silence(found[0], 0)) << hours;
+    EXPECT_EQ(found[0].count, 0);
+    EXPECT_NEAR(found[0].seconds, hours * kHour, 600);
+    EXPECT_LE(found.size(), 2u) << hours;
+    rates_ = before;
+  }
+}
+
+TEST_F(RhythmicRateTest, missing_heartbeat_is_reported_in_the_current_window) {
+  constexpr double kBegin = 13 * kDay + 11 * 3600;
+  const auto silent = [&](double time, std::uint64_t id) {
+    return id == kHeartbeat && time > kBegin && time < kBegin + 3 * kHour;
+  };
+  std::vector<LogRateAnomaly> found = anomalies(rhythmic_lines(12 * kDay, 3, 23), silent);
+  std::erase_if(found, [](const LogRateAnomaly& one) { return !is_silence(one, kHeartbeat); });
+  ASSERT_FALSE(found.empty());
+  EXPECT_LE(found[0].seconds, 2 * kHour);
+  EXPECT_NEAR(found.back().seconds, 3 * kHour, 600) << "reported again when the heartbeat returns";
+}
+
+TEST_F(RhythmicRateTest, ordinary_nights_and_a_second_outage) {
+  const auto none = [](double, std::uint64_t) { return false; };
+  const LogRateModel before = rates_;
+  EXPECT_LE(anomalies(rhythmic_lines(12 * kDay, 7, 24), none).size(), 3u) << "of 168 windows";
+  rates_ = before;
+  const auto outages = [](double time, std::uint64_t) {
+    const double hour = std::fmod(time, kDay) / 3600;
+    return (time < 13 * kDay && hour > 8 && hour < 20) || (time > 14 * kDay && hour > 9 && hour < 11);
+  };
+  std::vector<LogRateAnomaly> found = anomalies(rhythmic_lines(12 * kDay, 3, 25), outages);
+  std::erase_if(found, [](const LogRateAnomaly& one) { return !is_silence(one, 0); });
+  ASSERT_GE(found.size(), 2u);
+  EXPECT_NEAR(found.back().seconds, 2 * kHour, 600) << "a long outage does not hide a short one";
+}
+
 TEST_F(LogRateModelTest, a_restored_model_continues_exactly) {
   const Lines lines = lines_of(10 * kDay, 0.5, 6);
   LogRateModel same = rates_;
