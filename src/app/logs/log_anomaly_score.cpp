@@ -9,7 +9,6 @@
 
 #include "app/common/perplexity.h"
 #include "base/formats/text_encoding.h"
-#include "data/logs/log_time.h"
 #include "model/logs/log_json.h"
 #include "numerics/functions.h"
 
@@ -236,8 +235,7 @@ LogAnomalyScorer::LogAnomalyScorer(const SymbolModel& model, const LogScoreOptio
 LogAnomaly LogAnomalyScorer::score(std::string_view line, Index lines) {
   LogAnomaly anomaly{.words = words_.score(line, lines)};
   anomaly.score = detector_.score(words_.line().parts(), anomaly.words.surprisal_bits());
-  const std::optional<LogTime> time =
-      decides_ || !rates_.empty() ? log_time(words_.line().text()) : std::optional<LogTime>();
+  const std::optional<LogTime> time = decides_ || !rates_.empty() ? words_.line().time() : std::optional<LogTime>();
   if (decides_) {
     const LogAlarm* alarm =
         alarms_.see(detector_, anomaly.score, anomaly.words.number, time ? time->text : std::string_view());

@@ -52,14 +52,14 @@ void check_encoding(const std::vector<Input>& inputs) {
 }
 
 /// Returns 0 if the lines have no times.
-double lines_per_day(const std::vector<Input>& inputs) {
+double lines_per_day(const std::vector<Input>& inputs, LogDateOrder dates) {
   double lines = 0, seconds = 0;
   for (const Input& input : inputs) {
     std::optional<LogTime> first, last;
     Index here = 0;
     for_each_log_line(input.bytes(), [&](std::string_view line) {
       ++here;
-      const std::optional<LogTime> time = log_time(line);
+      const std::optional<LogTime> time = log_time(line, dates);
       if (time && !first) first = time;
       if (time) last = time;
     });
@@ -127,6 +127,14 @@ LogRecordRule record_rule_of(const nlohmann::json& json) {
           .in_training = log_flag(json, "in-training")};
 }
 
+LogDateOrder date_order_of(const nlohmann::json& json) {
+  const auto found = json.find("dates");
+  if (found == json.end()) return LogDateOrder::day_month_year;
+  for (std::size_t i = 0; i < kLogDateOrders.size(); ++i)
+    if (*found == kLogDateOrders[i]) return static_cast<LogDateOrder>(i);
+  throw ModelError("the model card: log.dates is not an order of day, month and year");
+}
+
 std::vector<Input> shapes_of_inputs(const LogCard& card, const std::vector<Input>& inputs) {
   LogShaper shaper(card);
   const auto read = [&](std::string_view line, LogLine& out) { shaper.read(line, out); };
@@ -149,6 +157,7 @@ nlohmann::json to_json(const LogCard& card) {
                          {"fields", card.fields},
                          {"slots", card.slots.to_json()},
                          {"lines-per-day", card.lines_per_day},
+                         {"dates", kLogDateOrders[static_cast<std::size_t>(card.dates)]},
                          {"templates", card.templates.to_json()}};
   if (card.records)
     json["records"] = {
@@ -225,7 +234,8 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
         .session_lines = json.contains("session-lines")
                              ? std::optional(SessionLines{log_flag(json["session-lines"], "id")})
                              : std::nullopt,
-        .records = json.contains("records") ? std::optional(record_rule_of(json["records"])) : std::nullopt};
+        .records = json.contains("records") ? std::optional(record_rule_of(json["records"])) : std::nullopt,
+        .dates = date_order_of(json)};
   } catch (const UsageError& error) {
     throw ModelError(error.what());
   }
@@ -246,6 +256,17 @@ LogTraining::LogTraining(const TrainSettings& settings)
     : card_{.rules = rules_of(settings), .fields = true}, scanner_(card_.rules, true) {
   // Reports an invalid expression before the data is read.
   if (settings.record_start) (void)LogRecordStart({.pattern = *settings.record_start});
+}
+
+/// Finds the order of day, month and year in numeric dates.
+void LogTraining::find_date_order(const std::vector<Input>& inputs, Reporter& reporter) {
+  LogDateOrders orders;
+  for (const Input& input : inputs) for_each_log_line(input.bytes(), [&](std::string_view line) { orders.add(line); });
+  const std::optional<LogDateOrder> found = orders.most_likely();
+  if (!found) return;
+  card_.dates = *found;
+  reporter.remark(fmt::format("dates such as {} are read as {}", in_quotes(orders.example()),
+                              kLogDateOrders[static_cast<std::size_t>(*found)]));
 }
 
 /// Joins the lines of records if --record-start is given or the log has records of several lines.
@@ -280,7 +301,7 @@ void LogTraining::learn_detector(const std::vector<Input>& inputs, const std::op
       use(line);
     });
   };
-  card_.lines_per_day = lines_per_day(inputs);
+  card_.lines_per_day = lines_per_day(inputs, card_.dates);
   detector_.find_places(each_line, group.value_or(""));
   card_.slots = detector_.slots();
   const HeldOut held_out(lines_of(inputs));
@@ -321,8 +342,8 @@ void LogTraining::learn_sessions(const std::vector<Input>& inputs, bool required
         use(text, line);
       });
   };
-  const std::optional<LogSessionCard> found =
-      unfold::learn_sessions(each_line, grouping, detector_.followed_fields(), card_.session_lines, required);
+  const std::optional<LogSessionCard> found = unfold::learn_sessions(each_line, grouping, detector_.followed_fields(),
+                                                                     card_.session_lines, card_.dates, required);
   if (!found) return;
   parts_.emplace(nlohmann::json{{"sessions", unfold::to_json(*found)}});
   reporter.remark(describe(*found));
@@ -360,7 +381,8 @@ std::unique_ptr<SymbolModel> LogTraining::words_model(const std::vector<Input>& 
 
 std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettings& s, Reporter& reporter) {
   check_encoding(inputs);
-  for (const Input& input : inputs) learned_.add(input);
+  find_date_order(inputs, reporter);
+  for (const Input& input : inputs) learned_.add(input, card_.dates);
   join_records(inputs, s, reporter);
   if (!s.label_column && std::ranges::all_of(inputs, [](const Input& i) { return begins_with_labels(i.bytes()); })) {
     s.label_column = true;
@@ -388,7 +410,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   std::vector<std::uint64_t> templates;
   const auto read = [&](std::string_view line, LogLine& out) {
     shaper.read(line, out);
-    const std::optional<LogTime> time = card_.session_lines ? std::nullopt : log_time(line);
+    const std::optional<LogTime> time = card_.session_lines ? std::nullopt : log_time(line, card_.dates);
     if (!time) return;
     times.push_back(time->seconds);
     templates.push_back(hash_of_cell(out.shape));

@@ -13,6 +13,7 @@
 #include "app/settings/train_settings.h"
 #include "data/logs/log_lines.h"
 #include "data/logs/log_records.h"
+#include "data/logs/log_time.h"
 #include "data/logs/session_lines.h"
 #include "model/logs/log_detector.h"
 #include "model/logs/rate_model.h"
@@ -38,6 +39,7 @@ struct LogCard {
   LogTemplateList templates = {};
   std::optional<SessionLines> session_lines = {};  ///< format of the sessions, for files with a session in each line
   std::optional<LogRecordRule> records = {};       ///< how lines are joined to records; no value: each line is a record
+  LogDateOrder dates = LogDateOrder::day_month_year;  ///< order of numeric dates
 };
 nlohmann::json to_json(const LogCard& card);
 /// Returns no value for a model of other data. Throws ModelError for an invalid card.
@@ -84,6 +86,7 @@ class LogTraining {
 
  private:
   class HeldOut;
+  void find_date_order(const std::vector<Input>& inputs, Reporter& reporter);
   void join_records(std::vector<Input>& inputs, const TrainSettings& settings, Reporter& reporter);
   void learn_detector(const std::vector<Input>& inputs, const std::optional<std::string>& group);
   void learn_sessions(const std::vector<Input>& inputs, bool required, Reporter& reporter);

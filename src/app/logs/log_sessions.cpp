@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "data/counts/distinct_count.h"
-#include "data/logs/log_time.h"
 #include "model/logs/log_json.h"
 #include "model/logs/log_math.h"
 #include "unfold/base/error.h"
@@ -84,13 +83,13 @@ class PauseCounts {
 /// The time of a line in seconds, or its number if the log has no times.
 class SessionClock {
  public:
-  explicit SessionClock(bool timed) : timed_(timed) {}
+  SessionClock(bool timed, LogDateOrder dates) : timed_(timed), dates_(dates) {}
   void read(std::string_view line, Index number) {
     if (!timed_) {
       time = static_cast<double>(number);
       return;
     }
-    const std::optional<LogTime> found = log_time(line);
+    const std::optional<LogTime> found = log_time(line, dates_);
     if (!found) return;  // keeps the time of the previous line
     time = found->seconds;
     text = found->text;
@@ -100,6 +99,7 @@ class SessionClock {
 
  private:
   bool timed_;
+  LogDateOrder dates_;
 };
 
 using EachLogLine = std::function<void(const std::function<void(std::string_view, const LogLine&)>&)>;
@@ -128,7 +128,7 @@ class SessionList {
 };
 
 /// Derives the pause after which a session has ended: in seconds if most lines have times, otherwise in lines.
-void find_pause(const EachLogLine& each_line, LogSessionCard& card) {
+void find_pause(const EachLogLine& each_line, LogDateOrder dates, LogSessionCard& card) {
   constexpr double kRarePauses = 0.001, kLeastSeconds = 10, kLeastLines = 100;
   struct Last {
     double time = 0;
@@ -141,7 +141,7 @@ void find_pause(const EachLogLine& each_line, LogSessionCard& card) {
   Index number = 0, with_time = 0;
   each_line([&](std::string_view text, const LogLine& line) {
     ++number;
-    if (const std::optional<LogTime> found = log_time(text)) {
+    if (const std::optional<LogTime> found = log_time(text, dates)) {
       ++with_time;
       time = found->seconds;
     }
@@ -235,14 +235,14 @@ std::vector<std::uint64_t> event_labels(const EachLogLine& each_line, std::uint6
   return chosen;
 }
 
-void read_grouped(const EachLogLine& each_line, LogSessionCard& card, SessionList& list) {
-  find_pause(each_line, card);
+void read_grouped(const EachLogLine& each_line, LogDateOrder dates, LogSessionCard& card, SessionList& list) {
+  find_pause(each_line, dates, card);
   OpenSessions open(card.pause);
   const auto take = [&] {
     for (const LogSession& session : open.take_ended()) list.add(session.events);
   };
   LogEventReader reader;
-  SessionClock clock(card.timed);
+  SessionClock clock(card.timed, dates);
   Index number = 0;
   each_line([&](std::string_view text, const LogLine& line) {
     clock.read(text, ++number);
@@ -337,7 +337,8 @@ std::optional<LogSessionCard> log_session_card(const SymbolModel& model) {
 
 std::optional<LogSessionCard> learn_sessions(const EachLogLine& each_line, const LogGrouping& grouping,
                                              const std::vector<std::uint64_t>& followed,
-                                             const std::optional<SessionLines>& lines, bool required) {
+                                             const std::optional<SessionLines>& lines, LogDateOrder dates,
+                                             bool required) {
   constexpr Index kMostMeanLength = 1000;
   LogSessionCard card{.role = grouping.role, .field = lines ? std::string() : grouping.name};
   SessionList list;
@@ -345,7 +346,7 @@ std::optional<LogSessionCard> learn_sessions(const EachLogLine& each_line, const
     read_lines(each_line, *lines, card, list);
   } else {
     card.labels = event_labels(each_line, card.role, followed);
-    read_grouped(each_line, card, list);
+    read_grouped(each_line, dates, card, list);
   }
   const std::vector<SessionEvents> sessions = list.all();
   Index events = 0;
@@ -477,7 +478,7 @@ const std::vector<ScoredSession>& LogSessionScorer::read(std::string_view line, 
   std::string_view time_text;
   if (!sessions_.timed) {
     time_ = static_cast<double>(reader_.number());
-  } else if (const std::optional<LogTime> time = log_time(reader_.text())) {
+  } else if (const std::optional<LogTime> time = reader_.time()) {
     time_ = time->seconds;
     time_text = time->text;
   }

@@ -82,9 +82,9 @@ Input new_part(Input log, const LearnedLogs& learned, Reporter& reporter) {
 }
 
 /// Notes that a log begins before the last time that was learned.
-void note_earlier_time(const Input& log, const LearnedLogs& learned, Reporter& reporter) {
+void note_earlier_time(const Input& log, const LearnedLogs& learned, LogDateOrder dates, Reporter& reporter) {
   constexpr double kDay = 86400, kYear = 366 * kDay;
-  const std::optional<LogMoment> first = first_log_time(log.bytes());
+  const std::optional<LogMoment> first = first_log_time(log.bytes(), dates);
   const std::optional<LogMoment>& latest = learned.latest();
   if (!first || !latest || first->seconds >= latest->seconds) return;
   const bool no_date = latest->seconds < kDay, no_year = latest->seconds < kYear;
@@ -107,8 +107,8 @@ class NewerLogs {
       const Input log = Input::open(path);
       reject_utf16(path, log.bytes());
       inputs.push_back(new_part(log, learned, reporter));
-      note_earlier_time(inputs.back(), learned, reporter);
-      learned.add(log);
+      note_earlier_time(inputs.back(), learned, card.dates, reporter);
+      learned.add(log, card.dates);
     }
     inputs_ = log_records(card, std::move(inputs));
   }
@@ -153,7 +153,7 @@ class LineLearner {
     if (card_.session_lines) return;
     detector_.score(parts, words_.score(line).surprisal_bits());
     detector_.learn_scored();
-    const std::optional<LogTime> time = log_time(read.text());
+    const std::optional<LogTime> time = read.time();
     if (!time) return;
     constexpr double kNothing = 1e9;
     if (!rates_.empty()) rates_.see(time->seconds, detector_.event().template_id, kNothing);

@@ -108,7 +108,7 @@ class LogInspection {
   }
   void see(std::string_view line, Index lines) {
     const LogAnomaly scored = scorer_.score(line, lines);
-    const std::optional<LogTime> time = log_time(scorer_.line().text());
+    const std::optional<LogTime> time = scorer_.line().time();
     const std::uint64_t id = scorer_.detector().event().template_id;
     TemplateLines& of_template = templates_[id];
     const bool is_first = of_template.lines++ == 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
+#include <tuple>
 
 namespace unfold {
 namespace {
@@ -40,13 +42,17 @@ class TimeCursor {
     return at_ > begin;
   }
   bool month(double& value) {
-    const auto found = std::ranges::find(kMonths, line_.substr(std::min(at_, line_.size()), 3));
+    const std::string_view name = line_.substr(std::min(at_, line_.size()), 3);
+    const auto equals = [](char a, char b) { return a == b || (b >= 'a' && a == b - 'a' + 'A'); };
+    const auto found =
+        std::ranges::find_if(kMonths, [&](std::string_view month) { return std::ranges::equal(name, month, equals); });
     if (found == kMonths.end()) return false;
     value = static_cast<double>(found - kMonths.begin()) + 1;
     at_ += 3;
     return true;
   }
   bool ends() const { return at_ >= line_.size() || !is_time_digit(line_[at_]); }
+  char next() const { return at_ < line_.size() ? line_[at_] : '\0'; }
 
  private:
   std::string_view line_;
@@ -54,9 +60,9 @@ class TimeCursor {
 };
 
 /// Reads hh:mm:ss with a fraction; `.` may separate the parts.
-bool clock_of(TimeCursor& in, double& seconds) {
+bool clock_of(TimeCursor& in, double& seconds, std::size_t least_hour_digits = 2) {
   double hours = 0, minutes = 0, whole = 0, fraction = 0;
-  if (!in.digits(2, 2, hours) || !in.any_of(":.") || !in.digits(2, 2, minutes) || !in.any_of(":.") ||
+  if (!in.digits(least_hour_digits, 2, hours) || !in.any_of(":.") || !in.digits(2, 2, minutes) || !in.any_of(":.") ||
       !in.digits(2, 2, whole) || hours > 24 || minutes > 59 || whole > 61)
     return false;
   seconds = 3600 * hours + 60 * minutes + whole;
@@ -70,6 +76,25 @@ bool clock_of(TimeCursor& in, double& seconds) {
       in = ahead;
     }
   }
+  return true;
+}
+
+/// Reads the time of day after a date: ` 9:05:07.123 PM`, `T09:05:07`, `:09:05:07`. `half_day`: is set if it has AM or
+/// PM.
+bool clock_after_date(TimeCursor& in, double& seconds, bool* half_day = nullptr) {
+  if (!in.any_of("T:-")) {
+    in.any_of(",");
+    if (!in.blanks()) return false;
+  }
+  if (!clock_of(in, seconds, 1)) return false;
+  TimeCursor ahead = in;
+  ahead.blanks();
+  const bool morning = ahead.any_of("Aa"), evening = !morning && ahead.any_of("Pp");
+  const double hours = std::floor(seconds / 3600);
+  if ((!morning && !evening) || !ahead.any_of("Mm") || hours < 1 || hours > 12) return true;
+  seconds += (hours == 12 ? -12 : 0) * 3600.0 + (evening ? 12 : 0) * 3600.0;
+  if (half_day != nullptr) *half_day = true;
+  in = ahead;
   return true;
 }
 
@@ -119,19 +144,90 @@ std::optional<double> apache_time(TimeCursor& in) {
   return joined_time(days_of(year, month, day), seconds, zone_of(in));
 }
 
-/// Reads a syslog time with the year at the end, or without a year.
+/// Reads a syslog time, `Mar 01, 2026 9:05:07 PM`, or one with the year at the end.
 std::optional<double> syslog_time(TimeCursor& in) {
-  double year = 1970, month = 0, day = 0, seconds = 0;
-  if (!in.month(month) || !in.blanks() || !in.digits(1, 2, day) || !in.blanks() || !clock_of(in, seconds))
-    return std::nullopt;
+  constexpr double kFirstYear = 1970, kLastYear = 2199;
+  double year = kFirstYear, month = 0, day = 0, seconds = 0, written = 0;
+  if (!in.month(month) || !in.blanks() || !in.digits(1, 2, day)) return std::nullopt;
+  const auto is_year = [&] { return written >= kFirstYear && written <= kLastYear; };
   TimeCursor ahead = in;
-  double written = 0;
-  if (ahead.blanks() && ahead.digits(4, 4, written) && ahead.ends() && written >= 1970 && written < 2200) {
+  ahead.any_of(",");
+  if (ahead.blanks() && ahead.digits(4, 4, written) && ahead.ends() && is_year()) {
+    year = written;
+    in = ahead;
+    if (!clock_after_date(in, seconds)) return std::nullopt;
+    return joined_time(days_of(year, month, day), seconds, zone_of(in));
+  }
+  if (!in.blanks() || !clock_of(in, seconds)) return std::nullopt;
+  ahead = in;
+  if (ahead.blanks() && ahead.digits(4, 4, written) && ahead.ends() && is_year()) {
     year = written;
     in = ahead;
   }
-  if (year == 1970 && month == 2 && day == 29) day = 28;  // February 29 of a leap year that the line does not state
+  if (year == kFirstYear && month == 2 && day == 29) day = 28;  // a leap year that the line does not state
   return joined_time(days_of(year, month, day), seconds, 0);
+}
+
+/// Reads a date with the name of the month: `01-Mar-2026`, `1 Mar 26` or `2026-Mar-01`.
+std::optional<double> named_month_time(TimeCursor& in) {
+  double first = 0, month = 0, last = 0, seconds = 0;
+  const std::size_t begin = in.at();
+  if (!in.digits(1, 4, first)) return std::nullopt;
+  const std::size_t first_digits = in.at() - begin;
+  if (!in.any_of("-/. ") || !in.month(month) || !in.any_of("-/. ")) return std::nullopt;
+  in.any_of(" ");
+  const std::size_t middle = in.at();
+  if (!in.digits(1, 4, last)) return std::nullopt;
+  const std::size_t last_digits = in.at() - middle;
+  const bool year_first = first_digits == 4;
+  if (year_first ? last_digits > 2 : first_digits > 2 || (last_digits != 2 && last_digits != 4)) return std::nullopt;
+  if (!clock_after_date(in, seconds)) return std::nullopt;
+  const double year = year_first ? first : last_digits == 2 ? 2000 + last : last;
+  return joined_time(days_of(year, month, year_first ? last : first), seconds, zone_of(in));
+}
+
+/// A numeric date that does not begin with a year of four digits, and its time of day.
+struct NumericDate {
+  std::array<double, 3> parts = {};
+  bool short_year = false;  // two digits
+  bool half_day = false;    // AM or PM
+  double seconds = 0;       // since midnight UTC
+
+  /// Returns no value if the date is invalid in this order.
+  std::optional<double> time(LogDateOrder order) const {
+    constexpr double kCentury = 2000;
+    if (!short_year && order == LogDateOrder::year_month_day) return std::nullopt;
+    const double base = short_year ? kCentury : 0;
+    const auto [a, b, c] = parts;
+    const std::optional<double> days = order == LogDateOrder::day_month_year   ? days_of(base + c, b, a)
+                                       : order == LogDateOrder::month_day_year ? days_of(base + c, a, b)
+                                                                               : days_of(base + a, b, c);
+    return joined_time(days, seconds, 0);
+  }
+};
+
+std::optional<NumericDate> numeric_date(TimeCursor& in) {
+  NumericDate date;
+  if (!in.digits(1, 2, date.parts[0])) return std::nullopt;
+  const char separator = in.next();
+  const std::string_view same(&separator, 1);
+  if (!in.any_of("./-") || !in.digits(1, 2, date.parts[1]) || !in.any_of(same)) return std::nullopt;
+  const std::size_t begin = in.at();
+  if (!in.digits(2, 4, date.parts[2]) || !in.ends()) return std::nullopt;
+  const std::size_t year_digits = in.at() - begin;
+  date.short_year = year_digits == 2;
+  if (year_digits == 3 || !clock_after_date(in, date.seconds, &date.half_day)) return std::nullopt;
+  date.seconds -= zone_of(in);
+  return date;
+}
+
+std::optional<double> numeric_time(TimeCursor& in, LogDateOrder order) {
+  const std::optional<NumericDate> date = numeric_date(in);
+  if (!date) return std::nullopt;
+  std::optional<double> time = date->time(order);
+  for (std::size_t other = 0; !time && other < kLogDateOrders.size(); ++other)
+    time = date->time(static_cast<LogDateOrder>(other));
+  return time;
 }
 
 std::optional<double> klog_time(TimeCursor& in) {
@@ -141,14 +237,42 @@ std::optional<double> klog_time(TimeCursor& in) {
   return joined_time(days_of(1970, month, day), seconds, 0);
 }
 
-/// Reads yymmdd hhmmss.
+/// Reads hhmmss.
+bool joined_clock_of(TimeCursor& in, double& seconds) {
+  double hours = 0, minutes = 0, whole = 0;
+  if (!in.digits(2, 2, hours) || !in.digits(2, 2, minutes) || !in.digits(2, 2, whole) || !in.ends() || hours > 24 ||
+      minutes > 59 || whole > 61)
+    return false;
+  seconds = 3600 * hours + 60 * minutes + whole;
+  return true;
+}
+
+/// Reads yymmdd hhmmss and, at the beginning of a line, yymmdd h:mm:ss.
 std::optional<double> compact_time(TimeCursor& in) {
-  double year = 0, month = 0, day = 0, hours = 0, minutes = 0, seconds = 0;
-  if (!in.digits(2, 2, year) || !in.digits(2, 2, month) || !in.digits(2, 2, day) || !in.any_of(" ") ||
-      !in.digits(2, 2, hours) || !in.digits(2, 2, minutes) || !in.digits(2, 2, seconds) || !in.ends() || hours > 24 ||
-      minutes > 59 || seconds > 61)
+  double year = 0, month = 0, day = 0, seconds = 0;
+  const bool first = in.at() == 0;
+  if (!in.digits(2, 2, year) || !in.digits(2, 2, month) || !in.digits(2, 2, day) || !in.ends()) return std::nullopt;
+  TimeCursor joined = in;
+  if (joined.any_of(" ") && joined_clock_of(joined, seconds)) {
+    in = joined;
+  } else if (!first || in.next() != ' ' || !clock_after_date(in, seconds)) {
     return std::nullopt;
-  return joined_time(days_of(2000 + year, month, day), 3600 * hours + 60 * minutes + seconds, 0);
+  }
+  return joined_time(days_of(2000 + year, month, day), seconds, 0);
+}
+
+/// Reads yyyymmdd-hh:mm:ss or yyyymmdd hhmmss.
+std::optional<double> compact_long_time(TimeCursor& in) {
+  double year = 0, month = 0, day = 0, seconds = 0;
+  if (!in.digits(4, 4, year) || !in.digits(2, 2, month) || !in.digits(2, 2, day) || year < 1900 || year > 2099 ||
+      !in.any_of("-T "))
+    return std::nullopt;
+  TimeCursor joined = in;
+  if (joined_clock_of(joined, seconds))
+    in = joined;
+  else if (!clock_of(in, seconds))
+    return std::nullopt;
+  return joined_time(days_of(year, month, day), seconds, in.any_of("Z") ? 0 : zone_of(in));
 }
 
 std::optional<double> unix_time(TimeCursor& in) {
@@ -159,7 +283,13 @@ std::optional<double> unix_time(TimeCursor& in) {
   if (digits == 13) seconds /= 1000;
   if ((digits != 10 && digits != 13) || seconds < 1e9 || seconds > 4e9) return std::nullopt;
   TimeCursor ahead = in;
-  if (ahead.any_of(".") && ahead.digits(1, 9, fraction)) in = ahead;
+  if (ahead.any_of(".")) {
+    const std::size_t point = ahead.at();
+    if (ahead.digits(1, 9, fraction)) {
+      if (digits == 10) seconds += fraction / std::pow(10.0, static_cast<double>(ahead.at() - point));
+      in = ahead;
+    }
+  }
   return seconds;
 }
 
@@ -168,23 +298,73 @@ std::optional<double> day_time(TimeCursor& in) {
   return clock_of(in, seconds) && in.ends() ? std::optional(seconds) : std::nullopt;
 }
 
-constexpr std::array<TimeFormat, 7> kTimeFormats = {iso_time,     apache_time, syslog_time, klog_time,
-                                                    compact_time, unix_time,   day_time};
+constexpr std::array<TimeFormat, 9> kTimeFormats = {iso_time,          apache_time, named_month_time,
+                                                    syslog_time,       klog_time,   compact_time,
+                                                    compact_long_time, unix_time,   day_time};
+
+/// Returns whether a time may begin at a position.
+bool may_begin_time(std::string_view line, std::size_t at) {
+  const char c = line[at];
+  if (at > 0 && (is_time_digit(line[at - 1]) || (line[at - 1] >= 'A' && line[at - 1] <= 'Z'))) return false;
+  return is_time_digit(c) || (c >= 'A' && c <= 'W');
+}
 
 }  // namespace
 
-std::optional<LogTime> log_time(std::string_view line) {
-  const std::string_view head = line.substr(0, kSearchedBytes);
-  for (std::size_t at = 0; at < head.size(); ++at) {
-    const char c = head[at];
-    if (at > 0 && (is_time_digit(head[at - 1]) || (head[at - 1] >= 'A' && head[at - 1] <= 'Z'))) continue;
-    if (!is_time_digit(c) && !(c >= 'A' && c <= 'W')) continue;
+std::optional<LogTime> log_time(std::string_view line, LogDateOrder order) {
+  const std::size_t size = std::min(line.size(), kSearchedBytes);
+  for (std::size_t at = 0; at < size; ++at) {
+    if (!may_begin_time(line, at)) continue;
+    const auto found = [&](double seconds, const TimeCursor& in) {
+      return LogTime{seconds, line.substr(at, in.at() - at)};
+    };
+    TimeCursor numeric(line, at);
+    if (const std::optional<double> seconds = numeric_time(numeric, order)) return found(*seconds, numeric);
     for (const TimeFormat format : kTimeFormats) {
       TimeCursor in(line, at);
-      if (const std::optional<double> seconds = format(in)) return LogTime{*seconds, line.substr(at, in.at() - at)};
+      if (const std::optional<double> seconds = format(in)) return found(*seconds, in);
     }
   }
   return std::nullopt;
+}
+
+void LogDateOrders::add(std::string_view line) {
+  constexpr Index kLinesWithoutDates = 1000, kMostDates = 100000;
+  if (dates_ >= kMostDates || (dates_ == 0 && lines_ >= kLinesWithoutDates)) return;
+  ++lines_;
+  const std::size_t size = std::min(line.size(), kSearchedBytes);
+  for (std::size_t at = 0; at < size; ++at) {
+    if (!is_time_digit(line[at]) || !may_begin_time(line, at)) continue;
+    TimeCursor in(line, at);
+    const std::optional<NumericDate> date = numeric_date(in);
+    if (!date) continue;
+    if (dates_++ == 0) example_ = line.substr(at, in.at() - at);
+    short_years_ += date->short_year;
+    half_days_ += date->half_day;
+    for (std::size_t order = 0; order < counts_.size(); ++order) {
+      Count& count = counts_[order];
+      const std::optional<double> time = date->time(static_cast<LogDateOrder>(order));
+      count.invalid += !time;
+      if (!time) continue;
+      count.descents += count.last && *time < *count.last;
+      if (count.last) count.covered += std::fabs(*time - *count.last);
+      count.last = time;
+    }
+    return;
+  }
+}
+
+std::optional<LogDateOrder> LogDateOrders::most_likely() const {
+  if (dates_ == 0) return std::nullopt;
+  // The preferred orders if nothing else decides, as for a log of a single day.
+  std::array<LogDateOrder, 3> orders = {LogDateOrder::day_month_year, LogDateOrder::month_day_year,
+                                        LogDateOrder::year_month_day};
+  if (2 * half_days_ > dates_) std::swap(orders[0], orders[1]);
+  if (2 * short_years_ > dates_ && 2 * half_days_ <= dates_) std::ranges::rotate(orders, orders.end() - 1);
+  return *std::ranges::min_element(orders, {}, [&](LogDateOrder order) {
+    const Count& count = counts_[static_cast<std::size_t>(order)];
+    return std::tuple(count.invalid, count.descents, count.covered);
+  });
 }
 
 }  // namespace unfold

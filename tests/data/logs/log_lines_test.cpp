@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/utf8.h"
+#include "data/logs/log_time.h"
 #include "tests/base/scratch.h"
 
 namespace unfold {
@@ -49,6 +50,68 @@ TEST(LogLines, values_of_known_logs_become_placeholders) {
       {"double-hummer alignment in idotransportmgr.cpp", "double-hummer alignment in idotransportmgr.cpp"},
   };
   for (const auto& [line, shape] : table) EXPECT_EQ(shape_of(line), shape) << line;
+}
+
+TEST(LogLines, dates_of_any_order_are_part_of_the_time) {
+  const std::vector<std::string> times = {
+      "02-Mar-2026 10:11:12.123",  "02.03.2026 10:11:12",        "02 Mar 2026 10:11:12",
+      "02-03-2026 10:11:12,123",   "03/02/2026 10:11:12 AM",     "3/2/2026, 9:11:12 PM",
+      "02/03/2026 10:11:12",       "26/03/02 10:11:12",          "2026-Mar-02 10:11:12",
+      "Mar 02, 2026 10:11:12",     "Mar 2, 2026 9:11:12 PM",     "20260302-10:11:12",
+      "20260302 101112",           "20260302-10:11:12:606",      "260302 10:11:12",
+      "260302  9:11:12",           "02-MAR-2026 10:11:12",       "2026-03-02 10:11:12,123 +0100",
+      "2026-03-02T10:11:12+01:00", "02/Mar/2026:10:11:12 +0100", "1772443872.123"};
+  for (const std::string& time : times) {
+    const std::string line = time + " INFO ready";
+    EXPECT_EQ(shape_of(line), "<time> INFO ready") << time;
+    const std::optional<LogTime> read = log_time(line);
+    ASSERT_TRUE(read) << time;
+    EXPECT_EQ(read->text, time.substr(0, time.find(":606"))) << time;
+  }
+  for (const char* const line : {"at 10.0.0.7", "version 1.2.3 of 20260302", "rows 12/34/5678 of 7"})
+    EXPECT_FALSE(log_time(line)) << line;
+}
+
+double seconds_of(std::string_view time, LogDateOrder order = LogDateOrder::day_month_year) {
+  return log_time(time, order).value().seconds;
+}
+
+TEST(LogTime, the_same_time_in_all_formats) {
+  const double expected = seconds_of("2026-03-02T21:11:12Z");
+  for (const char* const time :
+       {"02-Mar-2026 21:11:12", "02.03.2026 21:11:12", "02 Mar 2026 21:11:12", "02-03-2026 9:11:12 PM",
+        "2026-Mar-02 21:11:12", "Mar 02, 2026 9:11:12 PM", "20260302-21:11:12", "20260302 211112", "260302 21:11:12",
+        "02/MAR/26 21:11:12", "2026-03-02 22:11:12 +0100", "02.03.2026, 22:11:12+01:00"})
+    EXPECT_EQ(seconds_of(time), expected) << time;
+  EXPECT_EQ(seconds_of("03/02/2026 9:11:12 PM", LogDateOrder::month_day_year), expected);
+  EXPECT_EQ(seconds_of("26/03/02 21:11:12", LogDateOrder::year_month_day), expected);
+  EXPECT_EQ(seconds_of("12/31/2026 12:00:01 AM"), seconds_of("2026-12-31 00:00:01")) << "invalid as day/month/year";
+  EXPECT_EQ(seconds_of("31/12/2026 12:00:01 PM", LogDateOrder::month_day_year), seconds_of("2026-12-31 12:00:01"));
+  EXPECT_DOUBLE_EQ(seconds_of("1772443872.5"), 1772443872.5);
+}
+
+std::optional<LogDateOrder> order_of(const std::vector<std::string>& dates) {
+  LogDateOrders orders;
+  for (const std::string& date : dates) orders.add(date + " 10:11:12 INFO ready");
+  return orders.most_likely();
+}
+
+TEST(LogTime, order_of_numeric_dates_follows_from_the_whole_log) {
+  using enum LogDateOrder;
+  EXPECT_EQ(order_of({"01/02/2026", "01/13/2026"}), month_day_year) << "a component above 12";
+  EXPECT_EQ(order_of({"02/01/2026", "13/01/2026"}), day_month_year);
+  EXPECT_EQ(order_of({"12/01/2026", "01/02/2026"}), day_month_year) << "ascending";
+  EXPECT_EQ(order_of({"01/12/2026", "02/01/2026"}), month_day_year);
+  EXPECT_EQ(order_of({"01/02/2026", "02/02/2026", "03/02/2026"}), day_month_year) << "three days, not three months";
+  EXPECT_EQ(order_of({"02/01/2026", "02/02/2026", "02/03/2026"}), month_day_year);
+  EXPECT_EQ(order_of({"17/06/09", "17/06/10"}), year_month_day);
+  EXPECT_EQ(order_of({"26.03.02"}), year_month_day);
+  EXPECT_EQ(order_of({"02.03.2026"}), day_month_year);
+  EXPECT_FALSE(order_of({"2026-03-02", "02 Mar 2026"}));
+  LogDateOrders half_days;
+  half_days.add("03/02/2026 10:11:12 AM ready");
+  EXPECT_EQ(half_days.most_likely(), month_day_year);
+  EXPECT_EQ(half_days.example(), "03/02/2026 10:11:12 AM");
 }
 
 TEST(LogLines, masked_values_are_kept_in_order) {
