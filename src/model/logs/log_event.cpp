@@ -81,7 +81,7 @@ const LogEvent& LogEventReader::read(const LogLine& line) {
       out.role = mixed(name + ordinals[name % 32]++, kRoleSalt);
     }
     out.hash = hash_of_cell(value.text);
-    const bool measured = value.name == "num" || !value.key.empty();
+    const bool measured = value.name == "num" || (!value.key.empty() && value.name != "hex");
     if (measured) out.number = number_of_value(value.text);
     if (!out.number) out.pattern = pattern_of(value.text);
     event_.values.push_back(out);

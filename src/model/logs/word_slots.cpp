@@ -41,6 +41,32 @@ PlaceKeys keys_of(const std::vector<std::string_view>& tokens, std::size_t i) {
   return {joined(joined(before, at(here + 1)), 1), joined(joined(around, at(here + 2)), 2), joined(before, 3)};
 }
 
+constexpr std::string_view kHex = "hex", kId = "id", kNumber = "num";
+
+bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Returns whether a value that matched a different rule may be an identifier of this name.
+bool may_be(const MaskedValue& value, std::string_view name) {
+  if (value.name == name) return false;
+  if (name == kHex)
+    return (value.name == kNumber || value.name == kWordValue) && std::ranges::all_of(value.text, is_hex_digit);
+  return value.name == kHex || (value.name == kNumber && std::ranges::all_of(value.text, is_decimal_digit));
+}
+
+/// Calls use(value, position) for each masked value of a line. `tokens`: the tokens of its shape.
+template <class Line, class Use>
+void for_each_value(Line& line, const std::vector<std::string_view>& tokens, Use&& use) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < tokens.size() && next < line.masked.size(); ++i) {
+    if (!is_placeholder(tokens[i])) continue;
+    auto& value = line.masked[next++];
+    const std::uint64_t place =
+        value.key.empty() ? joined(keys_of(tokens, i).two_before, 4) : joined(hash_of_cell(value.key), 5);
+    use(value, place);
+  }
+}
+
 }  // namespace
 
 void split_shape(std::string_view shape, std::vector<std::string_view>& tokens) {
@@ -52,7 +78,31 @@ void split_shape(std::string_view shape, std::vector<std::string_view>& tokens) 
   }
 }
 
+void WordSlots::rename(LogLine& line) {
+  if (names_.empty()) return;
+  split_shape(line.shape, tokens_);
+  bool any = false;
+  for_each_value(line, tokens_, [&](MaskedValue& value, std::uint64_t place) {
+    const auto found = names_.find(place);
+    if (found == names_.end() || !may_be(value, found->second)) return;
+    value.name = found->second;
+    any = true;
+  });
+  if (!any) return;
+  former_.clear();
+  std::size_t next = 0;
+  for (const std::string_view token : tokens_) {
+    if (!former_.empty()) former_ += ' ';
+    if (is_placeholder(token) && next < line.masked.size())
+      former_.append(1, '<').append(line.masked[next++].name).append(1, '>');
+    else
+      former_ += token;
+  }
+  line.shape.swap(former_);
+}
+
 void WordSlots::mask(LogLine& line) {
+  rename(line);
   if (places_.empty()) return;
   split_shape(line.shape, tokens_);
   std::size_t first = 0;
@@ -86,12 +136,23 @@ void WordSlots::mask(LogLine& line) {
 nlohmann::json WordSlots::to_json() const {
   std::vector<std::uint64_t> places(places_.begin(), places_.end());
   std::ranges::sort(places);
-  return {{"places", places}};
+  nlohmann::json json = {{"places", places}};
+  for (const std::string_view name : {kHex, kId}) {
+    std::vector<std::uint64_t> named;
+    for (const auto& [place, its_name] : names_)
+      if (its_name == name) named.push_back(place);
+    std::ranges::sort(named);
+    json[std::string(name)] = named;
+  }
+  return json;
 }
 
 WordSlots WordSlots::from_json(const nlohmann::json& json) {
   WordSlots slots;
   for (const std::uint64_t place : log_hashes(json, "places")) slots.places_.insert(place);
+  for (const std::string_view name : {kHex, kId})
+    if (const std::string key(name); json.contains(key))
+      for (const std::uint64_t place : log_hashes(json, key.c_str())) slots.names_.emplace(place, name);
   return slots;
 }
 
@@ -107,8 +168,24 @@ void WordSlotLearner::count_words(const LogLine& line) {
   }
 }
 
+/// Counts the names of the values at their positions.
+void WordSlotLearner::see_values(const LogLine& line) {
+  for_each_value(line, tokens_, [&](const MaskedValue& value, std::uint64_t place) {
+    if (values_.size() >= kMostPlaces && !values_.contains(place)) return;
+    Values& values = values_[place];
+    ++values.all;
+    values.hex += value.name == kHex;
+    values.id += value.name == kId;
+    const auto hash = static_cast<std::uint32_t>(hash_of_cell(value.text) >> 32);
+    const auto end = values.hashes.begin() + static_cast<std::ptrdiff_t>(values.different);
+    if (values.different < values.hashes.size() && std::find(values.hashes.begin(), end, hash) == end)
+      values.hashes[values.different++] = hash;
+  });
+}
+
 void WordSlotLearner::see(const LogLine& line) {
   split_shape(line.shape, tokens_);
+  see_values(line);
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     if (!is_word(tokens_[i])) continue;
     const std::uint64_t word = hash_of_cell(tokens_[i]);
@@ -147,6 +224,9 @@ WordSlots WordSlotLearner::finish() const {
       slots.places_.insert(key);
   for (const auto& [key, place] : after_)
     if (place.different >= 2 * WordSlots::kOpenWords && novel(place)) slots.places_.insert(key);
+  for (const auto& [place, values] : values_)
+    if (values.different >= WordSlots::kIdentifiers && 2 * (values.hex + values.id) >= values.all)
+      slots.names_.emplace(place, values.hex >= values.id ? kHex : kId);
   return slots;
 }
 

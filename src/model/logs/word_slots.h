@@ -11,10 +11,15 @@
 /// if 2 kOpenWords different words occurred there, or if kOpenWords different words occurred of which a fifth are rare
 /// (at most two occurrences in the log). If both conditions hold, the two tokens before a word are sufficient. The
 /// learner holds a bounded number of positions.
+///
+/// Also finds the positions of identifiers: at least half of the values there match `hex` or `id`, and there are at
+/// least kIdentifiers different ones. An identifier that happens to consist of digits only, `24106491` instead of
+/// `a8d546f4`, is renamed, so it does not make a new template. The position of the value of a named field is its key.
 
 #include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -26,10 +31,13 @@ namespace unfold {
 
 class WordSlots {
  public:
-  static constexpr std::size_t kOpenWords = 6;
+  static constexpr std::size_t kOpenWords = 6, kIdentifiers = 8;
 
-  /// Replaces the words at open positions with `<word>` and adds them to the masked values. The key of such a value is
-  /// the word before it. `line` keeps views into its previous shape, so it must outlive the use of its values.
+  /// Renames numbers at the positions of identifiers (see above).
+  void rename(LogLine& line);
+  /// First renames (see `rename`). Then replaces the words at open positions with `<word>` and adds them to the masked
+  /// values. The key of such a value is the word before it. `line` keeps views into its previous shape, so it must
+  /// outlive the use of its values.
   void mask(LogLine& line);
   std::size_t size() const { return places_.size(); }
 
@@ -38,7 +46,9 @@ class WordSlots {
 
  private:
   friend class WordSlotLearner;
+  using Names = std::unordered_map<std::uint64_t, std::string_view>;
   std::unordered_set<std::uint64_t> places_;
+  Names names_;  // names of the identifiers at their positions: `hex` or `id`
   std::vector<std::string_view> tokens_;
   std::string former_;  // the shape before masking, to which masked values refer
   std::vector<MaskedValue> masked_;
@@ -59,10 +69,18 @@ class WordSlotLearner {
     std::size_t different = 0;
   };
   using Places = std::unordered_map<std::uint64_t, Place>;
+  /// The values of one position by name.
+  struct Values {
+    Index all = 0, hex = 0, id = 0;
+    std::array<std::uint32_t, WordSlots::kIdentifiers> hashes{};
+    std::size_t different = 0;
+  };
+  void see_values(const LogLine& line);
   void add(Places& places, std::uint64_t place, std::uint64_t word, bool rare);
 
   std::unordered_map<std::uint64_t, Index> words_;
   Places places_, after_;
+  std::unordered_map<std::uint64_t, Values> values_;
   std::vector<std::string_view> tokens_;
   Index dropped_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -150,6 +151,38 @@ TEST(WordSlots, words_that_vary_at_a_place_are_masked_and_others_stay) {
   slots.mask(other);
   EXPECT_EQ(other.shape, "session opened by root");
   EXPECT_EQ(WordSlots::from_json(slots.to_json()).to_json(), slots.to_json());
+}
+
+TEST(WordSlots, identifiers_that_consist_of_digits_keep_the_name_of_their_position) {
+  std::mt19937 random(5);
+  std::vector<std::string> lines;
+  for (int i = 0; i < 300; ++i) {
+    char id[9];
+    std::snprintf(id, sizeof id, "%08X", static_cast<unsigned>(random()));
+    lines.push_back(std::string("q=") + id + " size=" + std::to_string(random() % 10000000));
+    lines.push_back(std::string("greylisted ") + id + " for " + std::to_string(i) + " s");
+  }
+  WordSlotLearner learner;
+  for (const std::string& text : lines) learner.count_words(scanned(text));
+  for (const std::string& text : lines) learner.see(scanned(text));
+  WordSlots slots = learner.finish(), restored = WordSlots::from_json(slots.to_json());
+  EXPECT_EQ(restored.to_json(), slots.to_json());
+  for (WordSlots* const which : {&slots, &restored})
+    for (const char* const id : {"A164D839", "24106491", "00106491", "1234567B", "ABCDEFAB"}) {
+      const std::string keyed_text = std::string("q=") + id + " size=24106491";
+      LogLine keyed = scanned(keyed_text);
+      which->mask(keyed);
+      EXPECT_EQ(keyed.shape, "q = <hex> size = <num>") << id;
+      EXPECT_EQ(keyed.masked[0].name, "hex");
+      EXPECT_EQ(keyed.masked[0].text, id);
+      const std::string plain_text = std::string("greylisted ") + id + " for 24106491 s";
+      LogLine plain = scanned(plain_text);
+      which->mask(plain);
+      EXPECT_EQ(plain.shape, "greylisted <hex> for <num> s") << id;
+    }
+  LogLine other = scanned("q=Z164 size=12");
+  slots.mask(other);
+  EXPECT_EQ(other.shape, "q = <id> size = <num>") << "not a hexadecimal number";
 }
 
 /// Lines of interleaved requests: open, read or write, close.
