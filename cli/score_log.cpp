@@ -198,7 +198,7 @@ void LogRows::add_alarm(const LogAnomaly& scored, LogJson& json) const {
       value != nullptr && scored.score.source == LogSource::values) {
     json["name"] = label_text(*value);
     json["value"] = std::string(value->text);
-    json["expected"] = scorer_.detector().expected(scored.score);
+    json["expected"] = scored.expected;
     json["position"] = value->text.data() >= scorer_.line().text().data() &&
                                value->text.data() < scorer_.line().text().data() + scorer_.line().text().size()
                            ? LogJson(value->text.data() - scorer_.line().text().data() + 1)

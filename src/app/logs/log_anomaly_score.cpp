@@ -239,7 +239,10 @@ LogAnomaly LogAnomalyScorer::score(std::string_view line, Index lines) {
   if (decides_) {
     const LogAlarm* alarm =
         alarms_.see(detector_, anomaly.score, anomaly.words.number, time ? time->text : std::string_view());
-    if (alarm != nullptr) anomaly.alarm = *alarm;
+    if (alarm != nullptr) {
+      anomaly.alarm = *alarm;
+      anomaly.expected = detector_.expected(anomaly.score);
+    }
     const LogAlarm* drift = alarms_.see_drift(anomaly.words.number, time ? time->text : std::string_view());
     if (drift != nullptr) anomaly.drift = *drift;
   }

@@ -50,7 +50,6 @@ class NumberCounts {
 struct LogValueScore {
   double bits = 0;
   const LogEventValue* value = nullptr;  ///< null: the line has no values
-  std::string expected = {};             ///< common values or the range of numbers; filled by `explain`
 };
 
 class LogValueModel {

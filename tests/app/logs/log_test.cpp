@@ -190,6 +190,26 @@ TEST_F(LogTest, repeated_line_loses_surprisal_unless_scores_are_fixed) {
   EXPECT_EQ(first, fixed_first);
 }
 
+/// Lines with a delay between 100 and 899 ms, one per minute.
+std::string log_of_delays(int lines) {
+  std::string log;
+  for (int i = 0; i < lines; ++i) {
+    const auto two = [](int x) { return std::string(x < 10 ? "0" : "") + std::to_string(x); };
+    log += "2026-03-0" + std::to_string(2 + i / 1440) + " " + two(i / 60 % 24) + ":" + two(i % 60) +
+           ":00 app: request served delay=" + std::to_string(100 + i * 7919 % 800) + "ms\n";
+  }
+  return log;
+}
+
+TEST_F(LogTest, expected_values_of_an_alarm_are_those_before_its_line) {
+  const auto model = trained(log_of_delays(2000));
+  LogAnomalyScorer scorer(*model, {.false_alarms = 0.001});
+  const LogAnomaly anomaly = scorer.score("2026-03-09 08:08:50 app: request served delay=987654ms");
+  ASSERT_TRUE(anomaly.alarm);
+  EXPECT_EQ(anomaly.alarm->kind, LogAlarmKind::value);
+  EXPECT_EQ(anomaly.expected, "100 to 899");
+}
+
 TEST_F(LogTest, previous_line_of_the_same_host_is_optional_context) {
   const auto model = trained(small_log());
   const auto line = [](const std::string& host, const std::string& text) {
