@@ -140,7 +140,10 @@ std::string LogRows::rate_json_row(const LogRateAlarm& found) const {
                   {"unreduced", rate.p_bits},
                   {"p_value", exp2_of(-rate.p_bits)},
                   {"source", kind}};
-  if (only_alarms()) json["alarm"] = kind;
+  if (only_alarms()) {
+    json["alarm"] = kind;
+    json["limit"] = exp2_of(-scorer_.alarms().share_bits());
+  }
   json["time"] = found.alarm.last_time;
   if (rate.template_id != 0) {
     json["template"] = template_name(rate.template_id);
@@ -183,6 +186,7 @@ void LogRows::print_drift(const LogAnomaly& scored) const {
 void LogRows::add_alarm(const LogAnomaly& scored, LogJson& json) const {
   const LogEvent& event = scorer_.detector().event();
   json["alarm"] = kLogAlarmKinds[static_cast<std::size_t>(scored.alarm->kind)];
+  json["limit"] = scored.limit;
   json["time"] = scored.alarm->last_time;
   for (const LogEventValue& value : event.values) {
     const bool host = value.name == "host" || value.key == "host" || value.key == "hostname" || value.key == "service";
@@ -383,7 +387,8 @@ void print_repeated_alarms(Console& console, const LogAlarms& alarms, bool json,
                                repeated[i]->first_line, repeated[i]->count, what, repeated[i]->last_line,
                                repeated[i]->kind == LogAlarmKind::drift ? ": " : "",
                                repeated[i]->kind == LogAlarmKind::drift ? repeated[i]->cause : std::string()));
-  console.remark(fmt::format("{} alarms in {} {}", alarms.alarms(), alarms.lines(), what));
+  console.remark(fmt::format("{} alarms in {} {}; p-values up to {:.2g} raise one at the end", alarms.alarms(),
+                             alarms.lines(), what, alarms.threshold()));
 }
 
 void score_log(Console& console, const SymbolModel& model, const ScoreLogOptions& options) {

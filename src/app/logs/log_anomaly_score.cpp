@@ -237,6 +237,7 @@ LogAnomaly LogAnomalyScorer::score(std::string_view line, Index lines) {
   anomaly.score = detector_.score(words_.line().parts(), anomaly.words.surprisal_bits());
   const std::optional<LogTime> time = decides_ || !rates_.empty() ? words_.line().time() : std::optional<LogTime>();
   if (decides_) {
+    anomaly.limit = alarms_.threshold();
     const LogAlarm* alarm =
         alarms_.see(detector_, anomaly.score, anomaly.words.number, time ? time->text : std::string_view());
     if (alarm != nullptr) {

@@ -173,6 +173,7 @@ struct LogAnomaly {
   ScoredLogLine words = {};
   LogLineScore score = {};
   std::optional<LogAlarm> alarm = {};    ///< a new alarm, or an alarm that this line repeats
+  double limit = 0;                      ///< the highest p-value that raised an alarm when the line was read
   std::string expected = {};             ///< for an alarm: common values at the position of the value, before this line
   std::optional<LogAlarm> drift = {};    ///< a field that occurs in many lines since it appeared
   std::vector<LogRateAlarm> rates = {};  ///< alarms about time windows, raised at the time of this line; repetitions

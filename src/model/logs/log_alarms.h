@@ -5,9 +5,9 @@
 ///   const LogAlarm* alarm = alarms.see(detector, score, line_number);   // null: no alarm
 ///   alarm->count;                                                       // 1: a new one; otherwise a repetition
 ///
-/// A line is anomalous if its p-value is at most the share. The threshold is adjusted as lines are read (Gibbs and
-/// Candes 2021, in logarithms, by a factor from 1/4 to 8), so the guarantee holds even if the distribution of the lines
-/// changes.
+/// A line is anomalous if its p-value is at most the threshold, which is at first the share. The threshold is adjusted
+/// as lines are read (Gibbs and Candes 2021, in logarithms, by a factor from 1/4 to 8), so the guarantee holds even if
+/// the distribution of the lines changes.
 ///
 /// Anomalies with the same cause are repetitions: a new field, a new template, the same two events in a row, or the
 /// same value at the same position. A cause that was absent for 1 / share lines raises a new alarm. If many anomalies

@@ -395,6 +395,26 @@ TEST_F(LogDetectorTest, alarms_do_not_exceed_the_asked_share_on_normal_lines) {
   }
 }
 
+TEST_F(LogDetectorTest, lines_with_p_values_up_to_the_limit_are_anomalous) {
+  LogAlarms alarms({.share = 0.02});
+  EXPECT_DOUBLE_EQ(alarms.threshold(), 0.02);
+  double lowest = 1, highest = 0;
+  Index line_number = 0;
+  for (const std::string& text : request_lines(1000, 12)) {
+    LogLine line = scanned(text);
+    detector_.mask(line);
+    const LogLineScore score = detector_.score(line, 20);
+    const double limit = alarms.threshold();
+    lowest = std::min(lowest, limit);
+    highest = std::max(highest, limit);
+    EXPECT_EQ(alarms.see(detector_, score, ++line_number, "") != nullptr, score.p_bits >= -log2_of(limit)) << text;
+    detector_.learn_scored();
+  }
+  EXPECT_GE(lowest, 0.02 / 4 * (1 - 1e-9));
+  EXPECT_LE(highest, 0.02 * 8 * (1 + 1e-9));
+  EXPECT_LT(lowest, highest);
+}
+
 TEST_F(LogDetectorTest, a_repeated_anomaly_is_one_alarm_with_a_count) {
   LogAlarms alarms({.share = 0.001});
   Index number = 0;
