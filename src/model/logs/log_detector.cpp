@@ -21,12 +21,22 @@ constexpr std::array<double, 3> kSourceWeights = {2.0 / 3, 1.0 / 6, 1.0 / 6};
 constexpr double kSameScore = 0.5;
 constexpr std::size_t kMostRoles = 12, kKeptTemplates = 50000;
 constexpr double kLeastGain = 0.03;  // minimum share of the bits of the events that an order must save
+constexpr double kLeastBits = 0.01;  // minimum number of bits per line that an order must save
+/// Groupings that save at least this share of the bits that the best one saves are considered equally good.
+constexpr double kSimilarGain = 0.9;
 
 struct RoleCount {
   std::string name = {};
   Index lines = 0;
+  Index measured = 0;  // lines with a number with a unit or a fraction
   CountTable values = {};
 };
+
+/// Returns whether a value is a number with a unit, a sign or a fraction, which is not an identifier.
+bool is_measured(const LogEventValue& value) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return value.number && !std::ranges::all_of(value.text, is_digit);
+}
 
 /// Returns whether a value may identify a group of lines. Measurements and free text do not, unless a key or brackets,
 /// `[3005]`, indicate that they do.
@@ -75,6 +85,7 @@ void LogDetector::choose_fields(const EachLine& each_line, const std::string& ro
       if (may_group(value) && (roles.contains(value.role) || roles.size() < 1000)) {
         RoleCount& count = roles[value.role];
         if (count.lines++ == 0) count.name = role_text(value, event);
+        count.measured += is_measured(value);
         count.values.add(value.hash);
       }
       if (value.key.empty() || (labels.size() >= 1000 && !labels.contains(value.label))) continue;
@@ -99,7 +110,9 @@ void LogDetector::choose_fields(const EachLine& each_line, const std::string& ro
   for (const auto& [id, count] : roles) {
     if (!role.empty() && count.name == role) candidates = {{id, count.name}};
     const bool recurs = 10 * count.values.different() <= 7 * count.lines;
-    if (count.values.different() > 1 && recurs && 4 * count.lines >= lines) covering.emplace_back(-count.lines, id);
+    const bool measured = 2 * count.measured > count.lines;
+    if (count.values.different() > 1 && recurs && !measured && 4 * count.lines >= lines)
+      covering.emplace_back(-count.lines, id);
   }
   if (!role.empty() && candidates.empty()) {
     std::vector<std::pair<Index, std::string_view>> names;
@@ -119,14 +132,21 @@ void LogDetector::choose_fields(const EachLine& each_line, const std::string& ro
     for (std::size_t i = 0; i < std::min(covering.size(), kMostRoles); ++i)
       candidates.emplace_back(covering[i].second, roles[covering[i].second].name);
   }
-  grouping_ = choose_grouping(each_line, chosen, candidates);
+  std::vector<Index> groups;
+  groups.reserve(candidates.size());
+  for (const auto& [id, name] : candidates)
+    groups.push_back(id == LogOrderModel::kNoRole ? 1 : roles[id].values.different());
+  grouping_ = choose_grouping(each_line, chosen, candidates, groups);
   if (!role.empty()) grouping_.used = true;
   order_ = LogOrderModel(std::move(chosen), grouping_.role);
 }
 
-/// Returns the grouping under which the events are the most predictable in the second half of the lines.
+/// Returns the grouping under which the events are the most predictable in the second half of the lines. Among
+/// similarly good ones, it is the one with the most groups: a request rather than its host. `groups`: the number of
+/// groups of each role.
 LogGrouping LogDetector::choose_grouping(const EachLine& each_line, const std::vector<std::uint64_t>& labels,
-                                         const std::vector<std::pair<std::uint64_t, std::string>>& roles) const {
+                                         const std::vector<std::pair<std::uint64_t, std::string>>& roles,
+                                         const std::vector<Index>& groups) const {
   WordSlots slots = slots_;
   std::vector<LogOrderModel> models;
   models.reserve(roles.size());
@@ -151,14 +171,21 @@ LogGrouping LogDetector::choose_grouping(const EachLine& each_line, const std::v
       models[i].add_to_group(event);
     }
   });
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < models.size(); ++i)
-    if (without[i] - with[i] > without[best] - with[best]) best = i;
-  LogGrouping grouping{.role = roles[best].first, .name = roles[best].second};
   const double scale = judged > 0 ? 1 / (kNatsPerBit * static_cast<double>(judged)) : 0;
+  std::vector<double> gains;
+  gains.reserve(models.size());
+  for (std::size_t i = 0; i < models.size(); ++i) gains.push_back((without[i] - with[i]) * scale);
+  const double most = std::ranges::max(gains);
+  std::size_t best = 0;
+  if (most >= kLeastBits || roles.size() == 1) {
+    best = static_cast<std::size_t>(std::ranges::max_element(gains) - gains.begin());
+    for (std::size_t i = 0; i < models.size(); ++i)
+      if (gains[i] >= kSimilarGain * most && groups[i] > groups[best]) best = i;
+  }
+  LogGrouping grouping{.role = roles[best].first, .name = roles[best].second};
   grouping.bits = with[best] * scale;
   grouping.unordered_bits = without[best] * scale;
-  grouping.used = with[best] < (1 - kLeastGain) * without[best];
+  grouping.used = gains[best] >= kLeastBits && with[best] < (1 - kLeastGain) * without[best];
   return grouping;
 }
 

@@ -115,7 +115,8 @@ class LogDetector {
  private:
   void choose_fields(const EachLine& each_line, const std::string& role);
   LogGrouping choose_grouping(const EachLine& each_line, const std::vector<std::uint64_t>& labels,
-                              const std::vector<std::pair<std::uint64_t, std::string>>& roles) const;
+                              const std::vector<std::pair<std::uint64_t, std::string>>& roles,
+                              const std::vector<Index>& groups) const;
   void raw_scores(double words);
   void combine();
   void remember_scores();

@@ -203,6 +203,8 @@ std::string log_of_delays(int lines) {
 
 TEST_F(LogTest, expected_values_of_an_alarm_are_those_before_its_line) {
   const auto model = trained(log_of_delays(2000));
+  EXPECT_EQ(log_detector(*model).grouping().role, LogOrderModel::kNoRole) << "a measurement does not group lines";
+  EXPECT_FALSE(log_detector(*model).grouping().used);
   LogAnomalyScorer scorer(*model, {.false_alarms = 0.001});
   const LogAnomaly anomaly = scorer.score("2026-03-09 08:08:50 app: request served delay=987654ms");
   ASSERT_TRUE(anomaly.alarm);

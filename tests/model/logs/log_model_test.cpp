@@ -330,6 +330,35 @@ TEST(LogDetector, number_in_brackets_may_group_lines) {
   EXPECT_EQ(trained_detector(lines).grouping().name, "num");
 }
 
+/// Requests follow each other on each of three hosts, so both the host and the request order the lines.
+TEST(LogDetector, requests_group_lines_rather_than_their_hosts) {
+  std::mt19937 random(8);
+  struct Host {
+    int request = 0, step = 0;
+  };
+  std::array<Host, 3> hosts;
+  std::vector<std::string> lines;
+  int made = 0;
+  while (made < 1200) {
+    const std::size_t which = random() % hosts.size();
+    Host& host = hosts[which];
+    const std::string prefix = "mx" + std::to_string(which) + " relay: ";
+    if (host.step == 0) {
+      host.request = 5000 + made++;
+      if (random() % 4 == 0) {
+        lines.push_back(prefix + "queue is checked");
+        continue;
+      }
+    }
+    static constexpr std::array<const char*, 4> kSteps = {"connected", "accepted", "delivered", "removed"};
+    lines.push_back(prefix + "q=r" + std::to_string(host.request) + " " + kSteps[static_cast<std::size_t>(host.step)]);
+    host.step = (host.step + 1) % 4;
+  }
+  const LogGrouping grouping = trained_detector(lines).grouping();
+  EXPECT_EQ(grouping.name, "q");
+  EXPECT_TRUE(grouping.used);
+}
+
 /// If many lines have rare values, values no longer hide an unusual order; the other sources keep their scales.
 TEST_F(LogDetectorTest, rare_values_become_normal_if_many_lines_have_them) {
   const auto line = [](int id, const std::string& status, const std::string& word) {
