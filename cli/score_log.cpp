@@ -301,6 +301,7 @@ class LogValueRows {
 };
 
 void LogValueRows::run() {
+  source_.accept_carriage_returns();
   for (std::string_view line; source_.next(line);) {
     const std::optional<LogRecord> record = joiner_ ? joiner_->add(line) : LogRecord{.text = line};
     if (record) see(*record);

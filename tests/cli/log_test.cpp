@@ -35,6 +35,19 @@ TEST_F(LogCommandTest, every_log_line_has_a_row) {
   EXPECT_EQ(std::ranges::count(scored.out, '\r'), 0);
 }
 
+TEST_F(LogCommandTest, carriage_returns_end_lines_in_a_log_without_line_feeds) {
+  const std::string file = folder_ / "returns.log", state = folder_ / "returns.state";
+  std::string log;
+  for (int i = 0; i < 60; ++i) log += "12:00:" + std::to_string(10 + i % 50) + " all is well\r";
+  write_bytes(file, log);
+  EXPECT_THAT(unfold_command({"inspect", file, "--format", "log"}).out, HasSubstr("log of 60 lines"));
+  ASSERT_EQ(unfold_command({"train", file, "--format", "log", "--out", run_, "--overwrite", "--quiet"}).code, 0);
+  EXPECT_EQ(std::ranges::count(unfold_command({"score", run_, file}).out, '\n'), 61);
+  EXPECT_EQ(std::ranges::count(unfold_command({"score", run_, file, "--state", state}).out, '\n'), 61);
+  write_bytes(file, log + "12:01:10 all is lost\r");
+  EXPECT_THAT(unfold_command({"score", run_, file, "--state", state}).out, StartsWith("61\t"));
+}
+
 TEST_F(LogCommandTest, most_anomalous_lines_come_first) {
   const Finished top = unfold_command({"score", run_, log_, "--top", "1", "--json", "--text"});
   EXPECT_THAT(top.out, StartsWith("{\"line\":61,"));

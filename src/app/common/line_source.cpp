@@ -60,7 +60,7 @@ void LineSource::skip(Index bytes) {
     throw DataError(fmt::format("{}: cannot continue after byte {}: {}", name_, bytes, std::strerror(errno)));
 }
 
-bool LineSource::ready() const { return rest_.find('\n') != std::string_view::npos || (ended_ && !rest_.empty()); }
+bool LineSource::ready() const { return rest_.find(line_end_) != std::string_view::npos || (ended_ && !rest_.empty()); }
 
 bool LineSource::wait(std::chrono::milliseconds longest) const {
   if (ready() || ended_ || descriptor_ < 0) return true;
@@ -68,12 +68,23 @@ bool LineSource::wait(std::chrono::milliseconds longest) const {
   return ::poll(&input, 1, static_cast<int>(longest.count())) != 0;
 }
 
+/// Returns whether lines end with CR: no LF was found, either up to the end or in many bytes. `searched`: the number of
+/// bytes that contain no LF.
+bool LineSource::finds_carriage_returns(std::size_t searched, bool ended) {
+  if (!accepts_returns_ || any_ || line_end_ != '\n' || (!ended && rest_.size() < kMostBeforeLineEnd)) return false;
+  if (rest_.find('\n', searched) != std::string_view::npos || rest_.find('\r') == std::string_view::npos) return false;
+  line_end_ = '\r';
+  return true;
+}
+
 bool LineSource::next(std::string_view& line) {
-  std::size_t end = rest_.find('\n');
+  std::size_t end = rest_.find(line_end_);
   while (end == std::string_view::npos) {
     const std::size_t searched = rest_.size();
-    if (!fill()) break;
-    end = rest_.find('\n', searched);
+    const bool more = fill();
+    const bool returns = finds_carriage_returns(searched, !more);
+    if (!more && !returns) break;
+    end = rest_.find(line_end_, returns ? 0 : searched);
   }
   if (rest_.empty()) {
     if (!any_) throw DataError(fmt::format("{} is empty; there is nothing to read", name_));

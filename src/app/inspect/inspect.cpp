@@ -13,6 +13,7 @@
 #include "app/fields/field_reading.h"
 #include "app/fields/label_notes.h"
 #include "app/fields/predicted_list.h"
+#include "app/logs/log_data.h"
 #include "app/schema/table_fields.h"
 #include "base/formats/text_encoding.h"
 #include "base/utf8.h"
@@ -396,7 +397,7 @@ Inspection inspect_sessions(const Input& input, const SessionLines& how) {
 }
 
 Inspection inspect_log(const std::string& file) {
-  Input input = Input::open(file);
+  Input input = with_line_feeds(Input::open(file));
   if (const std::optional<SessionLines> sessions = guess_session_lines(input.bytes()))
     return inspect_sessions(input, *sessions);
   if (begins_records_with_times(input.bytes()))

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "data/counts/distinct_count.h"
 #include "data/logs/log_time.h"
+#include "data/schema/table_layout.h"
 #include "data/text/labels.h"
 #include "model/logs/log_json.h"
 #include "unfold/base/formats/json.h"
@@ -381,6 +382,7 @@ std::unique_ptr<SymbolModel> LogTraining::words_model(const std::vector<Input>& 
 
 std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettings& s, Reporter& reporter) {
   check_encoding(inputs);
+  inputs = with_line_feeds(std::move(inputs));
   find_date_order(inputs, reporter);
   for (const Input& input : inputs) learned_.add(input, card_.dates);
   join_records(inputs, s, reporter);
@@ -442,7 +444,21 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
 
 std::vector<Input> LogTraining::read_more(const std::vector<Input>& inputs, const TrainSettings& s) const {
   check_encoding(inputs);
-  return shapes_of_inputs(card_, unlabeled(records_of_inputs(inputs, card_.records), s.label_column, s.only_label));
+  return shapes_of_inputs(
+      card_, unlabeled(records_of_inputs(with_line_feeds(inputs), card_.records), s.label_column, s.only_label));
+}
+
+Input with_line_feeds(Input log) {
+  if (line_end_of(log.bytes()) == '\n') return log;
+  log.require_whole();
+  std::string text(log.bytes());
+  std::ranges::replace(text, '\r', '\n');
+  return Input::from_bytes(log.name(), std::move(text));
+}
+
+std::vector<Input> with_line_feeds(std::vector<Input> logs) {
+  for (Input& log : logs) log = with_line_feeds(std::move(log));
+  return logs;
 }
 
 std::vector<Input> log_records(LogCard& card, std::vector<Input> inputs) {
@@ -455,7 +471,8 @@ std::vector<Input> log_records(LogCard& card, std::vector<Input> inputs) {
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs,
                               const std::optional<std::string>& only) {
   check_encoding(inputs);
-  return shapes_of_inputs(card, unlabeled(records_of_inputs(inputs, card.records), card.label_column, only));
+  return shapes_of_inputs(card,
+                          unlabeled(records_of_inputs(with_line_feeds(inputs), card.records), card.label_column, only));
 }
 
 }  // namespace unfold

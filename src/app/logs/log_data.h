@@ -100,6 +100,9 @@ class LogTraining {
   std::optional<JsonBox> parts_;  // parts of the card: sessions (app/logs/log_sessions.h) and rates
 };
 
+/// Returns a log whose lines end with LF: in a file without LF, CR ends lines.
+Input with_line_feeds(Input log);
+std::vector<Input> with_line_feeds(std::vector<Input> logs);
 /// Joins the lines of records, as the card states. Notes in the card if there are records of several lines.
 std::vector<Input> log_records(LogCard& card, std::vector<Input> inputs);
 /// Returns inputs in the form that a log model reads.

@@ -143,12 +143,12 @@ void LogInputPosition::begin(std::uint64_t its_device, std::uint64_t its_inode, 
   *this = {.device = its_device, .inode = its_inode, .carry = std::move(its_carry)};
 }
 
-void LogInputPosition::pass(std::string_view line) {
+void LogInputPosition::pass(std::string_view line, char line_end) {
   line.remove_prefix(std::min(carry.size(), line.size()));
   carry.clear();
   bytes += static_cast<Index>(line.size()) + 1;
   if (line.size() + 1 >= kRecentBytes) recent.clear();
-  recent.append(line.substr(line.size() - std::min(line.size(), kRecentBytes - 1))).append(1, '\n');
+  recent.append(line.substr(line.size() - std::min(line.size(), kRecentBytes - 1))).append(1, line_end);
   if (recent.size() > kRecentBytes) recent.erase(0, recent.size() - kRecentBytes);
 }
 
@@ -238,7 +238,9 @@ bool LogInput::open_piece() {
     return false;
   }
   source_ = std::make_unique<LineSource>(piece.path);
+  source_->accept_carriage_returns();
   if (piece.from > 0) source_->skip(piece.from);
+  if (piece.from > 0 && position_.recent.ends_with('\r')) source_->set_line_end('\r');
   begins_ = resumed_ && piece.from == 0;
   return true;
 }
@@ -271,7 +273,7 @@ bool LogInput::next(std::string_view& line) {
     }
     began_file_ = std::exchange(begins_, false);
     if (began_file_) position_.begin(pieces_[piece_].device, pieces_[piece_].inode, carry_);
-    if (resumed_) position_.pass(line);
+    if (resumed_) position_.pass(line, source_->line_end());
     return true;
   }
   return false;

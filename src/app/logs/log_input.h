@@ -41,8 +41,8 @@ struct LogInputPosition {
 
   /// Called before the first line of a file.
   void begin(std::uint64_t its_device, std::uint64_t its_inode, std::string its_carry);
-  /// Advances past a line; `line` includes the carry.
-  void pass(std::string_view line);
+  /// Advances past a line and its line ending; `line` includes the carry.
+  void pass(std::string_view line, char line_end = '\n');
   nlohmann::json to_json() const;
   /// Throws ModelError for JSON that `to_json` cannot have produced.
   static LogInputPosition from_json(const nlohmann::json& json);

@@ -104,7 +104,7 @@ class NewerLogs {
       : card_(card), only_(std::move(only)) {
     std::vector<Input> inputs;
     for (const std::string& path : request.logs) {
-      const Input log = Input::open(path);
+      const Input log = with_line_feeds(Input::open(path));
       reject_utf16(path, log.bytes());
       inputs.push_back(new_part(log, learned, reporter));
       note_earlier_time(inputs.back(), learned, card.dates, reporter);

@@ -331,6 +331,7 @@ void read_logs(const std::vector<std::string>& files, const SymbolModel& model, 
                Reporter& reporter) {
   for (const std::string& file : files) {
     LineSource source(file);
+    source.accept_carriage_returns();
     std::optional<LogRecordJoiner> joiner = record_joiner(model);
     for (std::string_view line; source.next(line);) {
       const std::optional<LogRecord> record = joiner ? joiner->add(line) : LogRecord{.text = line};

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "app/common/line_source.h"
 #include "app/logs/log_anomaly_score.h"
 #include "app/logs/log_update.h"
 #include "app/report/report.h"
@@ -111,6 +112,24 @@ TEST_F(LogTest, utf_16_is_rejected_with_a_remedy) {
   EXPECT_THROW(log_shapes(*log_card(*model), {Input::from_bytes("x", as_utf16("session"))}), DataError);
   LogScorer cut_off(*model);  // zero bytes after a crash are not UTF-16
   EXPECT_GT(cut_off.score(std::string(40, '\0') + "session closed").nats, 0);
+}
+
+TEST_F(LogTest, carriage_returns_end_lines_in_a_log_without_line_feeds) {
+  const std::string log = small_log();
+  std::string with_returns = log;
+  std::ranges::replace(with_returns, '\n', '\r');
+  const auto model = trained(with_returns);
+  EXPECT_EQ(log_card(*model)->lines, 60);
+  EXPECT_EQ(log_card(*model)->templates.to_json(), log_card(*trained(log))->templates.to_json());
+  LineSource source(folder_.write("returns", with_returns)), twice(Input::from_bytes("x", "a\rb\nc"));
+  source.accept_carriage_returns();
+  twice.accept_carriage_returns();
+  Index lines = 0;
+  std::string_view line;
+  for (; source.next(line); ++lines) EXPECT_TRUE(line.starts_with("Dec 10 ")) << line;
+  EXPECT_EQ(lines, 60);
+  ASSERT_TRUE(twice.next(line));
+  EXPECT_EQ(line, "a\rb") << "a line feed ends lines";
 }
 
 TEST_F(LogTest, training_label_option_implies_a_label_column) {
