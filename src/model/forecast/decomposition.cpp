@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "model/forecast/series.h"
+#include "model/forecast/tail_probability.h"
 
 namespace unfold::forecasting {
 namespace {
@@ -76,6 +77,33 @@ double seasonal_strength(std::span<const double> y, Index period) {
   const double k = std::min<double>(2 * kYears + 1, static_cast<double>(n) / static_cast<double>(period));
   if (k <= 1) return 0;
   return std::max(0.0, 1 - variance(rest) * (k / (k - 1)) / whole);
+}
+
+double equal_seasons_probability(std::span<const double> y, Index period) {
+  if (period < 2 || static_cast<Index>(y.size()) < 3 * period) return 1;
+  std::vector<double> rest = moving_mean(y, period), means(at(period)), counts(at(period));
+  double scale = 0, mean = 0, count = 0;
+  for (std::size_t t = 0; t < y.size(); ++t) {
+    scale = std::max(scale, std::fabs(y[t]));
+    rest[t] = y[t] - rest[t];
+    if (std::isnan(rest[t])) continue;
+    means[t % at(period)] += rest[t], ++counts[t % at(period)];
+    mean += rest[t], ++count;
+  }
+  mean /= count;
+  double between = 0, within = 0;
+  for (std::size_t j = 0; j < means.size(); ++j) {
+    means[j] /= counts[j];
+    between += counts[j] * (means[j] - mean) * (means[j] - mean);
+  }
+  for (std::size_t t = 0; t < y.size(); ++t)
+    if (const double r = rest[t] - means[t % at(period)]; !std::isnan(r)) within += r * r;
+  if (!(between > 1e-20 * scale * scale)) return 1;
+  if (!(within > 0)) return 0;
+  const Index freedom = static_cast<Index>(count) - period;
+  const double numerator = between / static_cast<double>(period - 1),
+               denominator = within / static_cast<double>(freedom);
+  return f_tail(numerator / denominator, period - 1, freedom);
 }
 
 double kpss_statistic(std::span<const double> y) {

@@ -23,6 +23,12 @@ Decomposition decompose(std::span<const double> values, Index period, bool multi
 /// and Hyndman 2006). Returns 0 if there are fewer values than two periods plus one, or if only rounding errors remain.
 double seasonal_strength(std::span<const double> values, Index period);
 
+/// Returns the probability of seasonal means that differ at least as much as those of the values if there is no season:
+/// the F test of equal means of the additive decomposition, with the values minus their trend. For random walks and
+/// autoregressions, a probability below 0.01 is up to six times as frequent as for independent values. Returns 1 if
+/// there are fewer than three periods, or if only rounding errors remain.
+double equal_seasons_probability(std::span<const double> values, Index period);
+
 /// Returns the statistic of Kwiatkowski, Phillips, Schmidt and Shin (1992) for a constant level, with floor(3 sqrt(n) /
 /// 13) lags of the Bartlett window; 0 for a constant series. Values above 0.463 reject stationarity at 5 %.
 double kpss_statistic(std::span<const double> values);

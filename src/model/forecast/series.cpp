@@ -5,11 +5,15 @@
 #include <limits>
 #include <string>
 
+#include "model/forecast/decomposition.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold::forecasting {
 namespace {
+
+constexpr Index kLongestTested = 12;  // longest period for equal_seasons_probability
+constexpr double kSeasonLevel = 0.01;
 
 void check_values(std::span<const double> values) {
   bool observed = false;
@@ -182,7 +186,11 @@ Index detect_period(std::span<const double> values, std::span<const Index> candi
   // A slowly varying component masks the seasonality; differencing removes it.
   if (autocorrelations(y, 1).back() <= 0.9)
     if (const Index period = period_of_stationary(y, candidates, scale); period > 1) return period;
-  return period_of_stationary(without_linear_trend(difference(level)), candidates, scale);
+  if (const Index period = period_of_stationary(without_linear_trend(difference(level)), candidates, scale); period > 1)
+    return period;
+  for (const Index m : candidates)
+    if (m <= kLongestTested && equal_seasons_probability(level, m) < kSeasonLevel) return m;
+  return 1;
 }
 
 }  // namespace unfold::forecasting

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "model/forecast/decomposition.h"
+#include "model/forecast/tail_probability.h"
 #include "tests/model/forecast/reference_series.h"
 #include "unfold/base/error.h"
 
@@ -78,6 +80,52 @@ TEST(ForecastSeries, RandomNumbersHaveNoPeriodAtTheNominalLevel) {
     found += detect_period(y) > 1;
   }
   EXPECT_LE(found, 20);
+}
+
+// The probabilities are those of SciPy 1.17 (f.sf, chi2.sf, t.sf).
+TEST(ForecastSeries, TailsAreThoseOfScipy) {
+  EXPECT_NEAR(f_tail(4.2, 3, 10), 0.0364379359937082, 1e-13);
+  EXPECT_NEAR(f_tail(2.5, 11, 24), 0.0293457978856239, 1e-13);
+  EXPECT_NEAR(f_tail(10, 6, 20), 3.7610530853271484e-05, 1e-13);
+  EXPECT_NEAR(f_tail(1.1, 11, 180), 0.3636342484828521, 1e-12);
+  EXPECT_EQ(f_tail(1.1, 11, 181), f_tail(1.1, 11, 180));
+  EXPECT_EQ(f_tail(2, 3, 1), 1);
+  EXPECT_NEAR(chi_squared_tail(3.7, 6), 0.717198024848034, 1e-14);
+  EXPECT_NEAR(chi_squared_tail(40, 100), 0.9999999875410739, 1e-12);
+  EXPECT_EQ(chi_squared_tail(2500, 24), 0);
+  EXPECT_EQ(chi_squared_tail(0, 2), 1);
+  EXPECT_NEAR(student_tails(2.3, 4), 0.08293903711238236, 1e-14);
+  EXPECT_NEAR(student_tails(2.3, 120), 0.02317593334932906, 1e-13);
+  EXPECT_NEAR(student_tails(-2.3, 121), student_tails(2.3, 120), 1e-15);
+  EXPECT_EQ(student_tails(5, 1), 1);
+}
+
+/// Returns four years of months with a smooth season and large deviations.
+Values smooth_months() {
+  Values y;
+  for (int t = 0; t < 48; ++t)
+    y.push_back(static_cast<double>(t * 37 % 101) / 20 + 3 * std::sin(2 * std::numbers::pi * t / 12) + 0.1 * t);
+  return y;
+}
+
+TEST(ForecastSeries, ShortSeriesHaveThePeriodOfTheCalendar) {
+  const std::vector<Index> months{12};
+  EXPECT_NEAR(equal_seasons_probability(smooth_months(), 12), 7.436126109458304e-05, 1e-9);
+  EXPECT_EQ(detect_period(smooth_months(), months), 12);
+  EXPECT_EQ(equal_seasons_probability(Values(48, 3.0), 12), 1);
+  EXPECT_EQ(equal_seasons_probability(Values{1, 2, 3, 4, 5, 6, 7}, 4), 1);
+  Values line, exact;
+  for (int t = 0; t < 48; ++t) line.push_back(0.1 * t), exact.push_back(t % 4);
+  EXPECT_EQ(detect_period(line, months), 1);
+  EXPECT_LT(equal_seasons_probability(exact, 4), 1e-9);
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    Random random(seed, "random walk");
+    Values walk{0};
+    for (int t = 1; t < 50; ++t) walk.push_back(walk.back() + random.normal());
+    found += detect_period(walk, months) > 1;
+  }
+  EXPECT_LE(found, 28);
 }
 
 TEST(ForecastSeries, DecompositionOfAnExactSeasonIsExact) {
