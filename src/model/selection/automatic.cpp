@@ -218,11 +218,15 @@ class Automatic {
                                    ? std::move(sampled_[at(place / sample_stride())][member])
                                    : backtest_member(work, place, member);
     });
+    const bool is_panel = !typical_.empty();
+    const std::vector<double> usual = usual_errors(members_);
     for_each_task(team_, static_cast<Index>(block.size()), [&](Index i) {
       Work& work = block[at(i)];
       if (work.origins.empty()) return;
       work.combination = backtest_combination(work.backtests, work.series, work.origins, options_.horizon,
-                                              {.reference = reference(work), .typical = typical_});
+                                              {.reference = reference(work),
+                                               .typical = is_panel ? typical_ : usual,
+                                               .exponent = is_panel ? kPanelExponent : kExponent});
     });
     for_each_task(team_, tasks,
                   [&](Index task) { refit(block[at(task / members)], first + task / members, at(task % members)); });

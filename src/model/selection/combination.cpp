@@ -92,12 +92,11 @@ CombinationBacktest backtest_combination(std::span<const MemberBacktest> members
                                          const CombinationOptions& options) {
   CombinationBacktest result;
   result.scores.resize(at(horizon));
-  const int exponent = options.typical.empty() ? kExponent : kPanelExponent;
   double sum = 0, count = 0;
   for (std::size_t k = 0; k < origins.size(); ++k) {
     std::vector<double> errors = mean_errors(members, k);
     average_with_typical(errors, static_cast<double>(origins.size()) - 1, options.typical);
-    const std::vector<double> weights = combination_weights(errors, exponent);
+    const std::vector<double> weights = combination_weights(errors, options.exponent);
     if (std::accumulate(weights.begin(), weights.end(), 0.0) == 0) break;
     std::vector<const PointsAndWidths*> forecasts;
     for (const MemberBacktest& member : members)
@@ -115,7 +114,7 @@ CombinationBacktest backtest_combination(std::span<const MemberBacktest> members
   result.error = count > 0 ? sum / count : kInfiniteError;
   std::vector<double> errors = mean_errors(members, origins.size());
   average_with_typical(errors, count, options.typical);
-  result.weights = combination_weights(errors, exponent);
+  result.weights = combination_weights(errors, options.exponent);
   if (options.reference >= 0 && members[at(options.reference)].error < result.error) {
     const double share = kReferenceShare * (options.typical.empty() ? 1 : count / (count + kTypicalOrigins));
     for (double& w : result.weights) w *= 1 - share;

@@ -2,9 +2,9 @@
 /// Combination of the forecasts of several members, with weights from their backtest.
 ///
 /// Weights are proportional to error^-4 (error^-8 with many series) for the members (at most six) whose error is at
-/// most 1.5 times the smallest error, and 0 for the others. With many series, the errors of a member are averaged with
-/// its errors on the other series. If the combination was worse than seasonal-naive in the backtest, half of the weight
-/// goes to seasonal-naive.
+/// most 1.5 times the smallest error, and 0 for the others. The errors of a member are averaged with its typical
+/// errors: those on the other series if there are many, otherwise those of `usual_errors`. If the combination was worse
+/// than seasonal-naive in the backtest, part of the weight goes to seasonal-naive: a quarter with five origins.
 
 #include <span>
 #include <vector>
@@ -32,9 +32,10 @@ struct CombinationBacktest {
 };
 struct CombinationOptions {
   Index reference = -1;  ///< index of the member that the combination should at least match; -1: none
-  /// Typical errors of the members over many series, relative to each other (panel.h); empty: unknown. The errors of a
-  /// series are averaged geometrically with them, like the errors of additional origins.
+  /// Typical errors of the members, relative to each other (panel.h); empty: unknown. The errors of a series are
+  /// averaged geometrically with them, like the errors of additional origins.
   std::span<const double> typical = {};
+  int exponent = kExponent;
 };
 CombinationBacktest backtest_combination(std::span<const MemberBacktest> members, const UnivariateSeries& series,
                                          std::span<const Index> origins, Index horizon,

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kNoError = std::numeric_limits<double>::infinity();
 constexpr double kLargestRatio = 20, kLeastGain = 0.005;
+constexpr double kSimple = 1.25, kMean = 2;  // relative to the members that adapt to the series
 
 bool is_usable(const MemberBacktest& member) { return member.error > 0 && std::isfinite(member.error); }
 
@@ -31,8 +32,8 @@ double combined_error(std::span<const std::vector<MemberBacktest>> backtests, st
   const std::vector<double> typical = typical_errors(backtests);
   double sum = 0, count = 0;
   for (std::size_t s = 0; s < sample.size(); ++s) {
-    const CombinationBacktest result =
-        backtest_combination(backtests[s], *sample[s].series, sample[s].origins, horizon, {.typical = typical});
+    const CombinationBacktest result = backtest_combination(backtests[s], *sample[s].series, sample[s].origins, horizon,
+                                                            {.typical = typical, .exponent = kPanelExponent});
     if (result.origins > 0 && result.error > 0) sum += log_of(result.error), ++count;
   }
   return count > 0 ? sum / count : kNoError;
@@ -53,6 +54,17 @@ std::vector<double> typical_errors(std::span<const std::vector<MemberBacktest>> 
   }
   for (std::size_t m = 0; m < members; ++m) sums[m] = counts[m] > 0 ? exp_of(sums[m] / counts[m]) : kNoError;
   return sums;
+}
+
+std::vector<double> usual_errors(std::span<const Member> members) {
+  std::vector<double> errors;
+  errors.reserve(members.size());
+  for (const Member& member : members) {
+    const std::string base = member.base();
+    const bool is_simple = base == "naive" || base == "seasonal-naive" || base == "drift" || base == "seasonal-ar";
+    errors.push_back(base == "mean" ? kMean : is_simple ? kSimple : 1);
+  }
+  return errors;
 }
 
 std::vector<bool> members_that_pay(std::span<const SampledSeries> sample, std::span<const std::size_t> optional,

@@ -1,11 +1,12 @@
 #pragma once
-/// Errors of the members of a forecast over a sample of many series.
+/// Typical errors of the members of a forecast: over a sample of many series, or in general.
 ///
 /// The backtest of one short series has few origins, so its errors are a noisy estimate of the errors to come. If there
 /// are many series, the errors of a member over all of them tell which member is usually better:
 ///
 ///     const std::vector<double> typical = typical_errors(backtests);       // backtests[series][member]
-///     backtest_combination(backtests[0], series, origins, horizon, {.typical = typical})
+///     backtest_combination(backtests[0], series, origins, horizon,
+///                          {.typical = typical, .exponent = kPanelExponent})
 ///
 /// An expensive member is used for all series only if it reduces the error of the combination in the sample
 /// (`members_that_pay`).
@@ -20,6 +21,11 @@ namespace unfold::forecasting {
 /// Returns for each member the geometric mean, over the series, of its error divided by the median error of the members
 /// on that series. A ratio counts as at least 1/20 and at most 20. A member that failed on all series has +infinity.
 std::vector<double> typical_errors(std::span<const std::vector<MemberBacktest>> backtests);
+
+/// Returns typical errors for a series that is not one of many: 2 for the mean, 1.25 for other members with a fixed
+/// form (naive, seasonal-naive, drift, seasonal-ar), 1 for the others. These are rounded ratios of the errors on series
+/// of the M3 and tourism competitions.
+std::vector<double> usual_errors(std::span<const Member> members);
 
 /// A series of the sample with the backtests of all members.
 struct SampledSeries {

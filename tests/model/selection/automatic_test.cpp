@@ -84,11 +84,12 @@ TEST(Panel, TypicalErrorsAreGeometricMeansOfRatios) {
 /// The weights of a series with typical errors, computed as they are defined.
 TEST(Panel, WeightsAreThoseOfAveragedErrors) {
   const UnivariateSeries series{kNile, 1};
-  const std::vector<Index> origins{80, 85, 90};
+  const std::vector<Index> origins{45, 50, 55};
   std::vector<MemberBacktest> members;
   for (const char* name : {"naive", "mean", "theta"}) members.push_back(backtest({name}, series, origins, 5));
   const Values typical{2, 0.5, 1};
-  const CombinationBacktest result = backtest_combination(members, series, origins, 5, {.typical = typical});
+  const CombinationBacktest result =
+      backtest_combination(members, series, origins, 5, {.typical = typical, .exponent = kPanelExponent});
   double own = 0, others = 0;
   for (std::size_t m = 0; m < 3; ++m) own += std::log(members[m].error) / 3, others += std::log(typical[m]) / 3;
   Values errors;
@@ -100,9 +101,29 @@ TEST(Panel, WeightsAreThoseOfAveragedErrors) {
   for (std::size_t m = 0; m < 3; ++m) EXPECT_NEAR(result.weights[m], errors[m] / sum, 1e-9) << m;
 }
 
-TEST(Panel, MembersThatDoNotImproveTheCombinationAreDropped) {
+TEST(Panel, UsualErrorsDependOnTheForm) {
+  const std::vector<Member> members{{"ets"},   {"arima+box-cox"},   {"theta+yearly"}, {"seasonal-naive+yearly"},
+                                    {"naive"}, {"seasonal-ar+log"}, {"drift+known"},  {"mean"}};
+  EXPECT_EQ(usual_errors(members), (Values{1, 1, 1, 1.25, 1.25, 1.25, 1.25, 2}));
+}
+
+TEST(Panel, FewOriginsDoNotDecideAlone) {
   const UnivariateSeries series{kNile, 1};
-  const std::vector<Index> origins{80, 85, 90};
+  const std::vector<Index> origins{45, 50, 55};
+  const std::vector<Member> members{{"naive"}, {"theta"}, {"mean"}};
+  std::vector<MemberBacktest> backtests;
+  for (const Member& member : members) backtests.push_back(backtest(member, series, origins, 5));
+  const Values usual = usual_errors(members);
+  const Values with = backtest_combination(backtests, series, origins, 5, {.typical = usual}).weights;
+  const Values without = backtest_combination(backtests, series, origins, 5, {}).weights;
+  EXPECT_GT(with[1], without[1]);
+  EXPECT_LT(with[2], without[2]);
+}
+
+TEST(Panel, MembersThatDoNotImproveTheCombinationAreDropped) {
+  const std::vector<Index> origins{45, 50, 55};
+  UnivariateSeries series{kNile, 1};
+  for (const Index origin : origins) series.values[at(origin) - 1] = 5000;  // naive fails
   SampledSeries one{&series, origins, {}};
   for (const char* name : {"mean", "naive", "mean"}) one.backtests.push_back(backtest({name}, series, origins, 5));
   const std::vector<std::size_t> copy{2}, only{0, 2};
