@@ -57,6 +57,15 @@ bool is_odd_cell(const ColumnSchema& column, std::string_view cell, const Missin
 /// Returns the longest prefix of whole characters with at most `most` bytes; the rest of a text need not be kept.
 std::string_view beginning_of(std::string_view text, std::size_t most);
 
+/// The numbers of a column whose points may separate thousands.
+struct PointGroups {
+  Index three = 0;             ///< cells such as 1.234
+  Index longer = 0;            ///< cells such as 1.234.567
+  Index integers = 0;          ///< integers without a separator
+  double largest_integer = 0;  ///< the largest magnitude of these
+  std::string example = {};    ///< a cell such as 1.234
+};
+
 class ColumnProfile {
  public:
   /// `missing` must outlive the profile.
@@ -76,6 +85,12 @@ class ColumnProfile {
   Index point_evidence() const;
   /// Number of cells of the form 1,234, which are ambiguous.
   Index ambiguous_commas() const { return numbers(NumberShape::comma_three); }
+
+  /// Returns nothing if the points of the column cannot separate thousands: it has other numbers than integers below
+  /// 1000 and groups of three digits.
+  std::optional<PointGroups> point_groups() const;
+  /// Returns whether the column consists of dates with points: 31.12.2024.
+  bool has_dotted_dates() const;
 
   /// Properties of the column that follow from the table and the options.
   struct Context {

@@ -100,6 +100,28 @@ Index ColumnProfile::point_evidence() const {
   return numbers(NumberShape::point) + numbers(NumberShape::commas_point) + numbers(NumberShape::spaces_point);
 }
 
+std::optional<PointGroups> ColumnProfile::point_groups() const {
+  constexpr double kLeastGrouped = 1000;
+  PointGroups groups{.three = numbers(NumberShape::point_three),
+                     .longer = numbers(NumberShape::points),
+                     .integers = numbers(NumberShape::integer)};
+  const Index count = groups.three + groups.longer + groups.integers;
+  if (groups.three + groups.longer == 0 || count != all_numbers()) return {};
+  if (!fits_nearly(count, count + all_dates() + of(kText))) return {};
+  if (const Kind* integers = kinds_[at(kNumbers + static_cast<int>(NumberShape::integer))].get())
+    groups.largest_integer = std::max(std::abs(integers->least), std::abs(integers->most));
+  if (groups.largest_integer >= kLeastGrouped) return {};
+  if (groups.three > 0)
+    groups.example = kinds_[at(kNumbers + static_cast<int>(NumberShape::point_three))]->cells[0].text;
+  return groups;
+}
+
+bool ColumnProfile::has_dotted_dates() const {
+  using Shape = DateScan::Shape;
+  const Index count = dates(Shape::day_or_month_first) + dates(Shape::day_first) + dates(Shape::month_first);
+  return dates_ != nullptr && dates_->separator == '.' && fits_nearly(count, all_numbers() + all_dates() + of(kText));
+}
+
 Index ColumnProfile::admitted(const NumberConvention& convention) const {
   Index sum = 0;
   for (int s = 1; s < kNumberShapes; ++s) {

@@ -18,6 +18,7 @@
 #include "data/schema/describe_schema.h"
 #include "data/schema/panel_pairs.h"
 #include "data/schema/panel_positions.h"
+#include "data/schema/point_groups.h"
 #include "data/schema/require_column.h"
 #include "data/schema/residual_dependence.h"
 #include "data/schema/table_cells.h"
@@ -133,7 +134,12 @@ class SchemaInference::State {
       points += profile.point_evidence();
       ambiguous += profile.ambiguous_commas();
     }
-    const bool comma = commas != points ? commas > points : schema_.separator == ';' && ambiguous > 0;
+    const PointReading reading = cells == nullptr && commas == 0 && points == 0
+                                     ? read_points(profiles, schema_.separator)
+                                     : PointReading::decimal;
+    const bool comma = commas != points
+                           ? commas > points
+                           : reading == PointReading::thousands || (schema_.separator == ';' && ambiguous > 0);
     const auto finish = [&](std::size_t c, bool predicted) {
       const ColumnProfile& profile = profiles[c];
       const auto stated = options_.types.find(profile.name());
@@ -157,6 +163,8 @@ class SchemaInference::State {
     if (needs_constant_target())
       for (std::size_t c = 0; c < profiles.size(); ++c)
         if (ColumnSchema column = finish(c, true); is_number(column)) schema_.columns[c] = std::move(column);
+    for (std::string& note : point_notes(reading, profiles, schema_.columns, options_))
+      schema_.notes.push_back(std::move(note));
     find_panels();
     assign_roles(schema_, options_, positions_.pairs(), find_serial_columns(), residuals_);
     for (const ColumnSchema& column : schema_.columns)

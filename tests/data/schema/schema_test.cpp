@@ -150,6 +150,77 @@ TEST(TableSchema, DescriptionNamesTypesRolesAndOddCells) {
       "        line 4: \"3.5*\" does not fit\n");
 }
 
+/// Returns a table with a column of dates and one of the given cells, repeated in turn.
+std::string dated_cells(const Texts& cells, char separator, bool dotted) {
+  std::string text = std::string("day") + separator + "sales\n";
+  for (int i = 0; i < 28; ++i) {
+    text += dotted ? fmt::format("{:02}.03.2025", i + 1) : fmt::format("2025-03-{:02}", i + 1);
+    text += separator + cells[static_cast<std::size_t>(i) % cells.size()] + "\n";
+  }
+  return text;
+}
+
+std::string notes_of(const TableSchema& schema) {
+  std::string notes;
+  for (const std::string& note : schema.notes)
+    if (note.find("point") != std::string::npos) notes += note + "\n";
+  return notes;
+}
+
+TEST(PointGroups, AreThousandsWhereTheTableIsContinental) {
+  struct Case {
+    Texts cells;
+    char separator;
+    bool dotted, thousands, noted;
+  };
+  const std::vector<Case> cases = {
+      {{"1.083", "966", "1.099"}, ';', true, true, true},    // German spreadsheet
+      {{"5.040", "0", "38.160"}, ';', true, true, true},     //
+      {{"1.083", "966", "1.099"}, ',', true, true, true},    // one mark, integers of three digits
+      {{"1.083", "966", "1.099"}, ';', false, true, true},   //
+      {{"-1.083", "12", "1.099"}, ';', true, true, true},    //
+      {{"1.234.567", "12.345"}, ',', false, true, true},     // no decimal number has two points
+      {{"1.083", "12", "1.099"}, ';', false, false, true},   // one mark, small integers
+      {{"1.083", "2.099"}, ';', true, false, true},          // no integers
+      {{"1.083", "966", "1.099"}, ',', false, false, true},  // a jump by a factor of 1000
+      {{"1.250", "2.500", "1.125"}, ',', false, false, false},
+      {{"1.250", "3", "1.125"}, ',', false, false, false},
+      {{"1.250", "0.125", "3"}, ';', true, false, false},   // 0.125 has a decimal point
+      {{"1.250", "12.5", "966"}, ';', true, false, false},  // and 12.5
+      {{"1.250", "1966", "966"}, ';', true, false, false},  // thousands without a separator
+  };
+  for (const Case& one : cases) {
+    const std::string text = dated_cells(one.cells, one.separator, one.dotted);
+    const TableSchema schema = infer_table_schema("data.csv", text, {});
+    const ColumnSchema& sales = schema.columns.at(1);
+    EXPECT_EQ(sales.convention.thousands == ThousandsMark::point, one.thousands) << text;
+    EXPECT_EQ(!notes_of(schema).empty(), one.noted) << text << notes_of(schema);
+    if (!one.noted) continue;
+    EXPECT_NE(notes_of(schema).find(one.thousands ? "use --decimal point" : "use --thousands point"), std::string::npos)
+        << notes_of(schema);
+  }
+}
+
+TEST(PointGroups, OptionsDecideWithoutANote) {
+  const std::string text = dated_cells({"1.083", "966", "1.099"}, ';', true);
+  const TableSchema decimal = infer_table_schema("data.csv", text, {.decimal = DecimalMark::point});
+  EXPECT_EQ(decimal.columns.at(1).least, 1.083);
+  EXPECT_EQ(notes_of(decimal), "");
+  const std::string doubtful = dated_cells({"1.083", "2.099"}, ';', true);
+  const TableSchema thousands = infer_table_schema("data.csv", doubtful, {.thousands = ThousandsMark::point});
+  EXPECT_EQ(thousands.columns.at(1).least, 1083);
+  EXPECT_EQ(notes_of(thousands), "");
+}
+
+TEST(PointGroups, OneColumnDecidesForTheOthers) {
+  std::string text = "day;units;sales\n";
+  for (int i = 0; i < 20; ++i) text += fmt::format("{:02}.03.2025;{};2.{:03}\n", i + 1, i == 3 ? "840" : "1.083", i);
+  const TableSchema schema = infer_table_schema("data.csv", text, {});
+  EXPECT_EQ(schema.columns.at(1).most, 1083);
+  EXPECT_EQ(schema.columns.at(2).most, 2019);
+  EXPECT_NE(notes_of(schema).find("columns \"units\", \"sales\""), std::string::npos) << notes_of(schema);
+}
+
 TEST(EscapeCell, ControlCharactersAndUndecodableBytesAreEscaped) {
   EXPECT_EQ(escape_cell("a\x1B[31mb\n\t\\ \x7F", 80), "a\\u{1b}[31mb\\n\\t\\\\ \\u{7f}");
   EXPECT_EQ(escape_cell("caf\xE9 caf\xC3\xA9", 80), "caf\\xe9 caf\xC3\xA9");
