@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
 
 #include "graph/circuit/attention.h"
+#include "loss/expected_target.h"
 #include "optim/riemannian/loss_metric.h"
 #include "tests/optim/metric_pass.h"
 #include "tests/optim/small_network.h"
@@ -363,6 +365,82 @@ TEST(SeveralChains, metrics_of_two_chains_equal_their_definition) {
   problem.state.reset_all();
   const WholeHeadDefinition backpropagated(problem, {.by_rows = true, .variances = variances});
   expect_near(problem.direction(false).direction, backpropagated.direction, 1e-6, problem.circuit);
+}
+
+/// A network whose expected output is read at the next position: recurrent units, or only the output.
+std::unique_ptr<HeadProblem> fed_back(const std::string& loss, Index size, bool recurrent) {
+  auto made = std::make_unique<HeadProblem>();
+  HeadProblem& problem = *made;
+  Circuit& c = problem.circuit;
+  const Signal own = c.link(kHeadLabels, Delay::previous(1));
+  const Signal read = c.affine("read", 2, {{"E", problem.words("word")}, {"F", own}});
+  const Signal h = recurrent ? rnn(c, read, 2, {}) : c.map(Map::tanh, read);
+  const Signal output = c.affine("output", size, {{"V", h}});
+  problem.predict(output, loss);
+  c.feed(own, problem.net.heads.front().loss->need<ExpectedTarget<double>>("test").expected_target(c, output));
+  problem.draw(Structure::chains({5, 8, 1, 3}), loss == "softmax" ? 0 : kHeadLabels, kHeadLabels);
+  return made;
+}
+
+TEST(OutputFeedback, metrics_of_networks_that_read_their_outputs_equal_their_definition) {
+  for (const char* loss : {"bernoulli", "gaussian"})
+    for (const bool recurrent : {true, false}) {
+      SCOPED_TRACE(loss);
+      const auto made = fed_back(loss, kHeadLabels, recurrent);
+      HeadProblem& problem = *made;
+      const WholeHeadDefinition outer(problem, {.by_rows = true});
+      expect_near(problem.direction(true).direction, outer.direction, 1e-6, problem.circuit);
+      expect_near(problem.direction(true).gradient, outer.gradient, 1e-6, problem.circuit);
+
+      const Index rows = problem.batch.structure.positions();
+      CorePass<double> core(problem.net, problem.team);
+      core.forward(problem.batch, problem.values, problem.state, std::nullopt);
+      Numbers variances(at(rows * kHeadLabels));
+      problem.net.heads.front().loss->need<LossFisher<double>>("test").fisher_diagonal(
+          core.unfolding().value(problem.net.heads.front().signal),
+          targets_of<double>(problem.batch.field("target"), 0, rows),
+          {variances.data(), rows, kHeadLabels, kHeadLabels});
+      problem.state.reset_all();
+      const WholeHeadDefinition backpropagated(problem, {.by_rows = true, .variances = variances});
+      expect_near(problem.direction(false).direction, backpropagated.direction, 1e-6, problem.circuit);
+    }
+}
+
+/// The same network as fed_back("softmax", ...), with the probabilities p_k = exp(o_k - log(sum_j exp(o_j))) written
+/// out, and one link and one matrix for each of them. The parameters have the same places.
+std::unique_ptr<HeadProblem> fed_back_by_parts(bool recurrent) {
+  auto made = std::make_unique<HeadProblem>();
+  HeadProblem& problem = *made;
+  Circuit& c = problem.circuit;
+  std::vector<Signal> own;
+  std::vector<Term> terms = {{"E", problem.words("word")}};
+  for (const char* name : {"F0", "F1", "F2"}) {
+    own.push_back(c.link(1, Delay::previous(1)));
+    terms.push_back({name, own.back()});
+  }
+  const Signal read = c.affine("read", 2, terms);
+  const Signal h = recurrent ? rnn(c, read, 2, {}) : c.map(Map::tanh, read);
+  const Signal output = c.affine("output", kHeadLabels, {{"V", h}});
+  problem.predict(output, "softmax");
+  const Signal powers = c.map(Map::exp, output);
+  const Signal sum = c.slice(powers, 0, 1) + c.slice(powers, 1, 1) + c.slice(powers, 2, 1);
+  const Signal logarithm = c.map(Map::log, sum);
+  for (Index k = 0; k < kHeadLabels; ++k) c.feed(own[at(k)], c.map(Map::exp, c.slice(output, k, 1) - logarithm));
+  problem.draw(Structure::chains({5, 8, 1, 3}), 0, kHeadLabels);
+  return made;
+}
+
+TEST(OutputFeedback, outer_product_metric_with_fed_back_probabilities_equals_its_definition) {
+  for (const bool recurrent : {true, false}) {
+    const auto made = fed_back("softmax", kHeadLabels, recurrent), parts = fed_back_by_parts(recurrent);
+    ASSERT_EQ(made->values.flat().size(), parts->values.flat().size());
+    std::ranges::copy(made->values.flat(), parts->values.flat().begin());
+    const WholeHeadDefinition expected(*parts, {.by_rows = true});
+    const MetricPass found = made->direction(true);
+    EXPECT_NEAR(found.nats, expected.nats, 1e-8);
+    expect_near(found.gradient, expected.gradient, 1e-6, parts->circuit);
+    expect_near(found.direction, expected.direction, 1e-6, parts->circuit);
+  }
 }
 
 /// With one position per sequence, the gradient at a position is that of its sequence.
