@@ -44,7 +44,7 @@ class Eval final : public Verb {
   ReadingSettings reading_;
   std::optional<std::string> given_;
   Index window_ = 0, count_ = 1000, seed_ = 1, beam_ = 1;
-  bool dynamic_ = false;
+  bool dynamic_ = false, true_labels_ = false;
   TrainSettings table_;  // options that describe the table
   std::string optimizer_;
 };
@@ -100,14 +100,20 @@ Eval::Eval()
                 .choices = {"unfolding", "stepper"},
                 .group = OptionGroup::search,
                 .kinds = Kind::text});
-  options_.add({.name = "beam",
-                .target = &beam_,
-                .placeholder = "N",
-                .help = "beam width, for models that read a source or predict unaligned labels (ctc)",
-                .least = 1,
-                .most = 1e4,
+  options_.add(
+      {.name = "beam",
+       .target = &beam_,
+       .placeholder = "N",
+       .help = "beam width, for models that read a source or earlier labels, or predict unaligned labels (ctc)",
+       .least = 1,
+       .most = 1e4,
+       .group = OptionGroup::search,
+       .common = true,
+       .kinds = Kind::fields});
+  options_.add({.name = "true-labels",
+                .target = &true_labels_,
+                .help = "for models that read earlier labels: read the labels of the data instead of predicted ones",
                 .group = OptionGroup::search,
-                .common = true,
                 .kinds = Kind::fields});
   options_.add(conditions_row(given_));
   for (OptionRow& row : statement_rows(table_)) options_.add(std::move(row));
@@ -224,7 +230,8 @@ ExitCode Eval::run_on_fields(Console& console) const {
                                                    .given = given_ ? split_given(*given_) : std::vector<std::string>(),
                                                    .threads = threads_,
                                                    .stated = stated_schema(table_),
-                                                   .reporter = &reporter});
+                                                   .reporter = &reporter,
+                                                   .true_labels = true_labels_});
   print_result(json_ ? one_line(to_json(figures))
                      : to_text(figures) + to_text(figures.baselines) + confusions_text(figures));
   return ExitCode::success;

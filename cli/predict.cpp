@@ -134,26 +134,27 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
        .target = &request_.samples,
        .placeholder = "N",
        .help =
-           "with --ahead: number of sampled paths for positions beyond the next one; with --sample: number of targets",
+           "with --ahead: number of sampled paths for positions beyond the next one; with --sample: number of results",
        .least = 1,
        .most = 1e6,
        .group = OptionGroup::search,
        .common = true},
-      kForecasts);
+      kTags | kForecasts);
   add({.name = "beam",
        .target = &request_.beam,
        .placeholder = "N",
-       .help = "for models with a source: beam width",
+       .help = "for models that read a source or earlier labels: beam width",
        .least = 1,
        .most = 1e4,
        .group = OptionGroup::search,
        .common = true,
        .kinds = Kind::fields},
-      kOther);
+      kTags | kOther);
   add({.name = "best",
        .target = &request_.best,
        .placeholder = "N",
-       .help = "number of results, best first: targets of a source, labels of whole sequences (crf, ctc)",
+       .help =
+           "number of results, best first: targets of a source, labels of whole sequences (crf, ctc, earlier labels)",
        .least = 1,
        .most = 1e4,
        .group = OptionGroup::search,
@@ -162,10 +163,10 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
       kTags);
   add({.name = "sample",
        .target = &request_.sampled,
-       .help = "for models with a source: draw --samples N targets at random instead of searching for the best",
+       .help = "for models that read a source or earlier labels: draw --samples N results at random",
        .group = OptionGroup::search,
        .kinds = Kind::fields},
-      kOther);
+      kTags | kOther);
   add({.name = "attention",
        .target = &request_.attention,
        .help = "for models with a source: attention weights over the source at each step (--format jsonl)",

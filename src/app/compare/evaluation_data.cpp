@@ -68,7 +68,7 @@ ExampleSet judged_examples(const Model& model, const NetworkLayout& layout, cons
   ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicted_fields(layout),
                  parse_unknown_policy(unknown));
   if (judged.split.empty()) return all;
-  const Problem problem = predicts_whole_sequences(model) ? Problem::generating : problem_of(layout, model.data());
+  const Problem problem = stored_problem(model, layout);
   const ExampleSplit split(examples, parse_split(judged.split), problem, predicted_fields(layout));
   auto parts = split.parts(all, stored_settings(model).window);
   return std::move(parts[judged.part == "test" ? 2 : 1]);

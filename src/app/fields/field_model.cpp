@@ -13,7 +13,9 @@
 #include "data/examples/templates.h"
 #include "data/readers/example_reader.h"
 #include "data/schema/stored_schema.h"
+#include "model/decoding/label_decoder.h"
 #include "model/network/density_model.h"
+#include "model/network/transduce.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/json.h"
 #include "unfold/loss/registry.h"
@@ -112,6 +114,15 @@ Examples read_for(const Model& model, const std::vector<std::string>& files, Rep
   Examples examples = read_fields(files, reader_options_for(model, stated));
   if (reporter != nullptr) report_reader_notes(examples, *reporter);
   return examples;
+}
+
+bool decodes_labels(const Model& model, const NetworkLayout& layout) {
+  const std::vector<LabelRead> own = label_reads(layout.reads, predicted_fields(layout));
+  if (own.empty() || reads_source(model.data()) || predicts_whole_sequences(model)) return false;
+  const auto is_label = [&](const LabelRead& read) {
+    return model.data().field(read.read.field).type == FieldSpecification::Type::symbols;
+  };
+  return std::ranges::any_of(own, is_label) && stored_settings(model).ahead == 0;
 }
 
 bool reads_row_by_row(const Model& model, const NetworkLayout& layout) {

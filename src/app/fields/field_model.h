@@ -39,6 +39,14 @@ template <class T>
 bool goes_row_by_row(const NetworkModel<T>& model) {
   return reads_row_by_row(model, model.layout());
 }
+/// Returns whether the labels of the model are found by a search: it reads other fields at the same position, and
+/// earlier labels of the fields that it predicts. A model that reads only earlier positions (train --ahead) predicts
+/// the next entry of known data, so it reads the data.
+bool decodes_labels(const Model& model, const NetworkLayout& layout);
+template <class T>
+bool decodes_labels(const NetworkModel<T>& model) {
+  return decodes_labels(model, model.layout());
+}
 /// Throws DataError if a tree node has more children than the model distinguishes, because the contents of the
 /// additional children would be lost.
 void check_child_count(const ModelSpec& spec, const ExampleSet& examples);

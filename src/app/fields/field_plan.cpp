@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 #include "app/fields/density_data.h"
+#include "app/fields/field_model.h"
 #include "app/fields/field_reading.h"
 #include "app/fields/grid_data.h"
 #include "app/fields/predicted_list.h"
@@ -18,6 +19,7 @@
 #include "app/settings/evaluation_split.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
+#include "data/examples/derived.h"
 #include "data/examples/templates.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/open_data.h"
@@ -25,6 +27,7 @@
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
 #include "data/text/example_weights.h"
+#include "model/decoding/label_decoder.h"
 #include "model/decoding/objective.h"
 #include "model/network/density_model.h"
 #include "model/network/hmm_fit.h"
@@ -203,6 +206,32 @@ void read_own_outputs(const Examples& examples, const TrainSettings& s, FieldPla
   }
 }
 
+/// Returns the field that a name is derived from.
+std::string underived(std::string name) {
+  while (const std::optional<DerivedField> derived = parse_derived(name)) name = derived->field;
+  return name;
+}
+
+/// Returns how a network reads the labels that it predicts, "F[-k]": as "previous(k) F". Empty for all other names.
+/// Throws UsageError for entries that a search of labels could not replace.
+std::optional<FieldRead> earlier_label(const Examples& examples, const std::string& name,
+                                       const std::vector<Predicted>& heads, const TrainSettings& s) {
+  const std::vector<TemplatePart> parts = parse_template(name);
+  const auto is_own = [&](const TemplatePart& part) {
+    const std::string field = predicts(heads, part.field) ? part.field : underived(part.field);
+    return part.offset < 0 && predicts(heads, field) && examples.column(field).is_text();
+  };
+  const auto own = std::ranges::find_if(parts, is_own);
+  if (own == parts.end()) return std::nullopt;
+  if (is_of_crf(s.model))
+    throw UsageError(fmt::format(
+        "--read {0}: {1} predicts neighboring labels jointly and cannot read labels; leave out {0}", name, s.model));
+  if (parts.size() > 1 || !predicts(heads, own->field))
+    throw UsageError(fmt::format("--read {}: only whole labels can be read, not parts of them or combinations; use {}",
+                                 name, template_name({{underived(own->field), own->offset}})));
+  return FieldRead{own->field, -own->offset};
+}
+
 /// Returns whether a loss predicts numbers that are not standardized: bits and counts.
 bool wants_raw_numbers(const std::string& loss) { return loss.starts_with("bernoulli") || loss.starts_with("poisson"); }
 
@@ -313,6 +342,11 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
                       head.field));
   }
   for (const std::string& name : reads) {
+    if (const auto label = earlier_label(examples, name, heads, s)) {
+      plan.layout.reads.push_back(FieldRead{label->field, *s.ahead + label->back}.name());
+      plan.choice.reads.push_back(label->field);
+      continue;
+    }
     // Dates are known in advance, and per-example values are known everywhere.
     const bool known_ahead = is_part_of_date(examples, name) || is_once(examples, name);
     plan.layout.reads.push_back(FieldRead{name, known_ahead ? 0 : *s.ahead}.name());
@@ -325,9 +359,20 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   }
   if (reads_outputs) read_own_outputs(examples, s, plan);
   plan.problem = problem_of(plan.layout, plan.choice.once);
+  if (reads_earlier_labels(plan, examples, s)) plan.problem = Problem::tagging;
   if (s.ends) add_ends(examples, s, plan);
   if (has_source(examples)) add_decoder(plan, Problem::transducing);
   return plan;
+}
+
+bool reads_earlier_labels(const FieldPlan& plan, const Examples& examples, const TrainSettings& s) {
+  return s.ahead == 0 && !s.ends && !has_source(examples) &&
+         !label_reads(plan.layout.reads, plan.choice.predicts).empty();
+}
+
+Problem stored_problem(const Model& model, const NetworkLayout& layout) {
+  if (predicts_whole_sequences(model)) return Problem::generating;
+  return decodes_labels(model, layout) ? Problem::tagging : problem_of(layout, model.data());
 }
 
 Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std::less<>>& once) {

@@ -36,6 +36,11 @@ std::string obvious_target(const Examples& examples);
 FieldPlan plan_fields(const Examples& examples, TrainSettings& settings);
 Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std::less<>>& once);
 Problem problem_of(const NetworkLayout& layout, const DataSpecification& data);
+/// Returns whether the network reads earlier labels together with other fields at the same position, so that its labels
+/// are found by a search (model/decoding/label_decoder.h).
+bool reads_earlier_labels(const FieldPlan& plan, const Examples& examples, const TrainSettings& settings);
+/// Returns the problem of a stored model.
+Problem stored_problem(const Model& model, const NetworkLayout& layout);
 /// Throws UsageError if the model reads what it predicts, and DataError for numbers that a loss cannot predict.
 void check_fields(const FieldPlan& plan, const Examples& examples, const TrainSettings& settings);
 

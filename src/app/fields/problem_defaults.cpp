@@ -24,6 +24,7 @@
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "model/decoding/label_decoder.h"
 #include "model/decoding/objective.h"
 #include "model/network/density_model.h"
 #include "model/network/hmm_fit.h"
@@ -160,9 +161,11 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
   if (everything && !s.epochs && !s.steps && !s.minutes) s.epochs = kUntilConverged;
   const bool budget = s.epochs || s.steps || s.minutes;
   const bool of_bits = std::ranges::all_of(plan.layout.heads, is_of_bits);
+  const bool reads_own_labels =
+      !plan.layout.feedback.empty() || !label_reads(plan.layout.reads, plan.choice.predicts).empty();
   switch (plan.problem) {
     case Problem::tagging:
-      settle(&TrainSettings::model, plan.layout.feedback.empty() ? kTaggingModel : kFeedbackModel);
+      settle(&TrainSettings::model, reads_own_labels ? kFeedbackModel : kTaggingModel);
       if (!is_of_crf(s.model)) settle(&TrainSettings::optimizer, kTaggingOptimizer);
       if (!is_of_crf(s.model) && reads_derived(plan, "suffix")) settle(&TrainSettings::word_dropout, 0.1);
       if (!budget) s.epochs = kTaggingEpochs;

@@ -124,7 +124,7 @@ template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write, Reporter& reporter) {
   const PredictionKind<T> kind(model, request);
-  if (request.best > 1 && !kind.finds)
+  if (request.best > 1 && !kind.finds && !kind.decodes)
     throw UsageError("--best is not supported for labels with --follow; leave one of them out");
   if (request.constraint) throw UsageError("--constraint is not supported with --follow; leave one of them out");
   if (request.sampled)
@@ -135,7 +135,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
     throw UsageError(
         "--ahead cannot be combined with --follow, because it needs the end of the data; leave one of them out");
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
-  const bool by_row = goes_row_by_row(model) && !kind.finds;
+  const bool by_row = goes_row_by_row(model) && !kind.finds && !kind.decodes;
   FieldStream stream(request.data.front(), reader_options_for(model, request.stated), model.data(),
                      by_row ? StreamPiece::row : StreamPiece::example, lookback(model));
   const auto data = std::make_shared<const DataSpecification>(model.data());
@@ -215,15 +215,18 @@ void predict(const PredictRequest& request, const std::function<void(std::string
   with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     const bool labels =
         std::ranges::any_of(model.network().heads, [](const Head<T>& head) { return has_n_best(head); });
-    const auto& [source, finds, numbers, searches] = PredictionKind<T>(model, request);
+    const auto& [source, finds, decodes, numbers, searches] = PredictionKind<T>(model, request);
+    if (decodes && request.sampled && (request.beam > 1 || request.best > 1))
+      throw UsageError("--beam and --best cannot be combined with --sample; leave out one of them");
     if (!finds && (searches || !request.given.empty()))
       throw UsageError(
           "--beam, --sample, --attention and --given apply only to models that read a source (--format pairs) or "
-          "predict whole sequences (train --ends)");
-    if (!finds && !labels && request.best > 1 && !request.constraint)
+          "predict whole sequences (train --ends); --beam and --sample also to models that read earlier labels");
+    if (!finds && !labels && !decodes && request.best > 1 && !request.constraint)
       throw UsageError(
-          "--best applies only to labels of whole sequences (crf, ctc), to models that read a source, and to models "
-          "that predict whole sequences");
+          "--best applies only to labels of whole sequences (crf, ctc), to models that read a source or earlier "
+          "labels, "
+          "and to models that predict whole sequences");
     if (finds && request.ahead > 0)
       throw UsageError(
           "--ahead continues sequences beyond their end, but this model predicts the end itself; omit --ahead");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "app/fields/evaluation/decoded_labels.h"
 #include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/evaluation/transduction_metrics.h"
 #include "app/fields/field_model.h"
@@ -40,10 +41,13 @@ template <class T>
 std::vector<HeadColumns<T>> predicted_heads(const NetworkModel<T>& model, const ExampleSet& set,
                                             const PredictRequest& request, Team& team) {
   std::vector<HeadColumns<T>> heads = empty_columns(model, set.count(), set.positions(), request);
-  for_each_prediction<T>(model, set, team, [&](const PredictedRow<T>& row) {
-    const bool once = model.data().field(model.network().heads[row.head].field).once;
-    heads[row.head].set(once ? row.example : set.begin(row.example) + row.position, row.signal, row.best);
-  });
+  for_each_prediction<T>(
+      model, set, team,
+      [&](const PredictedRow<T>& row) {
+        const bool once = model.data().field(model.network().heads[row.head].field).once;
+        heads[row.head].set(once ? row.example : set.begin(row.example) + row.position, row.signal, row.best);
+      },
+      std::max(request.beam, request.best));
   return heads;
 }
 
@@ -78,6 +82,38 @@ void add_n_best(const NetworkModel<T>& model, const ExampleSet& set, Index count
         columns[first[h] + 2 * n + 1].numbers[entry] = probability;
         if (const Symbol label = answers[n].labels[t]; label != kNoSymbol)
           columns[first[h] + 2 * n].texts[entry] = field.alphabet->text(label);
+      }
+    }
+  });
+}
+
+/// The N best labelings of a network that reads earlier labels, or samples, each with its joint probability.
+template <class T>
+void add_labelings(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request, Team& team,
+                   std::vector<AddedColumn>& columns) {
+  std::vector<const FieldSpecification*> fields;
+  for (const LabelRead& read : label_reads(model.network()))
+    if (read.field == fields.size()) fields.push_back(&model.data().field(read.read.field));
+  const std::size_t first = columns.size(), each = fields.size() + 1;
+  const Index samples = request.sampled ? request.samples : 0, count = request.sampled ? samples : request.best;
+  for (Index n = 1; n <= count; ++n) {
+    for (const FieldSpecification* field : fields) {
+      columns.push_back({.name = fmt::format("{}.{}.{}", field->name, request.sampled ? "sample" : "best", n)});
+      columns.back().texts.resize(at(set.positions()));
+    }
+    columns.push_back({.name = fmt::format("{}.sequence.{}", fields.front()->name, n)});
+    columns.back().numbers.resize(at(set.positions()));
+  }
+  const LabelSearchOptions options{.beam = request.beam, .best = request.best};
+  for_each_labeling<T>(model, set, options, samples, request.seed, team, [&](Index example, const auto& found) {
+    for (std::size_t n = 0; n < found.size(); ++n) {
+      double probability = found[n].log_probability;
+      vector_exp(&probability, &probability, 1);
+      for (Index t = 0; t < set.length(example); ++t) {
+        const std::size_t entry = at(set.begin(example) + t);
+        for (std::size_t f = 0; f < fields.size(); ++f)
+          columns[first + n * each + f].texts[entry] = fields[f]->alphabet->text(found[n].labels[f][at(t)]);
+        columns[first + n * each + fields.size()].numbers[entry] = probability;
       }
     }
   });
@@ -185,8 +221,9 @@ template <class T>
 PredictionKind<T>::PredictionKind(const NetworkModel<T>& model, const PredictRequest& request)
     : source(reads_source(model.data())),
       finds(source || predicts_whole_sequences(model)),
+      decodes(decodes_labels(model)),
       numbers(finds && model.data().field(target_field(model)).type == FieldSpecification::Type::values),
-      searches(request.beam > 1 || request.sampled || request.attention ||
+      searches((!decodes && (request.beam > 1 || request.sampled)) || request.attention ||
                (finds && (request.best > 1 || request.constraint))) {}
 
 template <class T>
@@ -196,7 +233,10 @@ std::vector<AddedColumn> predictions(const NetworkModel<T>& model, const Example
   if ((kind.source && !kind.numbers) || (kind.finds && kind.searches)) return found_targets(model, set, request, team);
   std::vector<AddedColumn> added = request.constraint ? constrained_columns(model, set, request, team)
                                                       : predicted_columns(model, set, request, team);
-  if (!kind.finds && request.best > 1 && !request.constraint) add_n_best(model, set, request.best, team, added);
+  if (kind.decodes && (request.best > 1 || request.sampled))
+    add_labelings(model, set, request, team, added);
+  else if (!kind.finds && request.best > 1 && !request.constraint)
+    add_n_best(model, set, request.best, team, added);
   return added;
 }
 

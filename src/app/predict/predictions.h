@@ -17,6 +17,7 @@ struct PredictionKind {
   PredictionKind(const NetworkModel<T>& model, const PredictRequest& request);
 
   bool source, finds;  ///< whether whole sequences are predicted, with or without a source
+  bool decodes;        ///< whether the network reads earlier labels, which a search finds
   bool numbers;        ///< whether numbers are predicted
   bool searches;       ///< whether the request requires a search over whole sequences
 };

@@ -7,6 +7,7 @@
 
 #include "app/common/baseline_comparison.h"
 #include "app/fields/density_data.h"
+#include "app/fields/evaluation/decoded_labels.h"
 #include "app/fields/example_split.h"
 #include "app/fields/field_model.h"
 #include "app/fields/field_plan.h"
@@ -223,6 +224,12 @@ void FieldsTraining<T>::check(const NetworkModel<T>& model) const {
     check_one_pass_settings(s, context_.resume());
   }
   for (const ExampleSet& part : parts_) check_child_count(model.spec(), part);
+  if (!reads_earlier_labels(plan_, examples_, s)) return;
+  require_decodable(model, parts_[0]);
+  if (s.best_by == "labels")
+    throw UsageError(
+        "--best-by labels would count errors with the true earlier labels as inputs; use --best-by sequences, which "
+        "counts sequences whose labels are all found by greedy search, or leave it out");
 }
 
 /// Sets the initial parameters. Returns a note, or an empty string.

@@ -19,12 +19,13 @@
 namespace unfold {
 namespace {
 
-/// Returns whether evaluation uses beam search: for targets of a source and for unaligned labels.
+/// Returns whether evaluation uses beam search: for targets of a source, for unaligned labels, and for networks that
+/// read earlier labels.
 template <class T>
 bool searches_with_beam(const NetworkModel<T>& model) {
-  return finds_targets(model) || std::ranges::any_of(model.network().heads, [](const Head<T>& head) {
-           return head.loss->template as<Unsegmented<T>>() != nullptr;
-         });
+  return finds_targets(model) || decodes_labels(model) ||
+         std::ranges::any_of(model.network().heads,
+                             [](const Head<T>& head) { return head.loss->template as<Unsegmented<T>>() != nullptr; });
 }
 
 /// Throws if nothing was measured, because 0 nats would look like a perfect result. Values unseen in training count as
@@ -46,9 +47,16 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
   return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     if (request.beam > 1 && !searches_with_beam(model))
       throw UsageError(fmt::format(
-          "--beam applies only to models that read a source (--format pairs) or predict unaligned labels (ctc); {} "
-          "is evaluated without beam search; omit --beam",
+          "--beam applies only to models that read a source (--format pairs) or earlier labels, or predict unaligned "
+          "labels (ctc); {} is evaluated without beam search; omit --beam",
           model.spec_text()));
+    if (request.true_labels && !decodes_labels(model))
+      throw UsageError(fmt::format(
+          "--true-labels applies only to models that read earlier labels (train --read \"F,G[-1]\" --predict G), "
+          "which {} does not; omit --true-labels",
+          model.spec_text()));
+    if (request.true_labels && request.beam > 1)
+      throw UsageError("--beam has no effect with --true-labels; omit one of them");
     const std::vector<std::string> predicts = predicted_fields(model.layout());
     const std::optional<std::string> cut = measured_split(request.split, request.part, model);
     if (cut && request.part != "test" && stored_settings(model).refit == "yes" && request.reporter != nullptr)
@@ -60,7 +68,8 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
                          parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));
     const auto evaluate = [&](const ExampleSet& set) {
-      FieldFigures figures = measured(evaluate_fields(model, set, team, request.beam), set, predicts);
+      FieldFigures figures =
+          measured(evaluate_fields(model, set, team, request.beam, request.true_labels), set, predicts);
       figures.baselines = compared_baselines(
           figures,
           [&](const std::string& field) { return stored_statistics(model, field).value_or(FieldStatistics()); }, set,
@@ -68,8 +77,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
       return figures;
     };
     if (!cut) return evaluate(all);
-    const Problem problem =
-        predicts_whole_sequences(model) ? Problem::generating : problem_of(model.layout(), model.data());
+    const Problem problem = stored_problem(model, model.layout());
     const ExampleSplit split(examples, parse_split(*cut), problem, predicts);
     const auto parts = split.parts(all, stored_settings(model).window);
     const std::string part = request.part.value_or("valid");

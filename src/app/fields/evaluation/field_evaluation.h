@@ -27,6 +27,7 @@ struct FieldEvaluation {
   SchemaOptions stated = {};      ///< format of a table, where it differs from the training data
   Reporter* reporter = nullptr;   ///< receives the notes of the reader
   const Model* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
+  bool true_labels = false;       ///< for models that read earlier labels: read those of the data
 };
 /// Throws UsageError, DataError, ModelError.
 FieldFigures evaluate_on_fields(const FieldEvaluation& request);

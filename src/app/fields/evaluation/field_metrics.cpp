@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "app/common/baseline_comparison.h"
+#include "app/fields/evaluation/decoded_labels.h"
 #include "app/fields/evaluation/left_out_metrics.h"
 #include "app/fields/evaluation/transduction_metrics.h"
 #include "app/fields/evaluation/tree_metrics.h"
@@ -78,19 +79,31 @@ class HeadCount {
   }
 
   void see(const Batch& batch, Matrix<const T> output, std::span<const T> parameters, Team& team) {
+    see_nats(batch, output, parameters, team);
+    see_predictions(batch, output, parameters, team);
+  }
+
+  void see_nats(const Batch& batch, Matrix<const T> output, std::span<const T> parameters, Team& team) {
     const Field& target = batch.field(head_.field);
     measure(head_, batch, output, parameters, team, nats_);
+    for (Index c = 0; c < batch.structure.sequences(); ++c)
+      for (const Index row : rows_of_chain(batch, c))
+        if (is_present(target, row)) count(row);
+  }
+
+  /// `decoded`: the labels that a search has found; empty: the most probable ones.
+  void see_predictions(const Batch& batch, Matrix<const T> output, std::span<const T> parameters, Team& team,
+                       const DecodedFields& decoded = {}) {
+    const Field& target = batch.field(head_.field);
     if (labels_) best_labels(head_, batch, output, parameters, team, found_);
+    if (const auto labels = decoded.find(head_.field); labels != decoded.end()) take_decoded(batch, labels->second);
     if (unsegmented_ != nullptr) {
       const auto found = decode_chains<T>(*unsegmented_, {batch.structure, output, parameters}, {.beam = beam_}, team);
       for (std::size_t c = 0; c < found.size(); ++c)
         errors_.see(wanted_labels(examples_, head_.field, batch.passages[c]), found[c].front().labels);
     }
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
-      const std::span rows(batch.structure.order().rows.data() + batch.structure.item(c, 0),
-                           at(batch.structure.size(c)));
-      for (const Index row : rows)
-        if (is_present(target, row)) count(row);
+      const std::span<const Index> rows = rows_of_chain(batch, c);
       if (labels_)
         see_labels(batch, c, rows, output);
       else if (distribution_ != nullptr)
@@ -115,9 +128,19 @@ class HeadCount {
   }
 
  private:
+  static std::span<const Index> rows_of_chain(const Batch& batch, Index c) {
+    return {batch.structure.order().rows.data() + batch.structure.item(c, 0), at(batch.structure.size(c))};
+  }
+
   void count(Index row) {
     ++figures_.predicted;
     figures_.nats += static_cast<double>(nats_[at(row)]);
+  }
+
+  void take_decoded(const Batch& batch, const std::vector<Symbol>& labels) {
+    for (Index c = 0; c < batch.structure.sequences(); ++c)
+      for (Index t = 0; t < batch.structure.size(c); ++t)
+        found_[at(batch.structure.row(c, t))] = labels[at(batch.places[at(c)] + t)];
   }
 
   /// Labels that were never seen in training count as errors.
@@ -305,18 +328,35 @@ std::vector<Index> found_parents(const NetworkModel<T>& model, const ExampleSet&
 }
 
 template <class T>
-FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam) {
+FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam,
+                             bool true_labels) {
   if (is_orderless(model.spec())) return evaluate_orders(model, examples, team);
   std::vector<HeadCount<T>> counts;
   for (const Head<T>& head : model.network().heads) {
     counts.emplace_back(head, model.data().field(head.field), examples, beam);
   }
+  const bool decodes = !true_labels && decodes_labels(model);
   Evaluator<T> evaluator(model.network(), team);
-  evaluator.run(model.parameters(), *example_reader(examples, reading_options(model, examples)), {},
-                [&](const Batch& batch, std::span<const Matrix<const T>> outputs) {
-                  for (std::size_t h = 0; h < counts.size(); ++h)
-                    counts[h].see(batch, outputs[h], model.parameters().flat(), team);
-                });
+  const auto run = [&](BatchReader& reader, const auto& see) {
+    evaluator.run(model.parameters(), reader, {}, [&](const Batch& batch, std::span<const Matrix<const T>> outputs) {
+      for (std::size_t h = 0; h < counts.size(); ++h) see(counts[h], batch, outputs[h]);
+    });
+  };
+  const std::span<const T> parameters = model.parameters().flat();
+  const ExampleBatchOptions reading = reading_options(model, examples);
+  run(*example_reader(examples, reading), [&](HeadCount<T>& count, const Batch& batch, Matrix<const T> output) {
+    if (decodes)
+      count.see_nats(batch, output, parameters, team);
+    else
+      count.see(batch, output, parameters, team);
+  });
+  if (decodes) {
+    const DecodedFields decoded = decode_labels(model, examples, beam, team);
+    run(*decoded_reader(examples, reading, decoded),
+        [&](HeadCount<T>& count, const Batch& batch, Matrix<const T> output) {
+          count.see_predictions(batch, output, parameters, team, decoded);
+        });
+  }
   FieldFigures result{.examples = examples.count(), .positions = examples.positions(), .heads = {}};
   for (HeadCount<T>& count : counts) result.heads.push_back(count.figures());
   if (const std::optional<LengthModel> lengths = length_model_of(model)) {
@@ -401,7 +441,9 @@ std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleS
 
 template <class T>
 void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& examples, Team& team,
-                         const std::function<void(const PredictedRow<T>&)>& use) {
+                         const std::function<void(const PredictedRow<T>&)>& use, Index beam) {
+  const bool decodes = decodes_labels(model);
+  const DecodedFields decoded = decodes ? decode_labels(model, examples, beam, team) : DecodedFields();
   Evaluator<T> evaluator(model.network(), team);
   std::vector<HeadAnswer<T>> answers(model.network().heads.size());
   const auto see = [&](const Batch& batch, std::span<const Matrix<const T>> outputs) {
@@ -412,17 +454,22 @@ void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& example
       const Index* rows = batch.structure.order().rows.data() + batch.structure.item(c, 0);
       for (Index t = 0; t < batch.structure.size(c); ++t)
         for (std::size_t h = 0; h < outputs.size(); ++h) {
+          const auto labels = decoded.find(model.network().heads[h].field);
           const bool last = batch.whole ? t + 1 == batch.structure.size(c) : first + t + 1 == examples.length(example);
           if (model.data().field(model.network().heads[h].field).once && !last) continue;
           use({.head = h,
                .example = example,
                .position = first + t,
                .signal = {answers[h].signal.row(rows[t]), at(answers[h].signal.cols)},
-               .best = answers[h].best.empty() ? kNoSymbol : answers[h].best[at(rows[t])]});
+               .best = labels != decoded.end()   ? labels->second[at(batch.places[at(c)] + t)]
+                       : answers[h].best.empty() ? kNoSymbol
+                                                 : answers[h].best[at(rows[t])]});
         }
     }
   };
-  evaluator.run(model.parameters(), *example_reader(examples, reading_options(model, examples)), {}, see);
+  const ExampleBatchOptions reading = reading_options(model, examples);
+  evaluator.run(model.parameters(),
+                decodes ? *decoded_reader(examples, reading, decoded) : *example_reader(examples, reading), {}, see);
 }
 
 template <class T>
@@ -464,8 +511,8 @@ template Index positions_at_once(const NetworkModel<float>&);
 template Index positions_at_once(const NetworkModel<double>&);
 template std::vector<Index> found_parents(const NetworkModel<float>&, const ExampleSet&, Team&);
 template std::vector<Index> found_parents(const NetworkModel<double>&, const ExampleSet&, Team&);
-template FieldFigures evaluate_fields(const NetworkModel<float>&, const ExampleSet&, Team&, Index);
-template FieldFigures evaluate_fields(const NetworkModel<double>&, const ExampleSet&, Team&, Index);
+template FieldFigures evaluate_fields(const NetworkModel<float>&, const ExampleSet&, Team&, Index, bool);
+template FieldFigures evaluate_fields(const NetworkModel<double>&, const ExampleSet&, Team&, Index, bool);
 template FieldFigures evaluate_left_out(const NetworkModel<float>&, const ExampleSet&,
                                         std::span<const Matrix<const float>>, Team&);
 template FieldFigures evaluate_left_out(const NetworkModel<double>&, const ExampleSet&,
@@ -473,8 +520,8 @@ template FieldFigures evaluate_left_out(const NetworkModel<double>&, const Examp
 template std::vector<HeadScores> score_heads(const NetworkModel<float>&, const ExampleSet&, Team&);
 template std::vector<HeadScores> score_heads(const NetworkModel<double>&, const ExampleSet&, Team&);
 template void for_each_prediction(const NetworkModel<float>&, const ExampleSet&, Team&,
-                                  const std::function<void(const PredictedRow<float>&)>&);
+                                  const std::function<void(const PredictedRow<float>&)>&, Index);
 template void for_each_prediction(const NetworkModel<double>&, const ExampleSet&, Team&,
-                                  const std::function<void(const PredictedRow<double>&)>&);
+                                  const std::function<void(const PredictedRow<double>&)>&, Index);
 
 }  // namespace unfold

@@ -47,9 +47,12 @@ template <class T>
 std::vector<Index> found_parents(const NetworkModel<T>& model, const ExampleSet& examples, Team& team);
 
 /// Throws DataError if a predicted field is missing, and ModelError for predictions that are not finite. If the model
-/// reads a source, targets are also predicted by beam search with the given width (transduction_metrics.h).
+/// reads a source, targets are also predicted by beam search with the given width (transduction_metrics.h). If it reads
+/// earlier labels, its labels are found by a search with this width (decoded_labels.h), or predicted from the true
+/// earlier labels if `true_labels` is set.
 template <class T>
-FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam = 1);
+FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam = 1,
+                             bool true_labels = false);
 
 /// The prediction of one head at one position, in units of the data.
 template <class T>
@@ -62,10 +65,11 @@ struct PredictedRow {
   Symbol best = kNoSymbol;
 };
 /// Runs the model over all examples. `use` is called for every position of every example and every head, but only at
-/// the last position for heads that predict once per example. The order of the examples is unspecified.
+/// the last position for heads that predict once per example. The order of the examples is unspecified. If the model
+/// reads earlier labels, they are found by a search with the given beam width.
 template <class T>
 void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& examples, Team& team,
-                         const std::function<void(const PredictedRow<T>&)>& use);
+                         const std::function<void(const PredictedRow<T>&)>& use, Index beam = 1);
 
 /// Surprisal of the observed values for one head: nats of each position, or of each example if it predicts once, in
 /// units of the data; NaN if there is no target.
