@@ -6,6 +6,7 @@
 #include "app/predict/number_sequences.h"
 #include "app/predict/piano_roll.h"
 #include "app/predict/predict.h"
+#include "app/sample/sample_grids.h"
 #include "base/printable.h"
 #include "unfold/base/formats/file.h"
 
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "cli/prime.h"
@@ -35,11 +37,12 @@ class Sample final : public Verb {
   ExitCode sample_fields();
   ExitCode sample_rows() const;
   ExitCode sample_rolls() const;
+  ExitCode sample_pictures() const;
   ExitCode sample_numbers(bool hidden) const;
 
   std::vector<std::string> model_;
   SampleRequest request_{.model = {}, .sampling = {.length = 500}};
-  std::optional<std::string> prime_file_, given_, midi_, picture_, voices_;
+  std::optional<std::string> prime_file_, given_, midi_, picture_, voices_, size_;
   Index seed_ = 1, milliseconds_ = 500;
 };
 
@@ -122,6 +125,12 @@ Sample::Sample()
                 .group = OptionGroup::data,
                 .common = true,
                 .kinds = Kind::text | Kind::sequences | Kind::density});
+  options_.add({.name = "size",
+                .target = &size_,
+                .placeholder = "HxW",
+                .help = "for models of grids (train --predict pixels): height and width of the sample, such as 28x28",
+                .group = OptionGroup::search,
+                .kinds = Kind::fields});
   options_.add({.name = "voices",
                 .target = &voices_,
                 .placeholder = "FILE",
@@ -272,6 +281,60 @@ ExitCode Sample::sample_rows() const {
   return ExitCode::success;
 }
 
+/// Parses "28x28". Throws UsageError.
+std::pair<Index, Index> parse_size(const std::optional<std::string>& text) {
+  std::pair<Index, Index> size = {0, 0};
+  const std::string given = text.value_or("");
+  const std::size_t times = given.find('x');
+  const auto parse = [](std::string_view digits, Index& number) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return error == std::errc() && end == digits.data() + digits.size();
+  };
+  const std::string_view all = given;
+  if (times == std::string::npos || !parse(all.substr(0, times), size.first) ||
+      !parse(all.substr(times + 1), size.second))
+    throw UsageError(fmt::format("a sample of a grid needs --size HEIGHTxWIDTH, such as 28x28{}",
+                                 text ? fmt::format(", but it is \"{}\"", given) : ""));
+  return size;
+}
+
+/// Prints grids: characters row by row, with an empty line between grids, or numbers as a table with one row per
+/// position.
+ExitCode Sample::sample_pictures() const {
+  options_.require_kind(Kind::fields, "this is a model of grids");
+  const auto [height, width] = parse_size(size_);
+  const std::vector<SampledGrid> grids = sample_grids({.model = request_.model,
+                                                       .height = height,
+                                                       .width = width,
+                                                       .count = request_.count,
+                                                       .seed = static_cast<std::uint64_t>(seed_),
+                                                       .threads = threads_});
+  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+  if (!json_ && grids.front().texts.empty()) print_result("sample\trow\tcolumn\tvalues\n");
+  for (std::size_t n = 0; n < grids.size(); ++n) {
+    const SampledGrid& grid = grids[n];
+    const std::size_t cells = at(height * width), each = grid.values.size() / cells;
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    if (!json_ && n > 0 && each == 0) print_result("\n");
+    for (std::size_t p = 0; p < cells; ++p) {
+      const std::span<const double> numbers = std::span(grid.values).subspan(p * each, each);
+      const std::size_t row = p / at(width), column = p % at(width);
+      if (json_ && column == 0) rows.push_back(nlohmann::ordered_json::array());
+      if (json_ && each > 0)
+        rows.back().push_back(numbers);
+      else if (json_)
+        rows.back().push_back(grid.texts[p]);
+      else if (each > 0)
+        print_result(fmt::format("{}\t{}\t{}\t{:.6g}\n", n + 1, row + 1, column + 1, fmt::join(numbers, "\t")));
+      else
+        print_result(grid.texts[p] + (column + 1 == at(width) ? "\n" : ""));
+    }
+    if (json_) samples.push_back({{"rows", std::move(rows)}, {"bits", bits(grid.nats)}});
+  }
+  if (json_) print_result(one_line({{"samples", std::move(samples)}}));
+  return ExitCode::success;
+}
+
 std::vector<Index> numbered_from_one(std::vector<Index> states) {
   for (Index& state : states) ++state;
   return states;
@@ -316,6 +379,7 @@ ExitCode Sample::sample_numbers(bool hidden) const {
 ExitCode Sample::sample_fields() {
   if (holds_density(request_.model)) return sample_rows();
   if (holds_roll_model(request_.model)) return sample_rolls();
+  if (generates_grids(request_.model)) return sample_pictures();
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   if (const bool hidden = holds_hidden_markov(request_.model); hidden || holds_number_sequences(request_.model))
     return sample_numbers(hidden);
