@@ -298,6 +298,15 @@ std::pair<Index, Index> parse_size(const std::optional<std::string>& text) {
   return size;
 }
 
+/// Returns the heading of the table of numbers: "sample", "row", "column" and the field, numbered if it is a vector.
+std::string grid_heading(const SampledGrid& grid) {
+  const Index size = static_cast<Index>(grid.values.size()) / (grid.height * grid.width);
+  std::string heading = "sample\trow\tcolumn";
+  for (Index i = 1; i <= size; ++i)
+    heading += "\t" + escape_cell(size == 1 ? grid.field : fmt::format("{}.{}", grid.field, i));
+  return heading + "\n";
+}
+
 /// Prints grids: characters row by row, with an empty line between grids, or numbers as a table with one row per
 /// position.
 ExitCode Sample::sample_pictures() const {
@@ -310,7 +319,7 @@ ExitCode Sample::sample_pictures() const {
                                                        .seed = static_cast<std::uint64_t>(seed_),
                                                        .threads = threads_});
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
-  if (!json_ && grids.front().texts.empty()) print_result("sample\trow\tcolumn\tvalues\n");
+  if (!json_ && grids.front().texts.empty()) print_result(grid_heading(grids.front()));
   for (std::size_t n = 0; n < grids.size(); ++n) {
     const SampledGrid& grid = grids[n];
     const std::size_t cells = at(height * width), each = grid.values.size() / cells;

@@ -138,7 +138,7 @@ class GridSampler {
   }
 
   SampledGrid finished(const Drawn& drawn) const {
-    SampledGrid grid{.height = request_.height, .width = request_.width, .nats = drawn.nats};
+    SampledGrid grid{.field = field_.name, .height = request_.height, .width = request_.width, .nats = drawn.nats};
     for (const Symbol x : drawn.symbols) grid.texts.emplace_back(field_.alphabet->text(x));
     for (std::size_t i = 0; i < drawn.values.size(); ++i)
       grid.values.push_back(

@@ -20,6 +20,7 @@ struct GridSampleRequest {
 };
 
 struct SampledGrid {
+  std::string field;  ///< the field that is drawn
   Index height = 0, width = 0;
   std::vector<std::string> texts = {};  ///< of symbols: one per position, row by row; otherwise empty
   std::vector<double> values = {};      ///< of numbers: [positions x size], in units of the data
