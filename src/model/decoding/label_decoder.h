@@ -33,6 +33,8 @@ std::vector<LabelRead> label_reads(std::span<const std::string> reads, std::span
 template <class T>
 std::vector<LabelRead> label_reads(const Network<T>& network) {
   std::vector<std::string> reads, predicts;
+  reads.reserve(network.inputs.size());
+  predicts.reserve(network.heads.size());
   for (const NetworkInput& input : network.inputs) reads.push_back(input.field);
   for (const Head<T>& head : network.heads) predicts.push_back(head.field);
   return label_reads(reads, predicts);
