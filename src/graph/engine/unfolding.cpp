@@ -10,6 +10,7 @@
 #include "graph/engine/backend.h"
 #include "graph/engine/passes.h"
 #include "graph/engine/step_program.h"
+#include "graph/plan/kept_values.h"
 #include "unfold/graph/engine/stored_activations.h"
 
 namespace unfold {
@@ -95,7 +96,7 @@ struct Unfolding<T>::Body : Parts<T> {
   int id_of(Signal signal) const {
     if (signal.circuit != this->plan->circuit()) [[unlikely]]
       refuse_circuit();
-    require_index("unfolding: signal", signal.id, static_cast<Index>(kept.size()));
+    require_index("unfolding: signal", signal.id, signals);
     return signal.id;
   }
   void require_node(int i) const {
@@ -110,6 +111,38 @@ struct Unfolding<T>::Body : Parts<T> {
       if (slot >= state.slots())
         throw UsageError("unfolding: state slot " + std::to_string(slot) + " does not exist; the state has " +
                          std::to_string(state.slots()));
+  }
+  /// Returns whether the values or tangents of node i are in memory after a pass, one row per position in the main
+  /// order of the structure.
+  bool is_readable(What what, int i) const {
+    const Place& place = position_in_total(*this->plan, what, i);
+    if (what == What::value ? kept[at(i)] == 0 : place.scratch()) return false;
+    if (this->plan->corner(i) != Corner::top_left) return false;
+    if (place.shift == 0) return true;
+    require_laid();
+    return this->layout.rectangular(this->layout.part(i)) && this->layout.is_contiguous(place.root);
+  }
+  /// Checks that the caller can read a signal, which is node i outside of its loop.
+  void require_readable(What what, Signal signal, int i) const {
+    if (is_readable(what, i)) return;
+    const std::string& name = node(signal.id).name;
+    if (node(signal.id).kind == Node::Kind::symbols)
+      throw UsageError("unfolding: " + name + " is not kept as numbers; read it with `symbols`");
+    const std::string fault =
+        "unfolding: " + std::string(what == What::value ? "" : "the tangent of ") + name + " is not kept; declare ";
+    const int source = viewed(signal.id);
+    throw UsageError(fault + (source == signal.id ? "it" : node(source).name + ", which it reads,") +
+                     " an output of the circuit");
+  }
+  /// Returns the signal that a view reads, which can be an output, or the node itself.
+  int viewed(int i) const {
+    const Node& n = node(i);
+    if (n.kind == Node::Kind::slice || n.kind == Node::Kind::reorder || this->plan->is_exit(i))
+      return viewed(n.operands[0]);
+    return n.kind == Node::Kind::link && !n.delay.to_end() ? viewed(n.source) : i;
+  }
+  void require_kept(int i) const {
+    if (kept[at(i)] == 0) throw UsageError("unfolding: " + node(i).name + " is not kept");
   }
   /// Checks that every symbol set by the caller is in its alphabet or kNoSymbol.
   void require_symbols() const {
@@ -161,11 +194,13 @@ struct Unfolding<T>::Body : Parts<T> {
   std::shared_ptr<const Offload> offload;
   std::unique_ptr<Backend<T>> backend;    // null if passes run on the team
   std::vector<int> symbol_nodes;          // signals that are read, in order
-  std::vector<char> kept;                 // for each node: whether its values have memory that callers may read
+  std::vector<char> kept;                 // for each node: whether its values are in memory after a forward pass
   std::vector<char> seeded;               // for each node: whether the caller has set its adjoint
   bool forwarded = false;                 // the values belong to the current structure and parameters
   bool source_known = false;              // the values of deeper parts belong to the current source and parameters
   bool went_back = false, moved = false;  // adjoints and tangents of these values exist
+  std::vector<char> readable;             // for each node: whether `value` returns its values over every structure
+  int signals = 0;                        // number of nodes of the circuit, which come before those of the plan
 };
 
 // ---------------------------------------------------------------------------------------------------------- interface
@@ -175,10 +210,13 @@ Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision 
                         std::shared_ptr<const Offload> offload)  // NOLINT(performance-unnecessary-value-param): moved
     : body_(std::make_unique<Body>(given(std::move(plan)), team, precision)) {
   const auto nodes = static_cast<int>(body_->plan->nodes().size());
+  body_->kept = kept_values(*body_->plan);
+  body_->readable.assign(at(nodes), 0);
   for (int i = 0; i < nodes; ++i) {
-    const bool live = body_->plan->live(i), symbols = body_->node(i).kind == Node::Kind::symbols;
-    body_->kept.push_back(live && !symbols && !body_->plan->value_place(i).scratch() ? 1 : 0);
-    if (live && symbols) body_->symbol_nodes.push_back(i);
+    if (!body_->plan->is_exit(i) && body_->node(i).kind != Node::Kind::reorder) body_->signals = i + 1;
+    const bool is_unshifted = body_->plan->value_place(i).shift == 0;
+    if (is_unshifted && body_->is_readable(What::value, i)) body_->readable[at(i)] = 1;
+    if (body_->plan->live(i) && body_->node(i).kind == Node::Kind::symbols) body_->symbol_nodes.push_back(i);
   }
   body_->seeded.assign(at(nodes), 0);
   body_->offload = std::move(offload);
@@ -272,8 +310,8 @@ template <class T>
 Matrix<const T> Unfolding<T>::value(Signal signal) const {
   Body& b = *body_;
   const int i = b.plan->outside(b.id_of(signal));
-  if (b.kept[at(i)] == 0)
-    throw UsageError("unfolding: " + b.node(i).name + " is not kept; declare it an output of the circuit");
+  if (b.readable[at(i)] == 0) [[unlikely]]
+    b.require_readable(What::value, signal, i);
   if (!b.forwarded) [[unlikely]] {
     b.require_laid();
     if (b.node(i).kind != Node::Kind::input) b.require_forward("unfolding: value");
@@ -445,6 +483,7 @@ template <class T>
 const T* Unfolding<T>::source_row(int node, Index step, Index row) const {
   Body& b = *body_;
   b.require_node(node);
+  b.require_kept(node);
   b.require_forward("unfolding: source_row");
   const int part = b.layout.part(node);
   require_index("unfolding: step", step, b.layout.steps(part));
@@ -513,9 +552,7 @@ Matrix<const T> Unfolding<T>::tangent_of(Signal output) const {
   if (!b.plan->needs_adjoint(i))
     throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter: it has no tangent");
   require_order(b.moved, "unfolding: tangent_of", "call tangent first");
-  if (b.plan->adjoint_place(i).scratch())
-    throw UsageError("unfolding: the tangent of " + b.node(i).name +
-                     " is not kept; declare it an output of the circuit");
+  b.require_readable(What::tangent, output, i);
   if (b.backend != nullptr) b.backend->fetch(What::tangent, i);
   return b.layout.matrix(What::tangent, i);
 }
@@ -543,7 +580,7 @@ bool Unfolding<T>::bind_value(Signal signal, Matrix<T> rows) {
   Body& b = *body_;
   const int i = b.plan->outside(b.id_of(signal));
   b.require_bindable(i, rows);
-  if (!b.layout.can_bind(What::value, i)) return false;
+  if (b.readable[at(i)] == 0 || !b.layout.can_bind(What::value, i)) return false;
   b.layout.bind(What::value, i, rows);
   b.step.reset();
   return true;
@@ -665,8 +702,7 @@ std::string Unfolding<T>::first_non_finite() const {
       std::vector<int> computed = item.nodes;
       if (item.node >= 0) computed.push_back(item.node);
       for (int i : computed) {
-        const Place here = b.plan->value_place(i);
-        if (here.scratch()) continue;
+        if (b.kept[at(i)] == 0) continue;
         if (b.backend != nullptr) b.backend->fetch(What::value, i);
         for (Index r = 0; r < earliest; ++r) {
           const T* row = b.layout.address(What::value, i, 0, r);
