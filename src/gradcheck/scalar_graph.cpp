@@ -116,6 +116,19 @@ struct ScalarGraph::Builder {
     throw UsageError("scalar graph: " + node.name + " is of an unknown kind");
   }
 
+  /// Returns the data that the caller gives for a signal, `columns` per row.
+  template <class Value>
+  const std::vector<Value>& given(const std::map<int, std::vector<Value>>& all, int signal, Index columns) const {
+    const Node& n = circuit.nodes()[at(signal)];
+    const Index wanted = structure.part(n.part).positions() * columns;
+    const auto found = all.find(signal);
+    const Index size = found == all.end() ? 0 : static_cast<Index>(found->second.size());
+    if (size != wanted)
+      throw UsageError("scalar graph: " + n.name + " needs " + std::to_string(wanted) + " inputs, not " +
+                       std::to_string(size));
+    return found->second;
+  }
+
   int add_constants(Index size, double constant) {
     const int first = add(constant);
     for (Index i = 1; i < size; ++i) add(constant);
@@ -124,9 +137,9 @@ struct ScalarGraph::Builder {
 
   int add_input(int signal, const Node& node, Index row) {
     if (reading == Reading::paths) return add_constants(node.size, 1);
-    const std::vector<double>& given = inputs.values.at(signal);
-    const int first = add(given[at(row * node.size)]);
-    for (Index i = 1; i < node.size; ++i) add(given[at(row * node.size + i)]);
+    const std::vector<double>& values = given(inputs.values, signal, node.size);
+    const int first = add(values[at(row * node.size)]);
+    for (Index i = 1; i < node.size; ++i) add(values[at(row * node.size + i)]);
     return first;
   }
 
@@ -265,7 +278,7 @@ struct ScalarGraph::Builder {
 
   double add_term(const Node::AffineTerm& term, int source, Index row, Index column, int to) {
     if (term.dense() && reads_symbol(term.source)) {
-      const Symbol symbol = inputs.symbols.at(term.source)[at(row)];
+      const Symbol symbol = given(inputs.symbols, term.source, 1)[at(row)];
       if (symbol == kNoSymbol) return 0;
       const int weight = parameter_node(term.parameter, symbol, column);
       edge(weight, to, 1);
@@ -305,7 +318,7 @@ struct ScalarGraph::Builder {
   std::vector<Index> acting(const Node::AffineTerm& term, Index row) const {
     const Index rows = circuit.parameters()[at(term.parameter)].rows;
     if (term.gate >= 0 && reading == Reading::values)
-      return {rows == 1 ? 0 : static_cast<Index>(inputs.symbols.at(term.gate)[at(row)])};
+      return {rows == 1 ? 0 : static_cast<Index>(given(inputs.symbols, term.gate, 1)[at(row)])};
     std::vector<Index> all;
     for (Index r = 0; r < rows; ++r) all.push_back(r);
     return all;
@@ -319,7 +332,7 @@ struct ScalarGraph::Builder {
     const SparseForm& form = op.form();
     const int own = source + static_cast<int>(column);
     const bool values = reading == Reading::values;
-    const bool keeps = values && term.gate >= 0 && inputs.symbols.at(term.gate)[at(row)] == kNoSymbol;
+    const bool keeps = values && term.gate >= 0 && given(inputs.symbols, term.gate, 1)[at(row)] == kNoSymbol;
     if (keeps) {
       edge(own, to, 1);
       return value(own);

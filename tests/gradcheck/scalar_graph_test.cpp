@@ -48,6 +48,19 @@ TEST(ScalarGraph, scalar_chain_equals_hand_computation) {
   EXPECT_DOUBLE_EQ(squared[2], 1 + u * u + u * u * u * u);
 }
 
+TEST(ScalarGraph, missing_and_short_inputs_are_refused) {
+  Circuit c;
+  const Signal x = c.input("x", 2), s = c.symbols("s", 3);
+  c.output(c.affine("y", 1, {{"W", x}, {"V", s}}, Init::zero(), false));
+  const Vector parameters(5, 1.0);
+  const auto graph = [&](const CircuitInputs& inputs) { ScalarGraph(c, Structure::chains(1, 2), parameters, inputs); };
+  graph({{{x.id, {1, 2, 3, 4}}}, {{s.id, {0, 2}}}});
+  EXPECT_THROW(graph({}), UsageError);
+  EXPECT_THROW(graph({{{x.id, {1, 2, 3}}}, {{s.id, {0, 2}}}}), UsageError);
+  EXPECT_THROW(graph({{{x.id, {1, 2, 3, 4}}}, {}}), UsageError);
+  EXPECT_THROW(graph({{{x.id, {1, 2, 3, 4}}}, {{s.id, {0}}}}), UsageError);
+}
+
 TEST(ScalarGraph, repeated_signal_counts_two_edges) {
   Circuit c;
   const Signal a = c.affine("a", 1, {{"W", c.input("x", 1)}}, Init::zero(), false);
