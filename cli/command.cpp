@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <new>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "app/settings/train_settings.h"
 #include "base/formats/trusted_json.h"
@@ -137,14 +136,6 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
   return verb->run(console);
 }
 
-/// Returns the message for an error of the system. The system's own message for a thread that cannot be created is
-/// "Resource temporarily unavailable".
-std::string thread_failure(const std::system_error& error) {
-  if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
-  return "the system cannot create more threads (a limit of this user or container: ulimit -u); use fewer with "
-         "--threads";
-}
-
 /// Reports an error and returns the exit code. If all processes fail, only the first one reports. A process that fails
 /// alone reports its number and terminates the others, which would otherwise wait forever.
 ExitCode tell_failure(Console& console, const std::string& message, ExitCode code) {
@@ -204,8 +195,6 @@ int run_command(std::span<const std::string> arguments) {
     return kClosedOutputCode;
   } catch (const Error& error) {
     code = tell_failure(console, error.what(), error.code());
-  } catch (const std::system_error& error) {
-    code = tell_failure(console, thread_failure(error), code);
   } catch (const std::bad_alloc&) {
     code = tell_failure(console, "not enough memory; try a smaller --batch, --window or model, or less data", code);
   } catch (const nlohmann::json::exception& error) {

@@ -7,6 +7,7 @@
 #include <future>
 #include <vector>
 
+#include "base/threads/start_thread.h"
 #include "compression/byte_symbols.h"
 #include "compression/symbol_coder.h"
 #include "model/adaptive/learning.h"
@@ -184,8 +185,10 @@ void compress_chain(BlockReader& reader, const Codec& codec, ContainerWriter& wr
     settle();
     pending = std::move(next);
     if (checker)
-      checked = std::async(options.threads > 1 ? std::launch::async : std::launch::deferred,
-                           [&, at = pending.get()] { check(checker->decode(at->block), at->bytes); });
+      checked = start_thread([&] {
+        return std::async(options.threads > 1 ? std::launch::async : std::launch::deferred,
+                          [&, at = pending.get()] { check(checker->decode(at->block), at->bytes); });
+      });
   }
   settle();
 }
@@ -194,7 +197,8 @@ void compress_chain(BlockReader& reader, const Codec& codec, ContainerWriter& wr
 template <class Work>
 void parallel_for_each(std::size_t n, Work&& work) {
   std::vector<std::future<void>> running;
-  for (std::size_t i = 1; i < n; ++i) running.push_back(std::async(std::launch::async, [&work, i] { work(i); }));
+  for (std::size_t i = 1; i < n; ++i)
+    running.push_back(start_thread([&] { return std::async(std::launch::async, [&work, i] { work(i); }); }));
   std::exception_ptr error;
   const auto run = [&](auto&& what) {
     try {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/threads/start_thread.h"
+
 namespace unfold {
 
 Background::~Background() {
@@ -22,7 +24,7 @@ void Background::give(std::function<void()> work) {
     if (!error_) waiting_.push_back(std::move(work));
   }
   changed_.notify_all();
-  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  if (!thread_.joinable()) thread_ = start_thread([this] { return std::thread([this] { run(); }); });
 }
 
 void Background::wait() {

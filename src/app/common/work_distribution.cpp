@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/threads/start_thread.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/file.h"
 
@@ -103,7 +104,7 @@ void do_in_parallel(std::span<const WorkPiece> pieces, int threads, Reporter& re
   };
   {
     std::vector<std::jthread> others;  // joined even if some threads cannot be started
-    for (int i = 1; i < threads; ++i) others.emplace_back(work);
+    for (int i = 1; i < threads; ++i) others.push_back(start_thread([&] { return std::jthread(work); }));
     work();
   }
   if (failure) std::rethrow_exception(failure);

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "base/interruptible.h"
+#include "base/threads/start_thread.h"
 #include "unfold/base/error.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -125,7 +125,8 @@ struct Team::State {
         choice(threads, attendance),
         arrivals(std::make_unique<Arrivals[]>(static_cast<std::size_t>(threads))) {
     try {
-      for (int id = 1; id < size; ++id) workers.emplace_back([this, id] { work(id); });
+      for (int id = 1; id < size; ++id)
+        workers.push_back(start_thread([this, id] { return std::thread([this, id] { work(id); }); }));
     } catch (...) {
       stop();
       throw;
@@ -215,7 +216,7 @@ void Team::State::stop() {
 }
 
 Team::Team(int threads, Attendance attendance) {
-  if (threads < 1) throw std::invalid_argument("Team: at least one thread is needed");
+  if (threads < 1) throw UsageError("team: " + std::to_string(threads) + " threads; at least one is needed");
   state_ = std::make_unique<State>(threads, attendance);
 }
 
@@ -225,6 +226,7 @@ int Team::size() const { return state_->size; }
 
 void Team::run(const std::function<void(Member&)>& body) {
   State& s = *state_;
+  if (!body) throw UsageError("team: the function to run is empty");
   break_off_if_asked();
   const auto alone = [&] {
     Member me(0, 1, &s);
@@ -232,7 +234,7 @@ void Team::run(const std::function<void(Member&)>& body) {
   };
   if (s.size == 1) return alone();
   if (s.busy.exchange(true, std::memory_order_acquire))
-    throw std::logic_error("Team::run: the team is already running");
+    throw UsageError("team: the team is already running; a parallel region cannot start another one on the same team");
   struct Free {  // runs even if the region ends with an exception
     ~Free() { busy.store(false, std::memory_order_release); }
     std::atomic<bool>& busy;

@@ -7,10 +7,12 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "base/interruptible.h"
+#include "base/threads/start_thread.h"
 #include "tests/base/late_members.h"
 #include "unfold/base/error.h"
 
@@ -172,14 +174,26 @@ TEST(Team, team_without_attendance_is_adaptive_or_follows_the_environment) {
   ::setenv("UNFOLD_TEAM", before.c_str(), 1);
 }
 
-TEST(Team, empty_team_is_refused) { EXPECT_THROW(Team(0), std::invalid_argument); }
+TEST(Team, empty_team_and_empty_function_are_refused) {
+  EXPECT_THROW(Team(0), UsageError);
+  EXPECT_THROW(Team(-3), UsageError);
+  EXPECT_THROW(Team(1).run({}), UsageError);
+  EXPECT_THROW(Team(2, Attendance::all).run({}), UsageError);
+}
+
+TEST(Team, thread_that_cannot_be_created_is_a_runtime_failure) {
+  const auto start = [](std::errc code) -> int { throw std::system_error(std::make_error_code(code)); };
+  for (const std::errc code : {std::errc::resource_unavailable_try_again, std::errc::not_enough_memory})
+    EXPECT_THROW(start_thread([&] { return start(code); }), RuntimeFailure);
+  EXPECT_EQ(start_thread([] { return 3; }), 3);
+}
 
 TEST(Team, nested_region_is_refused) {
   Team team(2, Attendance::all);
   EXPECT_THROW(team.run([&](Member& me) {
     if (me.id() == 0) team.run([](Member&) {});
   }),
-               std::logic_error);
+               UsageError);
 }
 
 TEST(Team, team_without_a_region_is_destroyed_cleanly) {
