@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "data/cells/civil_date.h"
 #include "data/cells/date_scan.h"
@@ -28,6 +30,28 @@ DateFormat format_of_shape(DateScan::Shape shape) {
     case DateScan::Shape::month_first: return DateFormat::month_day_year;
     default: return DateFormat::year_month_day;
   }
+}
+
+/// Returns the order of the parts of a pattern with separators, one letter each (N is the name of a month): "DMY" for
+/// DD.MM.YYYY. Empty if a part is unknown.
+std::string order_of_parts(std::string_view pattern) {
+  static constexpr auto kParts = std::to_array<std::pair<std::string_view, char>>(
+      {{"YYYY", 'Y'}, {"YY", 'Y'}, {"MM", 'M'}, {"M", 'M'}, {"DD", 'D'}, {"D", 'D'}, {"MON", 'N'}, {"MMM", 'N'}});
+  constexpr std::string_view kSeparators = "./- ,";
+  std::string order, part;
+  for (std::size_t i = 0; i <= pattern.size(); ++i) {
+    const char c = i < pattern.size() ? pattern[i] : ' ';
+    if (kSeparators.find(c) == std::string_view::npos) {
+      part += c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+      continue;
+    }
+    if (part.empty()) continue;  // ", "
+    const auto known = std::ranges::find(kParts, std::string_view(part), &std::pair<std::string_view, char>::first);
+    if (known == kParts.end()) return {};
+    order += known->second;
+    part.clear();
+  }
+  return order;
 }
 
 /// Three pairs of digits separated by two marks: 01-02-03.
@@ -105,6 +129,12 @@ std::optional<DateFormat> date_format_of(std::string_view pattern) {
   for (std::size_t i = 0; i < kDatePatterns.size(); ++i) {
     if (pattern == kDatePatterns[i]) return static_cast<DateFormat>(i);
   }
+  const std::string order = order_of_parts(pattern);
+  if (order == "YMD") return DateFormat::year_month_day;
+  if (order == "DMY") return DateFormat::day_month_year;
+  if (order == "MDY") return DateFormat::month_day_year;
+  if (order == "YM") return DateFormat::year_month;
+  if (order == "DNY" || order == "NDY") return DateFormat::month_name;
   return {};
 }
 
@@ -166,7 +196,8 @@ std::optional<Moment> parse_date(std::string_view text, DateFormat format) {
   }
   if (Moment moment; scan_usual_moment(text, moment))
     return format == DateFormat::year_month_day ? std::optional(moment) : std::nullopt;
-  const DateScan scan = scan_date(text);
+  DateScan scan = scan_date(text);
+  if (scan.shape == DateScan::Shape::none && format == DateFormat::day_month_year) scan = scan_short_date(text);
   if (scan.shape == DateScan::Shape::none) return {};
   if (scan.shape == DateScan::Shape::day_or_month_first) {
     if (format == DateFormat::day_month_year) return scan.moment;

@@ -2,25 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "data/cells/civil_date.h"
+#include "data/cells/date_names.h"
 
 namespace unfold {
 namespace {
 
 char lower_letter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 bool is_date_letter(char c) { return lower_letter(c) >= 'a' && lower_letter(c) <= 'z'; }
-
-/// Returns a set of lower-case letters, one bit for each letter.
-constexpr std::uint32_t letter_set(std::string_view letters) {
-  std::uint32_t set = 0;
-  for (const char c : letters) set |= std::uint32_t{1} << (c - 'a');
-  return set;
-}
-bool in_set(std::uint32_t set, char c) { return c >= 'a' && c <= 'z' && (set >> (c - 'a') & 1) != 0; }
 
 /// Reads a cell from left to right. Every function that fails leaves the position unchanged.
 class DateCursor {
@@ -55,11 +47,17 @@ class DateCursor {
     for (std::size_t i = 0; i < n; ++i) value = value * 10 + (text_[position_++] - '0');
     return true;
   }
-  /// Reads a word of letters in lower case.
+  /// Reads a word of letters in lower case; À to ÿ are letters.
   std::string word() {
-    std::string result;
-    while (is_date_letter(peek())) result += lower_letter(text_[position_++]);
-    return result;
+    const std::size_t start = position_;
+    for (;;) {
+      if (is_date_letter(peek()))
+        ++position_;
+      else if (peek() == '\xC3' && position_ + 1 < text_.size())
+        position_ += 2;
+      else
+        return lower_date_word(text_.substr(start, position_ - start));
+    }
   }
   std::size_t position() const { return position_; }
   void back_to(std::size_t position) { position_ = position; }
@@ -68,28 +66,6 @@ class DateCursor {
   std::string_view text_;
   std::size_t position_ = 0;
 };
-
-/// Returns the month of an English name or abbreviation; 0 for other words.
-Index month_of(const std::string& word) {
-  static const std::array<std::string, 12> kNames = {"january",   "february", "march",    "april",
-                                                     "may",       "june",     "july",     "august",
-                                                     "september", "october",  "november", "december"};
-  if (word == "sept") return 9;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (word == kNames[i] || (word.size() == 3 && kNames[i].compare(0, 3, word) == 0)) {
-      return static_cast<Index>(i) + 1;
-    }
-  }
-  return 0;
-}
-
-bool is_weekday(const std::string& word) {
-  static const std::array<std::string, 7> kNames = {"monday", "tuesday",  "wednesday", "thursday",
-                                                    "friday", "saturday", "sunday"};
-  return std::any_of(kNames.begin(), kNames.end(), [&](const std::string& name) {
-    return word.size() >= 3 && word.size() <= name.size() && name.compare(0, word.size(), word) == 0;
-  });
-}
 
 bool read_fraction(DateCursor& in, Moment& moment) {
   Index digits = 0;
@@ -268,11 +244,28 @@ bool read_year(DateCursor& in, bool two_digits, Index& year) {
   return true;
 }
 
+/// Skips "de" between the parts of a Spanish date: 1 de enero de 2024.
+void skip_preposition(DateCursor& in) {
+  const std::size_t start = in.position();
+  in.skip_blanks();
+  if (in.word() == "de")
+    in.skip_blanks();
+  else
+    in.back_to(start);
+}
+
 DateScan scan_day_and_name(Index day, DateCursor& in) {
   Index year = 0;
-  const Index month = month_of(in.word());
+  skip_preposition(in);
+  std::string word = in.word();
+  if (day == 1 && word == "er") {  // 1er janvier
+    in.skip_blanks();
+    word = in.word();
+  }
+  const Index month = month_of_name(word);
   if (month == 0) return {};
   in.accept('.');
+  skip_preposition(in);
   const bool dash = in.accept('-');
   if (!dash && !in.accept(',')) in.accept('/');
   in.skip_blanks();
@@ -280,7 +273,8 @@ DateScan scan_day_and_name(Index day, DateCursor& in) {
   return with_time(whole_date(DateScan::Shape::month_name, year, month, day), in);
 }
 
-DateScan scan_day_first(DateCursor& in) {
+/// `short_points`: dates such as 4.9.23 are read.
+DateScan scan_day_first(DateCursor& in, bool short_points = false) {
   Index first = 0, second = 0, year = 0;
   const std::size_t start = in.position();
   in.number(1, 2, first);
@@ -296,8 +290,8 @@ DateScan scan_day_first(DateCursor& in) {
   if (is_date_letter(in.peek())) return scan_day_and_name(first, in);
   const std::size_t digits = in.position() - start;  // number of characters of the first number and the separator
   if (separator == ' ' || !in.number(1, 2, second) || !in.accept(separator)) return {};
-  // 30.01.24 has two digits everywhere, so 1.2.10 is not a date.
-  const bool points = separator == '.' && digits == 3 && in.position() - start == 6;
+  // 30.01.24 has two digits everywhere; 1.2.10 may be a version.
+  const bool points = separator == '.' && (short_points || (digits == 3 && in.position() - start == 6));
   if (!read_year(in, separator == '/' || points, year)) return {};
   const bool day_first = is_valid_date(year, second, first), month_first = is_valid_date(year, first, second);
   if (!day_first && !month_first) return {};
@@ -312,16 +306,10 @@ DateScan scan_day_first(DateCursor& in) {
 }
 
 /// Returns whether a text begins like a month, a weekday or a quarter; most texts do not and are thus rejected quickly.
+/// All dates have a digit.
 bool begins_with_name(std::string_view text) {
   if (lower_letter(text[0]) == 'q') return is_date_digit(text[1]);
-  static constexpr std::string_view kBeginnings = "janfebmaraprmayjunjulaugsepoctnovdecmontuewedthufrisatsun";
-  const char a = lower_letter(text[0]), b = lower_letter(text[1]), c = lower_letter(text[2]);
-  static constexpr std::uint32_t kFirst = letter_set("jfmajasondmtws"), kSecond = letter_set("aepucohr");
-  if (!in_set(kFirst, a) || !in_set(kSecond, b)) return false;
-  for (std::size_t i = 0; i < kBeginnings.size(); i += 3) {
-    if (kBeginnings[i] == a && kBeginnings[i + 1] == b && kBeginnings[i + 2] == c) return true;
-  }
-  return false;
+  return may_begin_date_name(text[0], text[1]) && std::ranges::any_of(text, is_date_digit);
 }
 
 DateScan scan_name_first(DateCursor& in) {
@@ -333,14 +321,23 @@ DateScan scan_name_first(DateCursor& in) {
     if (!in.number(4, 4, year)) return {};
     return with_end(whole_date(DateScan::Shape::quarter, year, quarter * 3 - 2, 1), in);
   }
-  if (is_weekday(word) && month_of(word) == 0) {
+  if (is_weekday_name(word)) {
+    const std::size_t behind_word = in.position();
     in.accept('.');
     in.accept(',');
     in.skip_blanks();
-    if (is_date_digit(in.peek())) return in.digits_ahead() == 4 ? scan_year_first(in) : scan_day_first(in);
-    word = in.word();
+    const bool month = month_of_name(word) > 0;  // "mar" is a month, too
+    if (is_date_digit(in.peek())) {
+      const DateScan scan = in.digits_ahead() == 4 ? scan_year_first(in) : scan_day_first(in);
+      const bool date = scan.shape != DateScan::Shape::none && scan.shape != DateScan::Shape::time_of_day;
+      if (date || !month) return scan;
+    }
+    if (month)
+      in.back_to(behind_word);
+    else
+      word = in.word();
   }
-  const Index month = month_of(word);
+  const Index month = month_of_name(word);
   if (month == 0) return {};
   in.accept('.');
   const bool dash = in.accept('-');
@@ -358,6 +355,14 @@ DateScan scan_name_first(DateCursor& in) {
 }
 
 }  // namespace
+
+DateScan scan_short_date(std::string_view text) {
+  DateCursor in(text);
+  const std::size_t digits = in.digits_ahead();
+  if (digits != 1 && digits != 2) return {};
+  const DateScan scan = scan_day_first(in, /*short_points=*/true);
+  return scan.separator == '.' ? scan : DateScan{};
+}
 
 DateScan scan_written_date(std::string_view text) {
   const bool letter = is_date_letter(text[0]);

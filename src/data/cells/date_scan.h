@@ -1,6 +1,6 @@
 #pragma once
-/// The general scanner of dates: any order of the parts, names of months and weekdays, times of day and zones.
-/// `scan_date` (date_cell.h) tries the usual form YYYY-MM-DD first.
+/// The general scanner of dates: any order of the parts, names of months and weekdays (date_names.h), times of day and
+/// zones. `scan_date` (date_cell.h) tries the usual form YYYY-MM-DD first.
 
 #include <string_view>
 
@@ -12,5 +12,8 @@ inline bool is_date_digit(char c) { return static_cast<unsigned char>(c - '0') <
 
 /// REQUIRES: the text has at least four characters. Returns the shape `none` for other texts than dates.
 DateScan scan_written_date(std::string_view text);
+/// Reads 4.9.23, which `scan_date` does not because it may be a version; the name or the type of the column must
+/// indicate dates.
+DateScan scan_short_date(std::string_view text);
 
 }  // namespace unfold

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "data/cells/date_scan.h"
+
 namespace unfold {
 namespace {
 
@@ -76,6 +78,7 @@ ColumnProfile::ColumnProfile(std::string name, Index distinct_bound, const Missi
       missing_(&missing),
       date_name_(is_date_name(name_)),
       year_name_(is_year_name(name_)),
+      short_dates_(date_name_),
       distinct_(distinct_bound),
       recent_(distinct_bound / kDistinctPerRecent) {}
 
@@ -127,7 +130,8 @@ void ColumnProfile::add_cell(std::string_view cell, Index line) {
     add_number(number, cell, line);
     return;
   }
-  const DateScan date = scan_date(cell);
+  DateScan date = scan_date(cell);
+  if (date.shape == DateScan::Shape::none && short_dates_) date = scan_short_date(cell);
   if (date.shape != DateScan::Shape::none)
     add_date(date, cell, line);
   else if (!add_number_with_unit(cell, line))

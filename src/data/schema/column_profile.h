@@ -71,6 +71,8 @@ class ColumnProfile {
   /// `missing` must outlive the profile.
   ColumnProfile(std::string name, Index distinct_bound, const MissingCells& missing);
 
+  /// Reads cells such as 4.9.23 as dates even if the name does not indicate dates.
+  void expect_dates() { short_dates_ = true; }
   void add(std::string_view cell, Index line);
 
   const std::string& name() const { return name_; }
@@ -190,7 +192,7 @@ class ColumnProfile {
 
   std::string name_;
   const MissingCells* missing_;
-  bool date_name_, year_name_;
+  bool date_name_, year_name_, short_dates_;
   std::array<std::unique_ptr<Kind>, kKinds> kinds_;
   std::unique_ptr<Dates> dates_;
   DistinctCount distinct_;

@@ -296,7 +296,11 @@ class SchemaInference::State {
     const Index bound =
         std::clamp(kDistinctBudget / kBytesPerDistinct / std::max<Index>(columns, 1), kFewestDistinct, kMostDistinct);
     profiles_.reserve(names.size());
-    for (const std::string& name : names) profiles_.emplace_back(name, bound, options_.missing);
+    for (const std::string& name : names) {
+      profiles_.emplace_back(name, bound, options_.missing);
+      const auto stated = options_.types.find(name);
+      if (stated != options_.types.end() && stated->second.type == ColumnType::date) profiles_.back().expect_dates();
+    }
   }
 
   /// Reads the complete rows, or with `last` all rows; returns the number of bytes read.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/cells/date_cell.h"
+#include "data/cells/date_scan.h"
 #include "data/cells/numeric_cell.h"
 
 namespace unfold {
@@ -28,8 +29,8 @@ bool all_entries(const std::vector<std::vector<std::string>>& rows, std::size_t 
 bool is_date_entry(const std::string& cell, bool by_name) {
   const DateScan::Shape shape = scan_date(cell).shape;
   if (shape != DateScan::Shape::none) return shape != DateScan::Shape::time_of_day;
-  return by_name && (parse_date(cell, DateFormat::year) || parse_date(cell, DateFormat::compact) ||
-                     parse_date(cell, DateFormat::compact_month));
+  return by_name && (scan_short_date(cell).shape != DateScan::Shape::none || parse_date(cell, DateFormat::year) ||
+                     parse_date(cell, DateFormat::compact) || parse_date(cell, DateFormat::compact_month));
 }
 
 bool is_group_entry(const std::string& cell) {

@@ -49,16 +49,12 @@ enum class DateStyle::Part : unsigned char {
 namespace {
 
 constexpr std::size_t kExaminedCells = 1001, kMostPieces = 24;
-constexpr std::array<const char*, 12> kMonths = {"January", "February", "March",     "April",   "May",      "June",
-                                                 "July",    "August",   "September", "October", "November", "December"};
-constexpr std::array<const char*, 7> kWeekdays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
-                                                  "Friday", "Saturday", "Sunday"};
-
 enum class PieceKind { digits, letters, other };
 
 PieceKind kind_of(char c) {
   if (c >= '0' && c <= '9') return PieceKind::digits;
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ? PieceKind::letters : PieceKind::other;
+  const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0xC3;
+  return letter || (static_cast<unsigned char>(c) & 0xC0) == 0x80 ? PieceKind::letters : PieceKind::other;
 }
 
 std::vector<std::string_view> pieces_of(std::string_view text) {
@@ -97,15 +93,17 @@ enum class LetterCase { title, upper, lower };
 
 LetterCase case_of(std::string_view text) {
   const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
-  if (std::ranges::all_of(text, is_upper)) return LetterCase::upper;
+  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
+  if (std::ranges::none_of(text, is_small)) return LetterCase::upper;
   return is_upper(text[0]) ? LetterCase::title : LetterCase::lower;
 }
 
-/// Returns the word, which begins with a capital letter, in the given letter case.
+/// Returns the word, which begins with a capital letter, in the given letter case; À to ÿ are letters.
 std::string in_case(std::string word, LetterCase how) {
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    if (how == LetterCase::upper && word[i] >= 'a' && word[i] <= 'z') word[i] = static_cast<char>(word[i] - 32);
-    if (how == LetterCase::lower && word[i] >= 'A' && word[i] <= 'Z') word[i] = static_cast<char>(word[i] + 32);
+  if (how == LetterCase::lower) return lower_date_word(word);
+  for (std::size_t i = 0; i < word.size() && how == LetterCase::upper; ++i) {
+    const bool accented = i > 0 && word[i - 1] == '\xC3' && static_cast<unsigned char>(word[i]) >= 0xA0;
+    if ((word[i] >= 'a' && word[i] <= 'z') || accented) word[i] = static_cast<char>(word[i] - 32);
   }
   return word;
 }
@@ -130,7 +128,10 @@ std::string DateStyle::text_of(const Piece& piece, const Moment& m) {
   const IsoWeek week = iso_week(m.days);
   const Index hour = m.second / 3600, hour_of_half = (hour + 11) % 12 + 1;
   const auto number = [](Index value, int width) { return fmt::format("{:0{}}", value, width); };
-  const auto word = [&](std::string text) { return in_case(std::move(text), case_of(piece.text)); };
+  const auto name = [&](Index place) {
+    const std::string_view text = piece.names->names[at(place - 1)];
+    return in_case(std::string(text), case_of(piece.text));
+  };
   switch (piece.part) {
     case Part::year_month_day: return fmt::format("{:04}{:02}{:02}", c.year, c.month, c.day);
     case Part::year_month: return fmt::format("{:04}{:02}", c.year, c.month);
@@ -138,19 +139,19 @@ std::string DateStyle::text_of(const Piece& piece, const Moment& m) {
     case Part::unix_seconds: return fmt::format("{}", m.epoch_seconds());
     case Part::year: return number(c.year, 4);
     case Part::two_digit_year: return number(c.year % 100, 2);
-    case Part::month_name: return word(kMonths[at(c.month - 1)]);
-    case Part::month_abbreviation: return word(std::string(kMonths[at(c.month - 1)], 3));
+    case Part::month_name:
+    case Part::month_abbreviation: return name(c.month);
     case Part::month: return number(c.month, 2);
     case Part::plain_month: return number(c.month, 1);
     case Part::day: return number(c.day, 2);
     case Part::plain_day: return number(c.day, 1);
-    case Part::weekday_name: return word(kWeekdays[at(week.weekday - 1)]);
-    case Part::weekday_abbreviation: return word(std::string(kWeekdays[at(week.weekday - 1)], 3));
+    case Part::weekday_name:
+    case Part::weekday_abbreviation: return name(week.weekday);
     case Part::hour: return number(hour, 2);
     case Part::plain_hour: return number(hour, 1);
     case Part::hour_of_half: return number(hour_of_half, 2);
     case Part::plain_hour_of_half: return number(hour_of_half, 1);
-    case Part::half_of_day: return word(hour < 12 ? "AM" : "PM");
+    case Part::half_of_day: return in_case(hour < 12 ? "AM" : "PM", case_of(piece.text));
     case Part::time_of_day: return fmt::format("{:02}{:02}{:02}", hour, m.second / 60 % 60, m.second % 60);
     case Part::minute: return number(m.second / 60 % 60, 2);
     case Part::second: return number(m.second % 60, 2);
@@ -213,7 +214,19 @@ class DateStyle::Learner {
     for (int k = 0; k < static_cast<int>(Part::literal) && (letters || digits); ++k) {
       const auto part = static_cast<Part>(k);
       if (part >= Part::quarter && !may_have_weeks()) continue;
-      if (is_word(part) == letters) parts.push_back({part, std::string(letters ? piece : ""), piece.size()});
+      if (is_word(part) != letters) continue;
+      const Piece one{part, std::string(letters ? piece : ""), piece.size()};
+      if (part == Part::half_of_day || !letters) {
+        parts.push_back(one);
+        continue;
+      }
+      const bool month = part == Part::month_name || part == Part::month_abbreviation;
+      const bool abbreviated = part == Part::month_abbreviation || part == Part::weekday_abbreviation;
+      for (const DateNames& names : month ? month_names() : weekday_names()) {
+        if (names.abbreviated != abbreviated) continue;
+        parts.push_back(one);
+        parts.back().names = &names;
+      }
     }
     parts.push_back({Part::literal, std::string(piece), piece.size()});
     return parts;

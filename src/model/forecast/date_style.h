@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "data/cells/date_cell.h"
+#include "data/cells/date_names.h"
 
 namespace unfold::forecasting {
 
@@ -32,6 +33,7 @@ class DateStyle {
     Part part;
     std::string text;  // text of a literal; empty for other parts
     std::size_t width = 0;
+    const DateNames* names = nullptr;  // of months and weekdays
   };
   class Learner;
   static std::string text_of(const Piece& piece, const Moment& moment);

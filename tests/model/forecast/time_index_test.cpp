@@ -174,6 +174,21 @@ TEST(DateStyle, FurtherDatesAreWrittenLikeTheOthers) {
             (Texts{"1706670000", "1706673600"}));
 }
 
+TEST(DateStyle, LanguagesAreKept) {
+  using F = DateFormat;
+  EXPECT_EQ(continued({"29. September 2023", "30. September 2023", "01. Oktober 2023"}, F::month_name, 1),
+            (Texts{"02. Oktober 2023"}));
+  EXPECT_EQ(continued({"27 FÉVRIER 2023", "28 FÉVRIER 2023", "01 MARS 2023"}, F::month_name, 1),
+            (Texts{"02 MARS 2023"}));
+  EXPECT_EQ(continued({"Jan 2023", "Feb 2023", "Mrz 2023"}, F::month_name, 2), (Texts{"Apr 2023", "Mai 2023"}));
+  EXPECT_EQ(continued({"So 03.09.2023", "Mo 04.09.2023", "Di 05.09.2023"}, F::day_month_year, 1),
+            (Texts{"Mi 06.09.2023"}));
+  EXPECT_EQ(
+      continued({"lundi 4 septembre 2023", "mardi 5 septembre 2023", "mercredi 6 septembre 2023"}, F::month_name, 1),
+      (Texts{"jeudi 7 septembre 2023"}));
+  EXPECT_EQ(continued({"29.8.23", "30.8.23", "31.8.23"}, F::day_month_year, 1), (Texts{"1.9.23"}));
+}
+
 TEST(DateStyle, TimesOfDayAndZonesAreKept) {
   using F = DateFormat;
   EXPECT_EQ(continued({"2024-01-01T21:00:00Z", "2024-01-01T22:00:00Z", "2024-01-01T23:00:00Z"}, F::year_month_day),
