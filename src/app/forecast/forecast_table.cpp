@@ -95,6 +95,10 @@ std::vector<Index> days_of(const TableSeries& series, Index horizon) {
   return days;
 }
 
+std::string name_of(const TableSeries& series) {
+  return series.group.empty() ? series.field : series.field + " of " + series.group;
+}
+
 void note_special_series(const TableForecast& result, Reporter& reporter) {
   constexpr Index kMostNamed = 3;
   std::vector<std::pair<std::string, Index>> counts;
@@ -130,10 +134,6 @@ void note_outliers(const TableForecast& result, Reporter& reporter) {
   if (count > kMostNamed)
     reporter.remark(
         fmt::format("{} more outlier{} replaced", count - kMostNamed, count == kMostNamed + 1 ? " is" : "s are"));
-}
-
-std::string name_of(const TableSeries& series) {
-  return series.group.empty() ? series.field : series.field + " of " + series.group;
 }
 
 /// Makes a saved network the only member.
@@ -221,30 +221,18 @@ std::vector<double> parse_coverage(std::string_view text) {
   return coverage;
 }
 
-namespace {
-
-/// Reads the table of known covariates (--future), if there is one.
-std::optional<SeriesTable> read_future(const ForecastTableRequest& request) {
-  if (request.future.empty()) return std::nullopt;
-  SchemaOptions schema = request.schema;
-  schema.predict.clear();
-  schema.ignore_absent = true;
-  return read_series_table(request.future, schema, {.all = true});
-}
-
-}  // namespace
-
 TableForecast forecast_table(const ForecastTableRequest& request, Reporter& reporter) {
-  const std::optional<SeriesTable> future = read_future(request);
-  SeriesColumns columns;
-  if (future) columns.covariates = future->fields;
-  TableForecast result{.table = read_series_table(request.data, request.schema, columns),
-                       .horizon = request.horizon,
-                       .coverage = request.coverage};
+  TablesOfCovariates tables;
+  if (request.future.empty())
+    tables.table = read_series_table(request.data, request.schema);
+  else
+    tables = read_with_future(request.data, request.future, request.schema);
+  TableForecast result{.table = std::move(tables.table), .horizon = request.horizon, .coverage = request.coverage};
   require_rows(result, request.data);
   require_calendar(result);
   std::vector<std::vector<std::vector<double>>> known(result.table.series.size());
-  if (future) known = take_known_covariates(result.table, *future, request.future, request.horizon);
+  if (!request.future.empty())
+    known = take_known_covariates(result.table, tables.future, request.future, request.horizon);
   for (const std::string& note : result.table.notes) reporter.remark(note);
   result.periods = periods_of(result.table, request.season);
   std::vector<UnivariateSeries> series;

@@ -1,13 +1,17 @@
 #include "app/forecast/known_covariates.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 
+#include "app/fields/predicted_list.h"
+#include "base/options/suggestions.h"
 #include "base/printable.h"
+#include "data/cells/numeric_cell.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -16,7 +20,7 @@ namespace {
 /// The series of one field and group, by name.
 class FutureValues {
  public:
-  FutureValues(const SeriesTable& future, std::string name) : name_(std::move(name)) {
+  FutureValues(const SeriesTable& future, std::string name) : name_(std::move(name)), date_format_(future.date_format) {
     for (const TableSeries& series : future.series) series_[{series.group, series.field}] = &series;
   }
 
@@ -38,9 +42,10 @@ class FutureValues {
       const auto found = by_label.find(label);
       if (timed ? found == by_label.end() : h >= static_cast<Index>(later.values.size()))
         throw DataError(
-            fmt::format("{}: column {} has no value for {}, step {} of the forecast; add the row, or forecast "
+            fmt::format("{}: column {} has no value for {}, step {} of the forecast{}; add the row, or forecast "
                         "fewer steps",
-                        name_, in_quotes(history.field), timed ? in_quotes(label) : "the row", h + 1));
+                        name_, in_quotes(history.field), timed ? in_quotes(label) : "the row", h + 1,
+                        timed ? range_of(later) : ""));
       values.push_back(timed ? found->second : later.values[at(h)]);
       if (std::isnan(values.back()) && empty++ == 0) first_empty = timed ? label : fmt::format("step {}", h + 1);
     }
@@ -53,25 +58,139 @@ class FutureValues {
   }
 
  private:
-  /// Returns the values by the labels that their times have in `index`. A few dates may have no regular step, such as a
-  /// week without its Sunday.
+  /// Returns a clause with the first and the last date of the rows.
+  std::string range_of(const TableSeries& later) const {
+    const auto text = [](const Moment& moment) {
+      return forecasting::format_moment(moment, DateFormat::year_month_day);
+    };
+    std::pair<Moment, Moment> ends;
+    if (!later.irregular.empty())
+      ends = {later.irregular.front(), later.irregular.back()};
+    else if (later.index.has_dates())
+      ends = {later.index.moment(0), later.index.moment(static_cast<Index>(later.values.size()) - 1)};
+    else
+      return {};
+    return fmt::format("; its dates{} are from {} to {}",
+                       date_format_ ? fmt::format(", read as {},", date_pattern(*date_format_)) : "", text(ends.first),
+                       text(ends.second));
+  }
+
+  /// Returns the values by the labels that their times have in `index`; dates may be written differently. A few dates
+  /// may have no regular step, such as a week without its Sunday.
   static std::map<std::string, double> labeled(const TableSeries& later, const forecasting::TimeIndex& index) {
     std::map<std::string, double> values;
     for (std::size_t t = 0; t < later.values.size(); ++t) {
-      if (later.irregular.empty()) {
+      const bool dates = index.has_dates() && (later.index.has_dates() || !later.irregular.empty());
+      if (!dates) {
         values[later.index.label(static_cast<Index>(t))] = later.values[t];
-      } else if (const std::optional<Index> position = index.place(later.irregular[t])) {
-        values[index.label(*position)] = later.values[t];
+        continue;
       }
+      const Moment moment = later.irregular.empty() ? later.index.moment(static_cast<Index>(t)) : later.irregular[t];
+      if (const std::optional<Index> position = index.place(moment)) values[index.label(*position)] = later.values[t];
     }
     return values;
   }
 
   std::string name_;
+  std::optional<DateFormat> date_format_;
   std::map<std::pair<std::string, std::string>, const TableSeries*> series_;
 };
 
+bool is_number_or_category(const ColumnSchema& column) {
+  const bool role = column.role == ColumnRole::order || column.role == ColumnRole::group;
+  return !role && (column.type == ColumnType::number || column.type == ColumnType::integer ||
+                   column.type == ColumnType::category || column.type == ColumnType::constant);
+}
+
+/// Returns the names of the columns that may be covariates: those with entries.
+std::vector<std::string> possible_covariates(const TableSchema& future) {
+  std::vector<std::string> names;
+  for (const ColumnSchema& column : future.columns)
+    if (column.type != ColumnType::empty && column.type != ColumnType::date) names.push_back(column.name);
+  return names;
+}
+
+/// Returns whether the only row of a table has the names of the data.
+bool is_header(const TableSchema& future, const SeriesTable& table) {
+  return future.rows == 1 && std::ranges::any_of(future.columns, [&](const ColumnSchema& column) {
+           return !column.examples.empty() &&
+                  std::ranges::find(table.columns, column.examples.front()) != table.columns.end();
+         });
+}
+
+bool has_texts(const ColumnSchema& column) {
+  if (column.type == ColumnType::constant) return !parse_number(column.examples.front(), column.convention);
+  return column.type == ColumnType::text || (column.type == ColumnType::category && !column.class_labels);
+}
+
+/// Rejects texts in columns that are numbers in the data.
+void require_numbers(const SeriesTable& table, const TableSchema& future) {
+  for (const Covariate& covariate : table.covariates) {
+    const ColumnSchema* column = future.find(covariate.column);
+    if (!covariate.categories.empty() || column == nullptr || !has_texts(*column)) continue;
+    throw DataError(fmt::format(
+        "{}: column {} has numbers in the data, but texts here, such as {}; write the same values as in the data",
+        future.source, in_quotes(column->name), in_quotes(column->examples.front())));
+  }
+}
+
+/// Rejects numbers and categories that the data does not have.
+void require_columns_of_data(const SeriesTable& table, const TableSchema& future) {
+  if (is_header(future, table)) throw DataError(future.source + ": the table has a header, but no rows");
+  constexpr std::size_t kMostNamed = 10;
+  std::vector<std::string> names;
+  for (const std::string& name : table.columns)
+    if (names.size() < kMostNamed) names.push_back(in_quotes(name));
+  for (const ColumnSchema& column : future.columns) {
+    if (!is_number_or_category(column) || std::ranges::find(table.columns, column.name) != table.columns.end())
+      continue;
+    throw DataError(fmt::format(
+        "{}: the data has no column {}, so its effect is unknown; the columns of the data are {}{}{}; rename or remove "
+        "the column",
+        future.source, in_quotes(column.name), fmt::join(names, ", "), table.columns.size() > kMostNamed ? ", ..." : "",
+        did_you_mean(column.name, table.columns)));
+  }
+}
+
+/// Notes the columns of `future` whose entries in the data have no effect, such as texts and constants.
+void note_unused_columns(SeriesTable& table, const TableSchema& future, const SchemaOptions& schema) {
+  const std::vector<std::string> groups = split_names(schema.group.value_or(table.group_column));
+  for (const ColumnSchema& column : future.columns) {
+    const bool covariate =
+        std::ranges::find(table.covariates, column.name, &Covariate::column) != table.covariates.end();
+    const bool group = std::ranges::find(groups, column.name) != groups.end() || column.name == table.group_column;
+    if (covariate || group || column.name == table.time_column || !is_number_or_category(column)) continue;
+    table.notes.push_back(fmt::format(
+        "{}: column {} is not used: in the data it is neither a column of numbers nor one of several categories",
+        future.source, in_quotes(column.name)));
+  }
+}
+
 }  // namespace
+
+TablesOfCovariates read_with_future(const std::string& data, const std::string& future, const SchemaOptions& schema) {
+  const std::vector<Input> inputs = open_inputs({data, future});
+  SchemaOptions options = schema;
+  options.predict.clear();
+  options.ignore_absent = true;
+  if (schema.group) options.group.reset();  // several columns, perhaps
+  const TableSchema later = infer_series_schema(inputs[1], options);
+  TablesOfCovariates tables;
+  tables.table = read_series_table(inputs[0], schema, {.covariates = possible_covariates(later)});
+  require_columns_of_data(tables.table, later);
+  if (tables.table.covariates.empty())
+    throw DataError(fmt::format(
+        "{}: there is no covariate: no column has numbers or categories and occurs in the data, too", later.source));
+  require_numbers(tables.table, later);
+  note_unused_columns(tables.table, later, schema);
+  const auto has = [&](const std::string& name) { return !name.empty() && later.find(name) != nullptr; };
+  options.group = schema.group;
+  if (!options.group && has(tables.table.group_column)) options.group = tables.table.group_column;
+  if (!options.order && has(tables.table.time_column)) options.order = tables.table.time_column;
+  tables.future = read_series_table(inputs[1], options,
+                                    {.known = tables.table.covariates, .date_format = tables.table.date_format});
+  return tables;
+}
 
 std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable& table, const SeriesTable& future,
                                                                     const std::string& future_name, Index horizon) {

@@ -8,6 +8,16 @@
 
 namespace unfold {
 
+/// A table of series, and a table with the next values of its covariates.
+struct TablesOfCovariates {
+  SeriesTable table, future;
+};
+
+/// Reads both tables. Columns that both have are covariates if they are numbers or categories; those of `future` are
+/// read like those of the data, and dates may be written differently. Throws DataError if a column of numbers or
+/// categories of `future` is not in the data, if there are no covariates, or if `future` has no rows.
+TablesOfCovariates read_with_future(const std::string& data, const std::string& future, const SchemaOptions& schema);
+
 /// Removes the series of covariates from a table. Returns, for each series that is left, the covariates of its group:
 /// the values of the table, followed by the values of `future` for the next `horizon` steps. These are found by their
 /// time, or by their order if either table has no regular times. `table.notes` says which of them are empty. Throws

@@ -9,6 +9,8 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "app/fields/predicted_list.h"
@@ -214,6 +216,8 @@ class MonthTableReader {
   static constexpr std::size_t kMonths = 12;
 };
 
+std::string no_rows(const std::string& source) { return source + ": the table has a header, but no rows"; }
+
 /// The cells of one group.
 struct GroupRows {
   std::string name = {};
@@ -234,10 +238,15 @@ class ColumnSeriesReader {
       : source_(text.source()), columns_(columns) {
     SchemaOptions roles = options;
     std::ranges::copy(groups, std::back_inserter(roles.read));  // columns that are read are not predicted
-    std::ranges::copy_if(columns.covariates, std::back_inserter(roles.read), [&](const std::string& name) {
+    if (!columns_.covariates.empty()) keep_covariates(infer_table_schema(text.source(), text.text(), roles));
+    std::ranges::copy_if(columns_.covariates, std::back_inserter(roles.read), [&](const std::string& name) {
       return std::ranges::find(layout.names, name) != layout.names.end();
     });
+    state_known_types(roles);
     schema_ = infer_table_schema(text.source(), text.text(), roles);
+    if (schema_.rows == 0) throw DataError(no_rows(source_));
+    if (state_date_format(roles)) schema_ = infer_table_schema(text.source(), text.text(), roles);
+    types_ = roles.types;
     for (const std::string& name : groups) {
       const auto place = std::ranges::find(schema_.columns, name, &ColumnSchema::name);
       joined_.push_back(static_cast<std::size_t>(place - schema_.columns.begin()));
@@ -247,9 +256,13 @@ class ColumnSeriesReader {
 
   SeriesTable read(const Input& input, const SchemaOptions& options) {
     SeriesTable table;
-    for (const std::size_t i : fields_) table.fields.push_back(schema_.columns[i].name);
     table.has_groups = group_ != kNone || !joined_.empty();
     read_groups(input, options, table);
+    for (const Field& field : fields_) table.fields.push_back(field.name);
+    for (const ColumnSchema& column : schema_.columns) table.columns.push_back(column.name);
+    if (group_ != kNone) table.group_column = schema_.columns[group_].name;
+    if (order_ != kNone && !schema_.date_parts) table.time_column = schema_.columns[order_].name;
+    if (has_dates()) table.date_format = schema_.columns[order_].date_format;
     note_inputs(table);
     if (!joined_.empty()) divide_groups();
     unify_zones(table);
@@ -262,6 +275,43 @@ class ColumnSeriesReader {
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
+  /// The values of a column, or whether they are a category.
+  struct Field {
+    std::size_t column = 0;
+    std::string name = {};
+    std::optional<std::string> category = {};
+  };
+
+  /// Only numbers and categories are covariates, not the times and the group. A column of categories is a group only if
+  /// times repeat.
+  void keep_covariates(const TableSchema& schema) {
+    const auto time = std::ranges::find(schema.columns, ColumnRole::order, &ColumnSchema::role);
+    const bool repeats = time != schema.columns.end() && time->distinct < time->entries();
+    for (const ColumnSchema& column : schema.columns) {
+      const bool role = column.role == ColumnRole::order || (column.role == ColumnRole::group && repeats);
+      if (role || !(is_numeric(column) || column.type == ColumnType::category))
+        std::erase(columns_.covariates, column.name);
+    }
+  }
+
+  /// Types that an option states have priority.
+  void state_known_types(SchemaOptions& options) const {
+    for (const Covariate& known : columns_.known) options.types.try_emplace(known.column, known.type);
+  }
+
+  /// Returns whether a type was added: that of dates that could have the day or the month first.
+  bool state_date_format(SchemaOptions& options) const {
+    if (!columns_.date_format) return false;
+    const auto time = std::ranges::find(schema_.columns, ColumnRole::order, &ColumnSchema::role);
+    const bool day_or_month =
+        columns_.date_format == DateFormat::day_month_year || columns_.date_format == DateFormat::month_day_year;
+    if (time == schema_.columns.end() || !time->exchangeable || !day_or_month) return false;
+    const bool points = !time->examples.empty() && time->examples.front().find('.') != std::string::npos;
+    if (points) return false;  // the day is first
+    options.types[time->name] = {ColumnType::date, {}, columns_.date_format};
+    return true;
+  }
+
   static bool is_named(const std::vector<std::string>& names, const ColumnSchema& column) {
     return std::ranges::find(names, column.name) != names.end();
   }
@@ -269,8 +319,17 @@ class ColumnSeriesReader {
     return is_number_type(column.type) || column.class_labels ||
            (column.type == ColumnType::constant && holds_numbers(column));
   }
+  bool has_categories(const ColumnSchema& column) const {
+    if (!columns_.known.empty()) {
+      const auto known = std::ranges::find(columns_.known, column.name, &Covariate::column);
+      return known != columns_.known.end() && !known->categories.empty();
+    }
+    return is_named(columns_.covariates, column) && column.type == ColumnType::category && !column.class_labels;
+  }
   bool is_covariate(const ColumnSchema& column) const {
-    return is_named(columns_.covariates, column) && is_numeric(column);
+    if (!columns_.known.empty())
+      return std::ranges::find(columns_.known, column.name, &Covariate::column) != columns_.known.end();
+    return is_named(columns_.covariates, column) && (is_numeric(column) || has_categories(column));
   }
 
   void choose_columns(const SchemaOptions& options) {
@@ -284,7 +343,11 @@ class ColumnSeriesReader {
     // The schema may predict a category; then all numeric columns are forecast. Row numbers, and columns without
     // entries, are values only if there are no others.
     const bool stated = !options.predict.empty();
-    const bool predicts = !stated && !columns_.all && std::ranges::any_of(schema_.columns, [](const auto& column) {
+    if (!columns_.known.empty()) {
+      take_fields([&](const ColumnSchema& column) { return is_covariate(column); });
+      return require_regular(schema_, options.bad_rows);
+    }
+    const bool predicts = !stated && std::ranges::any_of(schema_.columns, [](const auto& column) {
       return column.role == ColumnRole::predicted && holds_numbers(column);
     });
     take_fields([&](const ColumnSchema& column) {
@@ -313,9 +376,8 @@ class ColumnSeriesReader {
     if (inputs_.empty()) return;
     constexpr std::size_t kMostNamed = 4;
     std::vector<std::string> predicted, inputs;
-    for (const std::string& field : table.fields)
-      if (std::ranges::find(columns_.covariates, field) == columns_.covariates.end())
-        predicted.push_back(in_quotes(field));
+    for (const Field& field : fields_)
+      if (!is_named(columns_.covariates, schema_.columns[field.column])) predicted.push_back(in_quotes(field.name));
     for (const std::string& name : inputs_) inputs.push_back(in_quotes(name));
     if (inputs.size() > kMostNamed + 1) {
       inputs[kMostNamed] = fmt::format("{} others", inputs.size() - kMostNamed);
@@ -342,12 +404,80 @@ class ColumnSeriesReader {
       const bool taken = is_taken(column);
       column.role = taken ? ColumnRole::predicted : ColumnRole::left_out;
       if (!taken) continue;
-      if (!holds_numbers(column))
+      if (!holds_numbers(column) && !is_covariate(column))
         throw DataError(
             fmt::format("{}: column \"{}\" has the type {}; only numbers can be forecast: choose the value "
                         "column with --predict",
                         source_, escape_cell(column.name, kShownBytes), type_name(column.type)));
-      fields_.push_back(i);
+      fields_.push_back({i, column.name});
+    }
+  }
+
+  /// Divides the columns of categories into one field for each category except the most frequent one.
+  void divide_categories(const Examples& examples, SeriesTable& table) {
+    std::vector<Field> divided;
+    for (const Field& field : fields_) {
+      const ColumnSchema& column = schema_.columns[field.column];
+      if (!has_categories(column)) {
+        divided.push_back(field);
+        if (is_covariate(column)) table.covariates.push_back({field.name, type_of(column)});
+        continue;
+      }
+      const std::vector<std::string> categories = categories_of(examples, column, table);
+      if (categories.size() < 2) continue;
+      for (std::size_t k = 1; k < categories.size(); ++k)
+        divided.push_back({field.column, field.name + "=" + categories[k], categories[k]});
+      table.covariates.push_back(
+          {field.name, {.type = ColumnType::category, .unit = {}, .date_format = {}}, categories});
+    }
+    fields_ = std::move(divided);
+  }
+
+  /// Returns how the cells of a column of numbers are read. Integers without separators do not show the convention.
+  static StatedType type_of(const ColumnSchema& column) {
+    StatedType type{.type = ColumnType::number, .unit = {}, .date_format = {}, .number_unit = column.number_unit};
+    if (column.type == ColumnType::number || column.convention.thousands != ThousandsMark::none)
+      type.convention = column.convention;
+    return type;
+  }
+
+  /// Returns the categories of a column, the most frequent one first; empty with a note if there are too many.
+  std::vector<std::string> categories_of(const Examples& examples, const ColumnSchema& column,
+                                         SeriesTable& table) const {
+    constexpr std::size_t kMostCategories = 50;
+    if (!columns_.known.empty()) return std::ranges::find(columns_.known, column.name, &Covariate::column)->categories;
+    const ExampleColumn& entries = examples.column(column.name);
+    std::map<std::string, Index> counts;
+    for (Index r = 0; r < entries.entries(); ++r)
+      if (entries.present(r)) ++counts[entries.texts[at(r)]];
+    std::vector<std::string> categories;
+    for (const auto& [category, count] : counts) categories.push_back(category);
+    std::ranges::stable_sort(categories, [&](const auto& a, const auto& b) { return counts[a] > counts[b]; });
+    if (categories.size() <= kMostCategories) return categories;
+    table.notes.push_back(fmt::format(
+        "{}: column {} has {} categories, so it is not a covariate; at most {} are possible: combine rare ones",
+        source_, in_quotes(column.name), categories.size(), kMostCategories));
+    return {};
+  }
+
+  /// Rejects categories that the data does not have.
+  void require_known_categories(const Examples& examples) const {
+    for (const Covariate& known : columns_.known) {
+      if (known.categories.empty()) continue;
+      const ExampleColumn& entries = examples.column(known.column);
+      for (Index r = 0; r < entries.entries(); ++r) {
+        if (!entries.present(r) || std::ranges::find(known.categories, entries.texts[at(r)]) != known.categories.end())
+          continue;
+        constexpr std::size_t kMostNamed = 5;
+        std::vector<std::string> names;
+        for (std::size_t k = 0; k < std::min(kMostNamed, known.categories.size()); ++k)
+          names.push_back(in_quotes(known.categories[k]));
+        throw DataError(
+            fmt::format("{}: line {}: {} in column {} does not occur in the data, so its effect is unknown; "
+                        "the data has {}{}",
+                        source_, examples.lines[at(r)], in_quotes(entries.texts[at(r)]), in_quotes(known.column),
+                        fmt::join(names, ", "), known.categories.size() > kMostNamed ? ", ..." : ""));
+      }
     }
   }
 
@@ -368,7 +498,8 @@ class ColumnSeriesReader {
     how.schema.infer_roles = false;
     how.schema.ignore_absent = true;
     how.schema.predict.clear();
-    for (const std::size_t i : fields_) how.schema.predict.push_back(schema_.columns[i].name);
+    how.schema.types = types_;
+    for (const Field& field : fields_) how.schema.predict.push_back(field.name);
     how.schema.read = how.schema.predict;
     how.schema.group.reset();
     for (const std::size_t i : joined_) how.schema.read.push_back(schema_.columns[i].name);
@@ -377,12 +508,14 @@ class ColumnSeriesReader {
     const Examples examples = read_examples(input, how);
     schema_ = *examples.schema;
     table.notes = examples.remarks;
+    require_known_categories(examples);
+    divide_categories(examples, table);
     for (Index e = 0; e < examples.count(); ++e) {
       GroupRows& group = groups_.emplace_back();
       if (group_ != kNone) group.name = examples.column(schema_.columns[group_].name).texts[at(e)];
       for (Index r = examples.begin(e); r < examples.end(e); ++r) group.lines.push_back(examples.lines[at(r)]);
       if (order_ != kNone) add_times(examples, e, group);
-      for (const std::size_t i : fields_) add_values(examples, e, schema_.columns[i], group.values.emplace_back());
+      for (const Field& field : fields_) add_values(examples, e, field, group.values.emplace_back());
       for (const std::size_t i : joined_) add_names(examples, e, schema_.columns[i], group.names);
     }
   }
@@ -460,12 +593,14 @@ class ColumnSeriesReader {
   }
 
   /// Integers in columns whose names suggest classes are read as strings.
-  static void add_values(const Examples& examples, Index example, const ColumnSchema& column,
-                         std::vector<double>& values) {
+  void add_values(const Examples& examples, Index example, const Field& field, std::vector<double>& values) const {
+    const ColumnSchema& column = schema_.columns[field.column];
     const ExampleColumn& entries = examples.column(column.name);
     for (Index r = examples.begin(example); r < examples.end(example); ++r) {
       if (!entries.present(r))
         values.push_back(kMissingValue);
+      else if (field.category)
+        values.push_back(entries.texts[at(r)] == *field.category ? 1 : 0);
       else if (entries.is_text())
         values.push_back(parse_number(entries.texts[at(r)], column.convention).value_or(kMissingValue));
       else
@@ -492,7 +627,7 @@ class ColumnSeriesReader {
       const ColumnSchema& column = schema_.columns[i];
       const bool tells_apart = column.type != ColumnType::date && column.type != ColumnType::text;
       if (i == order_ || i == group_ || std::ranges::find(joined_, i) != joined_.end() || !tells_apart) continue;
-      if (fields_.size() == 1 && i == fields_.front()) continue;
+      if (fields_.size() == 1 && i == fields_.front().column) continue;
       if (column.distinct < 2 || 2 * column.distinct > column.entries()) continue;
       candidates += fmt::format("{}{}", candidates.empty() ? "" : " or ", escape_cell(column.name, kShownBytes));
     }
@@ -555,7 +690,7 @@ class ColumnSeriesReader {
     const TimeIndex own = index.has_times() ? start(group, index) : index;
     for (std::size_t f = 0; f < fields_.size(); ++f) {
       TableSeries& series = table.series.emplace_back();
-      series.group = group.name, series.field = schema_.columns[fields_[f]].name, series.index = own;
+      series.group = group.name, series.field = fields_[f].name, series.index = own;
       if (!index.has_times()) {
         series.values = group.values[f];
         series.irregular = group.dates;
@@ -574,7 +709,8 @@ class ColumnSeriesReader {
   std::vector<std::string> inputs_;  // numeric columns that are not forecast
   std::size_t group_ = kNone, order_ = kNone;
   std::vector<std::size_t> joined_;  // several columns instead of group_
-  std::vector<std::size_t> fields_;
+  std::vector<Field> fields_;
+  std::map<std::string, StatedType> types_;
   std::vector<std::string> time_cells_;
   std::string last_time_;
   std::vector<GroupRows> groups_;
@@ -595,10 +731,22 @@ std::vector<std::string> joined_groups(const TableLayout& layout, const SchemaOp
 
 }  // namespace
 
-SeriesTable read_series_table(const std::string& path, const SchemaOptions& stated, const SeriesColumns& columns) {
+TableSchema infer_series_schema(const Input& input, const SchemaOptions& stated) {
   SchemaOptions options = stated;
   options.rows = RowMeaning::sequence;
-  const Input input = Input::open(path);
+  const ReaderText text(input);
+  TableSchema schema = infer_table_schema(text.source(), text.text(), options);
+  if (schema.rows == 0) throw DataError(no_rows(text.source()));
+  return schema;
+}
+
+SeriesTable read_series_table(const std::string& path, const SchemaOptions& stated, const SeriesColumns& columns) {
+  return read_series_table(Input::open(path), stated, columns);
+}
+
+SeriesTable read_series_table(const Input& input, const SchemaOptions& stated, const SeriesColumns& columns) {
+  SchemaOptions options = stated;
+  options.rows = RowMeaning::sequence;
   const ReaderText text(input);
   TableRows rows(text, options);
   const std::vector<std::string> groups = joined_groups(rows.layout(), options);

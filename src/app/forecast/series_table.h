@@ -18,11 +18,13 @@
 /// without a regular step are treated as consecutive, which `notes` reports. If the dates are those of an open shop,
 /// such as every day except Sunday, the steps are open days; `notes` reports this, too.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/schema/table_schema.h"
 #include "model/forecast/time_index.h"
+#include "unfold/base/formats/file.h"
 
 namespace unfold {
 
@@ -34,23 +36,43 @@ struct TableSeries {
   std::vector<Moment> irregular = {};  ///< the dates of the values if they have no regular step
 };
 
+/// A column whose future values are known. A column of categories is read as indicators, one field named
+/// COLUMN=CATEGORY for each category except the most frequent one.
+struct Covariate {
+  std::string column = {};
+  StatedType type = {};                      ///< how its cells are read
+  std::vector<std::string> categories = {};  ///< the most frequent one first; empty: numbers
+};
+
 struct SeriesTable {
   std::vector<TableSeries> series =
       {};  ///< groups in the order of their first rows; the fields of a group are adjacent
   std::vector<std::string> fields = {};
   bool has_groups = false;
   std::vector<std::string> notes = {};
+  std::vector<Covariate> covariates = {};  ///< those of SeriesColumns that the table has
+  std::vector<std::string> columns = {};   ///< names of all columns
+  std::string group_column = {}, time_column = {};
+  std::optional<DateFormat> date_format = {};  ///< of the time column
 };
 
 /// The columns that are read as series.
 struct SeriesColumns {
-  bool all = false;  ///< all numeric columns; false: the predicted ones
-  /// Further columns that are read but, unless --predict names them, not predicted; unknown names are ignored.
+  /// Further columns of numbers or categories that are read but, unless --predict names them, not predicted; unknown
+  /// names are ignored.
   std::vector<std::string> covariates = {};
+  /// If not empty: only these columns are read, in the same way as those of another table.
+  std::vector<Covariate> known = {};
+  /// The format of dates that could have the day or the month first.
+  std::optional<DateFormat> date_format = {};
 };
+
+/// Returns the schema that `read_series_table` infers. Throws DataError for a table without rows.
+TableSchema infer_series_schema(const Input& input, const SchemaOptions& stated);
 
 /// Throws DataError for a table without numbers, for rows of the wrong length, and for two rows of a group at the same
 /// time; UsageError for options that name unknown columns.
+SeriesTable read_series_table(const Input& input, const SchemaOptions& stated, const SeriesColumns& columns = {});
 SeriesTable read_series_table(const std::string& path, const SchemaOptions& stated, const SeriesColumns& columns = {});
 
 }  // namespace unfold

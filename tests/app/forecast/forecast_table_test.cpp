@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -125,7 +126,8 @@ TEST(SeriesTable, CovariatesAreReadButNotPredicted) {
   const SeriesTable table = read_series_table(path, {}, {.covariates = {"promotion", "holiday"}});
   EXPECT_EQ(table.fields, (std::vector<std::string>{"units", "promotion"}));
   EXPECT_TRUE(table.notes.empty());
-  EXPECT_EQ(read_series_table(path, {}, {.all = true}).fields, (std::vector<std::string>{"units", "promotion"}));
+  EXPECT_EQ(read_series_table(path, {}, {.known = {{.column = "promotion"}}}).fields,
+            (std::vector<std::string>{"promotion"}));
   // Without units, the schema would predict the last column.
   const SeriesTable last = read_series_table(path, {}, {.covariates = {"units"}});
   EXPECT_EQ(last.fields, (std::vector<std::string>{"units", "promotion"}));
@@ -489,6 +491,93 @@ TEST(ForecastTable, FutureCovariatesMatchOpenDays) {
                       .threads = 1},
                      reporter);
   EXPECT_NEAR(forecast.forecasts[0].mean[1] - forecast.forecasts[0].mean[0], 40, 8);
+}
+
+/// Returns 140 days of sales, which are higher by 40 with a promotion.
+std::string promoted_table(const std::string& with, const std::string& without) {
+  std::string text = "day,sales,promo\n";
+  for (Index t = 0; t < 140; ++t) {
+    Moment moment;
+    moment.days = days_from_civil(2024, 1, 1) + t;
+    const bool promoted = (t * t + 3 * t) % 11 == 0;
+    text += fmt::format("{},{},{}\n", format_moment(moment, DateFormat::year_month_day),
+                        100 + (t * 7) % 13 + (promoted ? 40 : 0), promoted ? with : without);
+  }
+  return text;
+}
+
+/// Returns the message of the error, or the mean of the second day minus that of the first.
+std::string effect_of_future(const std::string& data, const std::string& future) {
+  const ScratchFolder folder;
+  Reporter reporter;
+  try {
+    const TableForecast f = forecast_table({.data = folder.write("data.csv", data),
+                                            .future = folder.write("future.csv", future),
+                                            .horizon = 2,
+                                            .members = {"mean+known"},
+                                            .threads = 1},
+                                           reporter);
+    return std::fabs(f.forecasts.at(0).mean[1] - f.forecasts.at(0).mean[0] - 40) < 8 ? "effect" : "no effect";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(KnownCovariates, DatesMayBeWrittenDifferently) {
+  const std::string data = promoted_table("1", "0");  // ends on 2024-05-19
+  for (const char* future :
+       {"day,promo\n2024-05-20,0\n2024-05-21,1\n", "day,promo\n20.05.2024,0\n21.05.2024,1\n",
+        "day,promo\n05/20/2024,0\n05/21/2024,1\n", "promo,day\n1,May 21 2024\n0,May 20 2024\n", "promo\n0\n1\n"})
+    EXPECT_EQ(effect_of_future(data, future), "effect") << future;
+  const std::string late = effect_of_future(data, "day,promo\n05/22/2024,0\n05/23/2024,1\n");
+  EXPECT_NE(late.find("no value for \"2024-05-20\""), std::string::npos) << late;
+  EXPECT_NE(late.find("read as MM/DD/YYYY, are from 2024-05-22 to 2024-05-23"), std::string::npos) << late;
+}
+
+TEST(KnownCovariates, DatesWithoutEvidenceAreReadLikeThoseOfTheData) {
+  std::string data = "day,sales,promo\n";  // 2024-01-05 to 2024-05-05
+  for (Index t = 0; t < 122; ++t) {
+    Moment moment;
+    moment.days = days_from_civil(2024, 1, 5) + t;
+    data += fmt::format("{},{},{}\n", format_moment(moment, DateFormat::day_month_year),
+                        100 + (t * 7) % 13 + (t % 9 == 0 ? 40 : 0), t % 9 == 0 ? 1 : 0);
+  }
+  EXPECT_EQ(effect_of_future(data, "day,promo\n06/05/2024,0\n07/05/2024,1\n"), "effect");
+}
+
+TEST(KnownCovariates, CategoriesAreIndicators) {
+  EXPECT_EQ(effect_of_future(promoted_table("yes", "no"), "day,promo\n2024-05-20,no\n2024-05-21,yes\n"), "effect");
+  const std::string unknown =
+      effect_of_future(promoted_table("yes", "no"), "day,promo\n2024-05-20,no\n2024-05-21,maybe\n");
+  EXPECT_NE(unknown.find("line 3: \"maybe\" in column \"promo\" does not occur in the data"), std::string::npos)
+      << unknown;
+  const std::string constant =
+      effect_of_future(promoted_table("no", "no"), "day,promo\n2024-05-20,no\n2024-05-21,yes\n");
+  EXPECT_NE(constant.find("there is no covariate"), std::string::npos) << constant;
+}
+
+TEST(KnownCovariates, NumbersAreReadLikeThoseOfTheData) {
+  std::string data = promoted_table("2.400", "0");  // 2400, by the semicolons and the dates
+  std::ranges::replace(data, ',', ';');
+  for (Index t = 0; t < 140; ++t) {
+    Moment moment;
+    moment.days = days_from_civil(2024, 1, 1) + t;
+    const std::string iso = format_moment(moment, DateFormat::year_month_day);
+    data.replace(data.find(iso), iso.size(), iso.substr(8) + "." + iso.substr(5, 2) + "." + iso.substr(0, 4));
+  }
+  EXPECT_EQ(effect_of_future(data, "day;promo\n2024-05-20;0\n2024-05-21;2.400\n"), "effect");
+}
+
+TEST(KnownCovariates, MistakesAreNamed) {
+  const std::string data = promoted_table("1", "0");
+  const auto has = [&](const std::string& future, const std::string& part) {
+    const std::string message = effect_of_future(data, future);
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  has("day,promotion\n2024-05-20,0\n2024-05-21,1\n", "the data has no column \"promotion\"");
+  has("day,promos\n2024-05-20,0\n2024-05-21,1\n", "did you mean \"promo\"?");
+  has("day,promo\n2024-05-20,no\n2024-05-21,yes\n", "has numbers in the data, but texts here, such as \"no\"");
+  has("day,promo\n", "the table has a header, but no rows");
 }
 
 }  // namespace
