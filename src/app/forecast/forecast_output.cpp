@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -177,6 +178,49 @@ nlohmann::ordered_json forecast_json(const TableForecast& f) {
   return json;
 }
 
+namespace {
+
+/// Returns the reason why a member has no result: the first clause of the note of the first series that has one.
+std::string reason_of(const TableForecast& f, const std::string& member) {
+  constexpr std::string_view kPrefix = "forecast: ";
+  for (const AutomaticForecast& one : f.forecasts) {
+    const auto report = std::ranges::find(one.members, member, &MemberReport::name);
+    if (report == one.members.end() || report->note.empty()) continue;
+    const std::string note = report->note.starts_with(kPrefix) ? report->note.substr(kPrefix.size()) : report->note;
+    return note.substr(0, note.find(';'));
+  }
+  return "for an unknown reason";
+}
+
+/// Returns a line with the number of members that have no result, for each reason; empty if there are none.
+std::string describe_failed(const TableForecast& f, const std::vector<MemberSummary>& members) {
+  constexpr std::size_t kMostReasons = 4;
+  std::vector<std::pair<std::string, Index>> reasons;
+  Index failed = 0, named = 0;
+  for (const MemberSummary& member : members) {
+    if (member.compared > 0) continue;
+    ++failed;
+    const std::string reason = reason_of(f, member.name);
+    const auto place = std::ranges::find(reasons, reason, &std::pair<std::string, Index>::first);
+    if (place == reasons.end())
+      reasons.emplace_back(reason, 1);
+    else
+      ++place->second;
+  }
+  if (failed == 0) return {};
+  std::ranges::stable_sort(reasons, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> parts;
+  for (std::size_t r = 0; r < std::min(kMostReasons, reasons.size()); ++r) {
+    parts.push_back(fmt::format("{} ({})", reasons[r].first, reasons[r].second));
+    named += reasons[r].second;
+  }
+  if (named < failed) parts.push_back(fmt::format("other reasons ({})", failed - named));
+  return fmt::format("{} more member{} no result: {}; --json names them\n", failed, failed == 1 ? " has" : "s have",
+                     fmt::join(parts, ", "));
+}
+
+}  // namespace
+
 std::string describe_members(const TableForecast& f) {
   double combination = 0;
   Index origins = 0;
@@ -186,10 +230,12 @@ std::string describe_members(const TableForecast& f) {
   const double count = static_cast<double>(f.forecasts.size());
   table.rows.push_back({"combination", error_text(combination), "", fmt::format("{}", f.forecasts.size())});
   for (const MemberSummary& member : members)
-    table.rows.push_back({member.name, member.compared > 0 ? error_text(member.error()) : "-",
-                          fmt::format("{:.3f}", member.weight / count), fmt::format("{}", member.combined)});
+    if (member.compared > 0)
+      table.rows.push_back({member.name, error_text(member.error()), fmt::format("{:.3f}", member.weight / count),
+                            fmt::format("{}", member.combined)});
   std::string text = fmt::format("backtest over {} origin{}, horizon {}\n{}", origins, origins == 1 ? "" : "s",
                                  f.horizon, to_text(table));
+  text += describe_failed(f, members);
   if (!f.plan.left_out.empty()) {
     text += "left out because they exceed the operation budget (--minutes raises it):";
     for (const std::string& name : f.plan.left_out) text += " " + name;

@@ -580,5 +580,14 @@ TEST(KnownCovariates, MistakesAreNamed) {
   has("day,promo\n", "the table has a header, but no rows");
 }
 
+TEST(ForecastTable, MembersWithoutAResultAreCounted) {
+  const std::string text = describe_members(
+      forecast_of("value\n3\n1\n4\n1\n5\n0\n2\n6\n5\n3\n", 2, {"naive", "ar+log", "naive+known", "mean+known"}));
+  EXPECT_EQ(text.find("naive+known"), std::string::npos) << text;
+  EXPECT_NE(text.find("3 more members have no result: there are no covariates that are known in advance (2), "),
+            std::string::npos)
+      << text;
+}
+
 }  // namespace
 }  // namespace unfold
