@@ -397,7 +397,11 @@ void check_fields(const FieldPlan& plan, const Examples& examples, const TrainSe
   // A decoder reads its own output so far, and a grid network reads the positions before the predicted one.
   if (examples.are_grids()) return;
   if (plan.problem == Problem::transducing || plan.problem == Problem::generating || names_density(s.model)) return;
-  refuse_leaks(examples, plan.layout.reads, plan.choice.predicts, parse_model_spec(s.model).both_directions);
+  std::vector<std::string> reads = plan.layout.reads;  // with the names of earlier labels in --read
+  if (reads_earlier_labels(plan, examples, s))
+    for (const LabelRead& label : label_reads(plan.layout.reads, plan.choice.predicts))
+      std::ranges::replace(reads, label.name, template_name({{label.read.field, -label.read.back}}));
+  refuse_leaks(examples, reads, plan.choice.predicts, parse_model_spec(s.model).both_directions);
 }
 
 }  // namespace unfold
