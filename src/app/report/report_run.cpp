@@ -13,6 +13,7 @@
 #include "app/plots/training_curve.h"
 #include "app/report/report_parts.h"
 #include "base/formats/trusted_json.h"
+#include "base/options/shell_argument.h"
 #include "model/registry/run_folder.h"
 #include "unfold/base/formats/config.h"
 #include "unfold/model/registry/registry.h"
@@ -131,17 +132,6 @@ ListedUpdates updates_of(const ModelInfo& info) {
   return listed;
 }
 
-/// Quotes a word for the shell.
-std::string quoted(const std::string& text) {
-  const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("-_./:,=+%@").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return text;
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
-  return result + "'";
-}
-
 }  // namespace
 
 PageSection card_section(const ReportRequest& request) {
@@ -182,7 +172,7 @@ namespace {
 
 /// Returns a positional argument: the name of a file.
 std::string file_argument(const std::string& file) {
-  return quoted(file.size() > 1 && file.starts_with('-') ? "./" + file : file);
+  return shell_argument(file.size() > 1 && file.starts_with('-') ? "./" + file : file);
 }
 
 }  // namespace
@@ -210,9 +200,9 @@ std::string command_of(const std::string& run) {
       continue;
     }
     const std::string value = to_string(entry.value);
-    options += fmt::format(" \\\n  --{}{}{}", entry.key, value.starts_with('-') ? '=' : ' ', quoted(value));
+    options += fmt::format(" \\\n  --{}{}{}", entry.key, value.starts_with('-') ? '=' : ' ', shell_argument(value));
   }
-  return command + options + fmt::format(" \\\n  --out {}", quoted(run));
+  return command + options + fmt::format(" \\\n  --out {}", shell_argument(run));
 }
 
 namespace {
@@ -223,7 +213,7 @@ std::string update_commands(const std::string& run) {
   std::string commands = listed.earlier > 0 ? fmt::format("\n# {} updates that are not stored", listed.earlier) : "";
   for (const ListedUpdates::Update& update : listed.updates) {
     commands += fmt::format("\nunfold train {}", file_argument(run));
-    for (const std::string& log : update.logs) commands += " --update " + quoted(log);
+    for (const std::string& log : update.logs) commands += " --update " + shell_argument(log);
     if (update.half_life) commands += fmt::format(" --half-life {:.15g}", *update.half_life);
   }
   return commands;
