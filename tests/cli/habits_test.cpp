@@ -47,6 +47,30 @@ class HabitsTest : public FieldsTest {
   }
 };
 
+/// 600 different words, so that texts are read with parts of words by default.
+std::string text_with_fields(int i) {
+  return fmt::format("w{} w{} w{} w{},{},{}.5,y{},{}", i * 4 % 700, i * 4 % 700 + 1, i * 4 % 700 + 2, i * 4 % 700 + 3,
+                     i % 3 == 0 ? "low" : "high", i % 7, i % 2, i % 5 + 1);
+}
+
+TEST_F(HabitsTest, TextsAreReadBesideOtherFields) {
+  const std::string file = data("texts.csv", lines_of(300, text_with_fields, "text,priority,size,label,hours"));
+  const Arguments few = {"train", file, "--out", run_, "--steps", "3", "--threads", "1", "--overwrite"};
+  for (const char* target : {"label", "hours", "label,hours"}) {
+    const Finished finished = unfold_command(few + Arguments{"--predict", target});
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    const bool counts = std::string(target) == "label";
+    EXPECT_EQ(finished.err.find("start=counts") != std::string::npos, counts) << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr("bag:256,"));
+  }
+  const Finished plain = unfold_command(few + Arguments{"--predict", "label", "--read", "text,priority"});
+  EXPECT_EQ(plain.code, 0) << plain.err;
+  const std::string remedy = "text,text.lower,text.run2,text.run3,priority";
+  EXPECT_THAT(plain.err, HasSubstr("specify --read " + remedy));
+  const Finished remedied = unfold_command(few + Arguments{"--predict", "label", "--read", remedy});
+  EXPECT_THAT(remedied.err, HasSubstr("bag:256,start=counts"));
+}
+
 TEST_F(HabitsTest, ANullAmongNumbersIsMissing) {
   const std::string file = data(
       "a.csv",

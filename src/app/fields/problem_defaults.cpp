@@ -16,6 +16,7 @@
 #include "app/schema/field_checks.h"
 #include "app/schema/table_fields.h"
 #include "app/settings/evaluation_split.h"
+#include "base/options/shell_argument.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "data/examples/templates.h"
@@ -55,6 +56,16 @@ bool reads_derived(const FieldPlan& plan, std::string_view how) {
 
 /// Returns whether the network reads word n-grams, that is, text with an open vocabulary.
 bool reads_runs(const FieldPlan& plan) { return reads_derived(plan, "run"); }
+
+/// The default model for texts with other predictions than one label, for which there are no naive Bayes counts.
+constexpr const char* kTextNumberModel = "bag:256,dropout=0.5,pool=mean";
+
+/// Returns the default model for one prediction per text: it starts from naive Bayes if the prediction is one label.
+const char* default_text_model(const FieldPlan& plan, const Examples& examples) {
+  const std::vector<HeadSpecification>& heads = plan.layout.heads;
+  const bool one_label = heads.size() == 1 && examples.column(heads.front().field).is_text();
+  return one_label ? kTextLabelModel : kTextNumberModel;
+}
 
 /// Returns the number of epochs, more for small sets than for large ones, after which a network typically overfits.
 double epochs_for(const Examples& examples, double to_read, double fewest = 5, double most = 15) {
@@ -173,7 +184,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
       break;
     case Problem::classifying:
       if (reads_runs(plan)) {  // the order of words matters little; their frequencies matter
-        settle(&TrainSettings::model, kTextLabelModel);
+        settle(&TrainSettings::model, default_text_model(plan, examples));
         settle(&TrainSettings::optimizer, kTextLabelOptimizer);
         settle(&TrainSettings::word_dropout, 0.3);
         settle(&TrainSettings::batch, kTextLabelBatch);
@@ -231,6 +242,31 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
     s.whole_sequences = !cut;
   if (parse_model_spec(s.model).both_directions && !s.whole_sequences)
     throw UsageError(fmt::format("{} reads whole sequences, from both ends: leave out --window", s.model));
+}
+
+std::string note_on_derived_fields(const FieldPlan& plan, const Examples& examples, TrainSettings s) {
+  if (plan.problem != Problem::classifying || examples.are_trees() || examples.are_grids() || names_density(s.model) ||
+      reads_runs(plan))
+    return {};
+  const std::string stated = *s.read;
+  s.read.reset();
+  const FieldPlan usual = plan_fields(examples, s);
+  std::vector<std::string> reads, derived;
+  for (const std::string& name : plan.choice.reads) {
+    reads.push_back(name);
+    for (const std::string& other : usual.choice.reads) {
+      const bool is_stated = std::ranges::find(plan.choice.reads, other) != plan.choice.reads.end();
+      if (is_stated || !other.starts_with(name + ".")) continue;
+      reads.push_back(other);
+      derived.push_back(other);
+    }
+  }
+  if (derived.empty() || !reads_runs(usual)) return {};
+  return fmt::format(
+      "--read {} leaves out {}, which are read by default; the default model for texts, {}, needs them: to use it, "
+      "leave out --read or specify --read {}",
+      shell_argument(stated), fmt::join(derived, ", "), default_text_model(usual, examples),
+      shell_argument(fmt::format("{}", fmt::join(reads, ","))));
 }
 
 }  // namespace unfold

@@ -52,6 +52,9 @@ void FieldsJob::settle() {
   if (s.symbols == kAnyText) s.symbols = tokenization_of(examples_);
   settle_mixture(s, known);
   plan_ = plan_fields(examples_, s);
+  if (context_.given().contains(&TrainSettings::read) && !known.contains(&TrainSettings::model))
+    if (const std::string note = note_on_derived_fields(plan_, examples_, s); !note.empty())
+      context_.reporter().remark(note);
   settle_log_scale(plan_, examples_, s, context_.reporter());
   for (const std::string& note : label_notes(examples_, plan_.choice.predicts)) context_.reporter().remark(note);
   selects_series_ = selects_series_model(plan_, examples_, known, s);

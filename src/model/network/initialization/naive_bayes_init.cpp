@@ -19,17 +19,28 @@ constexpr double kStrength = 0.25;
   throw UsageError("initialization from counts requires " + why + "; leave out start=counts");
 }
 
-/// Returns log p(a | c) of every symbol minus the mean over labels: [symbols x labels].
-std::vector<double> log_ratios(const FieldColumn& column, const ExampleSet& examples, Index symbols,
+/// Returns the range of the symbols of one example in a column.
+Range symbols_of_example(const FieldColumn& column, const FieldSpecification& field, const ExampleSet& examples,
+                         Index example) {
+  if (field.once) return {example, example + 1};
+  const Index begin = examples.begin(example), end = begin + examples.length(example);
+  if (!field.spelt) return {begin, end};
+  if (begin == end) return {0, 0};
+  return {column.chain(begin).begin, column.chain(end - 1).end};
+}
+
+/// Returns log p(a | c) of every symbol of a field minus the mean over labels: [symbols x labels].
+std::vector<double> log_ratios(const FieldSpecification& field, const ExampleSet& examples, Index symbols,
                                const std::vector<Symbol>& labels, Index label_count) {
+  const FieldColumn& column = examples.column(field.name);
   std::vector<double> ratios(at(symbols * label_count), 1);  // add-one smoothing
   std::vector<double> totals(at(label_count), static_cast<double>(symbols));
   std::vector<Symbol> seen;
   for (Index e = 0; e < examples.count(); ++e) {
     const Symbol label = labels[at(e)];
     if (label == kNoSymbol) continue;
-    const auto begin = column.symbols.begin() + examples.begin(e);
-    seen.assign(begin, begin + examples.length(e));
+    const Range own = symbols_of_example(column, field, examples, e);
+    seen.assign(column.symbols.begin() + own.begin, column.symbols.begin() + own.end);
     std::ranges::sort(seen);
     seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
     for (const Symbol a : seen) {
@@ -85,16 +96,18 @@ void initialize_from_counts(NetworkModel<T>& model, const ExampleSet& training, 
   const double positions = static_cast<double>(training.positions()) / static_cast<double>(training.count());
   const double scale = std::sqrt(kStrength * positions);
   for (const NetworkInput& input : network.inputs) {
+    const FieldSpecification& field = training.data().field(parse_read(input.field).field);
     const int table = table_of(circuit, input.signal);
-    if (table < 0) continue;  // a numeric field
+    if (field.type != FieldSpecification::Type::symbols || table < 0) continue;
     const Matrix<T> rows = model.parameters()[table];
     if (rows.cols != width) refuse_start("embeddings with the width of the bag");
-    const std::string field = parse_read(input.field).field;
     const std::vector<double> ratios =
-        log_ratios(training.column(field), training, rows.rows, training.column(head.field).symbols, labels);
+        log_ratios(field, training, rows.rows, training.column(head.field).symbols, labels);
+    // A field with one entry per example is read at every position but counts as one symbol.
+    const double input_scale = field.once ? scale / positions : scale;
     for (Index a = 0; a < rows.rows; ++a)
       for (Index c = 0; c < labels; ++c) {
-        const T weight = static_cast<T>(scale * ratios[at(a * labels + c)]);
+        const T weight = static_cast<T>(input_scale * ratios[at(a * labels + c)]);
         for (Index i = 0; i < width; ++i) rows(a, i) += weight * signs[at(c * width + i)];
       }
   }

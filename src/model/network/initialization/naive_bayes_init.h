@@ -14,9 +14,10 @@ namespace unfold {
 /// Adds to randomly initialized parameters. Let r_c(a) be log p(a | c), with add-one smoothing, minus its mean over the
 /// labels c, and u_c a random vector of signs for each label. Then s sum_c r_c(a) u_c is added to the embedding of a
 /// symbol a, and s u_c to the weights of label c. The initial output is therefore about s^2 r_c, averaged over the
-/// input. Does nothing unless the SPEC requests it (start=counts). Throws UsageError for more than one head, a head
-/// that does not predict one symbol per sequence, or an embedding whose width differs from the input of the output
-/// layer.
+/// input. A symbol that is read at every position because its field has one entry per example counts once. Numeric
+/// fields keep their random initialization. Does nothing unless the SPEC requests it (start=counts). Throws UsageError
+/// for more than one head, a head that does not predict one symbol per sequence, or an embedding whose width differs
+/// from the input of the output layer.
 template <class T>
 void initialize_from_counts(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed);
 

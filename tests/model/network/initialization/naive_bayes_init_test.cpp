@@ -56,6 +56,40 @@ TEST(CountsStart, words_are_initialized_with_naive_bayes_evidence) {
   }
 }
 
+TEST(CountsStart, fields_with_one_entry_per_example_count_once_and_numbers_stay_random) {
+  LabeledData data;
+  data.examples.columns.push_back({.name = "topic", .once = true, .texts = {"x", "y", "y"}});
+  data.examples.columns.push_back({.name = "size", .once = true, .width = 1, .numbers = {1, 2, 4}});
+  data.data = std::make_shared<const DataSpecification>(
+      specify(data.examples, {.reads = {"word", "topic", "size"}, .predicts = {"label"}}, "labelled"));
+  const ExampleSet set(data.examples, data.data, std::vector<std::string>{"label"});
+  NetworkModel<double> model("bag:64,start=counts,pool=mean", *data.data,
+                             {.reads = {"word", "topic", "size"}, .heads = {{.field = "label"}}});
+  initialize_from_counts(model, set, 3);
+  const Alphabet& labels = *data.data->field("label").alphabet;
+  const Symbol good = labels.find("good"), bad = labels.find("bad");
+  const Matrix<double> output = model.parameters().at("output/V");
+  double together = 0, length = 0;
+  for (Index i = 0; i < 64; ++i) {
+    together += output(i, good) * output(i, bad);
+    length += output(i, good) * output(i, good);
+  }
+  const auto evidence = [&](const char* field, const char* symbol) {
+    const Matrix<double> table = model.parameters().at(std::string("fields/") + field);
+    const Symbol a = data.data->field(field).alphabet->find(symbol);
+    double sum = 0;
+    for (Index i = 0; i < 64; ++i) sum += table(a, i) * (output(i, good) - output(i, bad));
+    return sum / (length - together);
+  };
+  const double words = data.data->field("word").alphabet->size(), topics = data.data->field("topic").alphabet->size();
+  EXPECT_NEAR(evidence("word", "a"), std::log(3 / (4 + words) * (1 + words) / 1), 1e-12);
+  // The examples have two words on average, so a topic has half of the weight of a word at each position.
+  EXPECT_NEAR(evidence("topic", "x"), std::log(2 / (2 + topics) * (1 + topics) / 1) / 2, 1e-12);
+  EXPECT_NEAR(evidence("topic", "y"), std::log(2 / (2 + topics) * (1 + topics) / 2) / 2, 1e-12);
+  const Matrix<double> numbers = model.parameters().at("fields/size");
+  for (Index i = 0; i < 64; ++i) EXPECT_EQ(numbers(0, i), 0);
+}
+
 TEST(CountsStart, other_models_are_unchanged_and_unsupported_ones_rejected) {
   const LabeledData data;
   NetworkModel<double> plain = bag_of(data, "bag:8,pool=mean");
