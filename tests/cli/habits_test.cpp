@@ -47,6 +47,18 @@ class HabitsTest : public FieldsTest {
   }
 };
 
+TEST_F(HabitsTest, ColumnsOfWindowsFilesAreNamedAsTheyAreRead) {
+  const auto row = [](int i) { return fmt::format("{},5;{};{}", i % 9, i % 4, i % 2 == 0 ? "blau" : "rot"); };
+  const std::string file = data("windows.csv", lines_of(40, row,
+                                                        "Gr\xf6\xdf"
+                                                        "e;Zahl;Farbe"));
+  EXPECT_EQ(column(inspected(file, {"--predict", "Größe"}), "Größe")["role"], "predicted");
+  EXPECT_EQ(column(inspected(file, {"--types", "Größe=category"}), "Größe")["type"], "category");
+  trained(file, {"--types", "Größe=category", "--predict", "Farbe", "--rows", "independent"});
+  EXPECT_THAT(read_fields(), testing::Contains("Größe"));
+  expect_failure({"inspect", file, "--predict", "Grösse"}, 2, "the columns are Größe, Zahl, Farbe");
+}
+
 /// 600 different words, so that texts are read with parts of words by default.
 std::string text_with_fields(int i) {
   return fmt::format("w{} w{} w{} w{},{},{}.5,y{},{}", i * 4 % 700, i * 4 % 700 + 1, i * 4 % 700 + 2, i * 4 % 700 + 3,

@@ -83,8 +83,9 @@ void require_fields(const TrainSettings& s, const std::vector<std::string>& colu
 /// Returns the schema with which training would read a table.
 TableSchema training_schema(const std::string& file, const TrainSettings& s) {
   const bool chooses = s.read || s.predict;
+  const bool names_columns = chooses || s.types || s.sequences || s.order;  // as they are after decoding
   LineCount undecodable;
-  if (file != "-" && !chooses) {
+  if (file != "-" && !names_columns) {
     TableSchema schema = infer_table_schema_of_file(file, table_schema_options(training_reader_options(s, {})));
     if (schema.undecodable.count == 0) return schema;
     undecodable = schema.undecodable;

@@ -10,6 +10,7 @@
 #include "data/readers/json_lines.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
+#include "data/readers/reader_text.h"
 #include "data/schema/stored_schema.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
@@ -86,7 +87,9 @@ std::vector<std::string> column_names_of(const Input& input, const ReaderOptions
   if (format == kRecords) return record_keys(text.substr(0, kFirstBytes));
   const bool empty = text.find_first_not_of(" \r\n") == std::string_view::npos;
   if (format != "table" || empty || text.find('\0') != std::string_view::npos) return {};
-  return table_layout(input.name(), text.substr(0, kFirstBytes), text.size() <= kFirstBytes, options.schema).names;
+  const ReaderText decoded(input);
+  const std::string_view bytes = decoded.text();
+  return table_layout(input.name(), bytes.substr(0, kFirstBytes), bytes.size() <= kFirstBytes, options.schema).names;
 }
 
 std::vector<std::string> column_names_of(const MemoryData& data, const ReaderOptions& options) {
