@@ -206,7 +206,7 @@ TEST_F(HabitsTest, BadRowsAreSkippedAndCounted) {
       HasSubstr("\n2 places cannot be read:\n  line 8: 3 cells instead of 2\n  line 92, column load: \"12.5*\""));
   expect_failure(Arguments{"train", file, "--out", run_} + small(), 3, "--bad-rows skip");
   trained(file, {"--bad-rows", "skip"});
-  expect_failure({"predict", run_, file}, 3, "2 places cannot be read");
+  expect_failure({"predict", run_, file}, 3, "\n  2 places cannot be read:\n    line 8: 3 cells instead of 2\n");
   const std::string rows = predicted(file, {"--bad-rows", "skip"});
   EXPECT_THAT(rows, HasSubstr("\n90\t"));
   EXPECT_THAT(rows, Not(HasSubstr("\n91\t")));
