@@ -54,11 +54,11 @@ bool is_identifier_name(std::string_view name) {
 
 bool is_class_name(std::string_view name) {
   const std::string lower = lower_name(name);
-  return is_listed_name(lower,
-                        {"label",    "labels",    "class",     "classes",  "target", "y",      "species", "category",
-                         "outcome",  "diagnosis", "sentiment", "survived", "tag",    "tags",   "upos",    "notes",
-                         "polarity", "churn",     "default",   "fraud",    "spam",   "intent", "digit"}) ||
-         name_ends_in(lower, {"_label", "_class", "_target", "_category"});
+  return is_listed_name(lower, {"label",    "labels",  "class",     "classes",   "target",   "y",     "species",
+                                "category", "outcome", "diagnosis", "sentiment", "survived", "tag",   "tags",
+                                "upos",     "notes",   "polarity",  "churn",     "default",  "fraud", "spam",
+                                "intent",   "digit",   "kategorie", "klasse"}) ||
+         name_ends_in(lower, {"_label", "_class", "_target", "_category", "_kategorie", "_klasse"});
 }
 
 bool is_year_name(std::string_view name) {
@@ -93,10 +93,13 @@ bool is_quantity_name(std::string_view name) {
   const std::string lower = lower_name(name);
   for (std::size_t begin = 0; begin <= lower.size();) {
     const std::size_t end = std::min(lower.find('_', begin), lower.size());
-    if (is_listed_name(std::string_view(lower).substr(begin, end - begin),
-                       {"sales",      "sold",     "units",   "quantity",    "qty",    "demand",   "load",     "revenue",
-                        "turnover",   "count",    "counts",  "cnt",         "visits", "visitors", "bookings", "orders",
-                        "passengers", "arrivals", "traffic", "consumption", "usage",  "close",    "umsatz",   "menge"}))
+    if (is_listed_name(
+            std::string_view(lower).substr(begin, end - begin),
+            {"sales",      "sold",      "units",    "quantity",    "qty",    "demand",   "load",      "revenue",
+             "turnover",   "count",     "counts",   "cnt",         "visits", "visitors", "bookings",  "orders",
+             "passengers", "arrivals",  "traffic",  "consumption", "usage",  "close",    "umsatz",    "umsätze",
+             "menge",      "verkauf",   "verkäufe", "absatz",      "anzahl", "stück",    "stückzahl", "einnahmen",
+             "nachfrage",  "verbrauch", "besucher", "bestellungen"}))
       return true;
     begin = end + 1;
   }
@@ -105,7 +108,8 @@ bool is_quantity_name(std::string_view name) {
 
 bool is_group_name(std::string_view name) {
   const std::string lower = lower_name(name);
-  for (const std::string_view kind : {"class", "category", "label", "type", "status", "gender", "zip"}) {
+  for (const std::string_view kind :
+       {"class", "category", "klasse", "kategorie", "label", "type", "status", "gender", "zip"}) {
     if (lower.find(kind) != std::string::npos) return false;
   }
   return name_ends_in(lower, {"_id", "_uuid", "_uid", "_key"}) ||
