@@ -11,6 +11,7 @@
 #include "app/fields/field_reading.h"
 #include "app/fields/predicted_list.h"
 #include "app/settings/evaluation_split.h"
+#include "base/options/shell_argument.h"
 #include "base/printable.h"
 #include "model/network/density_model.h"
 #include "numerics/functions.h"
@@ -233,8 +234,8 @@ void settle_log_scale(FieldPlan& plan, const Examples& examples, TrainSettings& 
     reporter.remark(fmt::format(
         "{0} is positive and skewed, and its logarithm is predicted (loss log-normal), because a linear model of the "
         "logarithm has {1:.4g} instead of {2:.4g} held-out nats; {0}.mean is the mean of {0} itself, not the "
-        "median; --predict {0}=normal predicts {0} without a logarithm",
-        name, nats->log_normal, nats->normal));
+        "median; --predict {3}=normal predicts {0} without a logarithm",
+        name, nats->log_normal, nats->normal, shell_argument(name)));
   }
   if (changed) s.predict = text_of(stated);
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/options/shell_argument.h"
 #include "data/examples/calendar_columns.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
@@ -351,8 +352,8 @@ class TableExamples {
     if (!dates && cells.is_text())
       throw UsageError(
           fmt::format("--order {0}: column {0} has neither dates nor numbers; set its type with --types "
-                      "{0}=number or {0}=date",
-                      order.schema().name));
+                      "{1}=number or {1}=date",
+                      order.schema().name, shell_argument(order.schema().name)));
     const MomentOfRow moment_of = dates ? moments_of(order) : MomentOfRow();
     for (Index r = 0; r < rows_; ++r) {
       const std::optional<Moment> moment = dates ? moment_of(r) : std::nullopt;

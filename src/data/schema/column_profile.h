@@ -187,6 +187,7 @@ class ColumnProfile {
   void decide_text(ColumnSchema& column, const Context& context) const;
   bool mixes_currencies() const;
   bool are_whole_decimals() const;
+  std::string hint_of_dates(const ColumnSchema& column) const;
   std::string hint_of_text(const ColumnSchema& column) const;
   std::string hint_of_number(const ColumnSchema& column) const;
 

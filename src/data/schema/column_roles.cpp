@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/options/shell_argument.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "unfold/base/error.h"
@@ -20,6 +21,9 @@ constexpr double kWordsOfText = 3;    ///< mean number of words of entries that 
 constexpr Index kRowsToCompare = 20;  ///< with fewer rows, their neighbors do not show whether they are a sequence
 constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< minimum fraction of all pairs of a group and a
                                                                     ///< time that occur
+
+/// Returns the name of a column as an argument in a suggested command.
+std::string shell_name(const ColumnSchema& column) { return shell_argument(escape_cell(column.name, kMostOddBytes)); }
 
 /// Decides by the columns that depend on the preceding rows whether the rows are a sequence. One of 30 columns seems to
 /// depend on them by chance, so a single column decides only if it certainly does. Sorted columns always depend on
@@ -120,7 +124,8 @@ class RoleAssignment {
         if (column.distinct * kRowsPerGroup > column.entries()) {
           return set(column, ColumnRole::left_out, "identifiers differ from row to row");
         }
-        return set(column, ColumnRole::left_out, "identifiers; specify --group " + column.name + " to group the rows");
+        return set(column, ColumnRole::left_out,
+                   "identifiers; specify --group " + shell_name(column) + " to group the rows");
       case ColumnType::date: return set(column, ColumnRole::read, "calendar features of the date");
       case ColumnType::text: return set_text(column);
       default: return set(column, ColumnRole::read, "an input");
@@ -135,11 +140,12 @@ class RoleAssignment {
     if (&column == text_)
       return set(column, ColumnRole::read,
                  column.unit == TextUnit::words ? "each entry is read as words" : "each entry is read as characters");
-    const std::string state = fmt::format("; use --types {}=category to read each entry as one symbol", column.name);
+    const std::string state =
+        fmt::format("; use --types {}=category to read each entry as one symbol", shell_name(column));
     if (text_ != nullptr)
       return set(column, ColumnRole::left_out,
                  fmt::format("column {} is the text of a row; use --read {} to read this column instead",
-                             escape_cell(text_->name, 40), column.name));
+                             escape_cell(text_->name, 40), shell_name(column)));
     set(column, ColumnRole::left_out, "text in the rows of a series" + state);
   }
 
@@ -309,10 +315,10 @@ class RoleAssignment {
     if ((!options_.group && !options_.order) || !options_.infer_roles) return;
     throw UsageError(
         fmt::format("--{0} {1} makes sequences of rows, but each row has a separate text, {2}; omit --{0}, or use "
-                    "--types {2}=category to read each text as one symbol",
+                    "--types {3}=category to read each text as one symbol",
                     options_.group ? "group" : "order",
                     escape_cell(options_.group ? *options_.group : *options_.order, kMostOddBytes),
-                    escape_cell(text_->name, kMostOddBytes)));
+                    escape_cell(text_->name, kMostOddBytes), shell_name(*text_)));
   }
 
   const ColumnSchema* find_order() {

@@ -1,12 +1,14 @@
 /// The decision on the type of a column from its statistics, and hints about contents that suggest a different type.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
 
+#include "base/options/shell_argument.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 
@@ -442,7 +444,27 @@ std::string ColumnProfile::hint_of(const ColumnSchema& column) const {
   }
 }
 
+/// Returns the number of dates in each format, if almost all entries are dates but no format fits almost all.
+std::string ColumnProfile::hint_of_dates(const ColumnSchema& column) const {
+  if (!fits_nearly(all_dates(), column.entries())) return {};
+  std::vector<std::string> formats;
+  for (int f = 0; f < static_cast<int>(DateFormat::year); ++f) {
+    const auto format = static_cast<DateFormat>(f);
+    const bool slashes = format == DateFormat::day_month_year || format == DateFormat::month_day_year;
+    const bool other = slashes && format != slash_format();  // dates that fit both formats are counted with the first
+    const Index count =
+        other ? dates(format == DateFormat::day_month_year ? DateScan::Shape::day_first : DateScan::Shape::month_first)
+              : date_cells(format);
+    if (count > 0) formats.push_back(fmt::format("{} as {}", count, date_pattern(format)));
+  }
+  return fmt::format(
+      "{} of {} values are dates, but in different formats ({}), so they are read as {}; write all dates in one format "
+      "to read them as dates",
+      all_dates(), column.entries(), fmt::join(formats, ", "), type_name(column.type));
+}
+
 std::string ColumnProfile::hint_of_text(const ColumnSchema& column) const {
+  if (std::string hint = hint_of_dates(column); !hint.empty()) return hint;
   const Kind* texts = kinds_[at(kText)].get();
   if (texts == nullptr || is_identifier_name(name_)) return {};
   const Index numbers = all_numbers(), dates = all_dates(), fitting = std::max(numbers, dates);
@@ -516,7 +538,7 @@ bool ColumnProfile::decide_date(ColumnSchema& column) const {
   if (slashes && dates(DateScan::Shape::day_first) + dates(DateScan::Shape::month_first) == 0) {
     column.exchangeable = true;
     column.type_reason +=
-        "; day and month may be swapped; if so, specify --types " + name_ + "=date:" +
+        "; day and month may be swapped; if so, specify --types " + shell_argument(name_) + "=date:" +
         date_pattern(*format == DateFormat::day_month_year ? DateFormat::month_day_year : DateFormat::day_month_year);
   }
   return true;
@@ -583,9 +605,11 @@ void ColumnProfile::decide_text(ColumnSchema& column, const Context& context) co
   const Index texts = of(kText), entries = column.entries();
   const double distinct = share_of(column.distinct, entries), words = texts == 0 ? 0 : share_of(words_, texts);
   const Index fitting = std::max(all_numbers(), all_dates());
+  const bool dates_differ = fits_nearly(all_dates(), entries);
   const std::string mixed = share_of(fitting, entries) >= kMostlyDistinct
-                                ? fmt::format("; {} of {} values are {}, too few for that type", fitting, entries,
-                                              all_numbers() >= all_dates() ? "numbers" : "dates")
+                                ? fmt::format("; {} of {} values are {}, {}", fitting, entries,
+                                              all_numbers() >= all_dates() ? "numbers" : "dates",
+                                              dates_differ ? "in different formats" : "too few for that type")
                                 : "";
   const auto decide_as = [&](ColumnType type, std::string reason) {
     column.type = type;

@@ -10,6 +10,7 @@
 
 #include "base/formats/decompress.h"
 #include "base/formats/text_encoding.h"
+#include "base/options/shell_argument.h"
 #include "base/utf8.h"
 #include "data/cells/row_splitter.h"
 #include "data/schema/column_profile.h"
@@ -221,7 +222,8 @@ class SchemaInference::State {
     const bool stated = options_.types.contains(column.name);
     if (column.stated && !stated && column.type_reason == kStringsInMemory)
       schema_.notes.push_back(
-          fmt::format("column \"{0}\": its strings are numbers; use --types {0}=number to read them as numbers", name));
+          fmt::format("column \"{}\": its strings are numbers; use --types {}=number to read them as numbers", name,
+                      shell_argument(name)));
     if (column.stated) return;
     if (const std::string hint = profile.hint_of(column); !hint.empty())
       schema_.notes.push_back(fmt::format("column \"{}\": {}", name, hint));
@@ -242,7 +244,7 @@ class SchemaInference::State {
     schema_.notes.push_back(
         fmt::format("column \"{}\": no date shows whether the day or the month is first; it is read as {}; if that is "
                     "wrong, use --types {}=date:{}",
-                    name, date_pattern(*column.date_format), name, date_pattern(other)));
+                    name, date_pattern(*column.date_format), shell_argument(name), date_pattern(other)));
   }
 
   /// Strings of a table in memory remain strings even if the same strings in a file would be read as numbers.

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/options/shell_argument.h"
 #include "base/options/suggestions.h"
 #include "data/schema/describe_schema.h"
 #include "unfold/base/error.h"
@@ -91,13 +92,20 @@ Index count_of_places(const TableSchema& schema) {
   throw DataError(message);
 }
 
-/// Returns the texts of the odd cells in all columns that are used, the cell `first` before the others.
+/// Returns whether a cell that does not fit its column is a date all the same, so that it is not a missing value.
+bool is_date_of_other_format(const ColumnSchema& column, std::string_view cell) {
+  return column.type == ColumnType::date && column.date_format && scan_date(cell).shape != DateScan::Shape::none;
+}
+
+/// Returns the texts of the odd cells in all columns that are used, the cell `first` before the others. They may be
+/// spellings of missing values.
 std::vector<std::string> odd_texts(const TableSchema& schema, const OddCell& first) {
   std::vector<std::string> texts = {first.text};
   for (const ColumnSchema& column : schema.columns) {
     if (!is_used(column)) continue;
     for (const OddCell& cell : column.odd_cells)
-      if (std::ranges::find(texts, cell.text) == texts.end()) texts.push_back(cell.text);
+      if (!is_date_of_other_format(column, cell.text) && std::ranges::find(texts, cell.text) == texts.end())
+        texts.push_back(cell.text);
   }
   return texts;
 }
@@ -118,23 +126,32 @@ bool has_second_names(const TableSchema& schema) {
 
 [[noreturn]] void refuse_odd_cell(const TableSchema& schema, const ColumnSchema& column) {
   const OddCell& cell = column.odd_cells[0];
-  const std::string text = escape_cell(cell.text, kMostOddBytes), name = escape_cell(column.name, kMostOddBytes);
+  const std::string text = escape_cell(cell.text, kMostOddBytes), name = escape_cell(column.name, kMostOddBytes),
+                    argument = shell_argument(name);
   const std::string where = fmt::format("line {}: \"{}\" in column {} ", cell.line, text, name);
+  if (is_date_of_other_format(column, cell.text))
+    refuse_table(schema,
+                 fmt::format("{}is a date in a different format than {}, the format of the column ({} of {} values "
+                             "have it); write all dates in one format, or use --types {}=category, --read to leave "
+                             "the column out, or --bad-rows skip to leave such rows out",
+                             where, date_pattern(*column.date_format), column.entries() - column.odd, column.entries(),
+                             argument));
   std::string missing = missing_option(schema.stated_missing, odd_texts(schema, cell));
   if (!missing.empty()) missing += ", ";
   const std::string remedy =
       fmt::format("{}--types {}=category, --read to leave the column out, or --bad-rows skip to leave such rows out",
-                  missing, name);
+                  missing, argument);
   if (column.type != ColumnType::date && scan_number(cell.text).shape == NumberShape::infinite)
     refuse_table(schema, fmt::format("{}is not finite; use {}--bad-rows skip to leave such rows out, or leave the cell "
                                      "empty",
                                      where, missing));
   const bool number = scan_number(cell.text).shape != NumberShape::none || !split_unit(cell.text).number.empty();
   if (!column.number_unit.empty() && number)
-    refuse_table(schema, fmt::format("{}does not have the unit {} ({} of {} values have it); convert the value, or use "
-                                     "--types {}=category, --read to leave the column out, or --bad-rows skip to leave "
-                                     "such rows out",
-                                     where, column.number_unit, column.entries() - column.odd, column.entries(), name));
+    refuse_table(schema,
+                 fmt::format("{}does not have the unit {} ({} of {} values have it); convert the value, or use "
+                             "--types {}=category, --read to leave the column out, or --bad-rows skip to leave "
+                             "such rows out",
+                             where, column.number_unit, column.entries() - column.odd, column.entries(), argument));
   const std::string count = fmt::format("is not {} ({} of {} values are)", odd_kind(column.type),
                                         column.entries() - column.odd, column.entries());
   if (has_second_names(schema))
@@ -254,11 +271,11 @@ void require_regular(const TableSchema& schema, BadRows bad_rows) {
                                 schema.source, schema.unclosed_quote));
   }
   if (schema.blank_separated > 0) {
-    throw DataError(
-        fmt::format("{}: the rows have {} values separated by blanks, but a table has commas, semicolons or tabs "
-                    "between its cells; replace the blanks, use --format columns (one position per line), or --types "
-                    "{}=text if the rows are text",
-                    schema.source, schema.blank_separated, escape_cell(schema.columns[0].name, kMostOddBytes)));
+    throw DataError(fmt::format(
+        "{}: the rows have {} values separated by blanks, but a table has commas, semicolons or tabs "
+        "between its cells; replace the blanks, use --format columns (one position per line), or --types "
+        "{}=text if the rows are text",
+        schema.source, schema.blank_separated, shell_argument(escape_cell(schema.columns[0].name, kMostOddBytes))));
   }
   if (schema.misplaced_quotes.count > 0)
     refuse_table(schema, fmt::format("line {}: there is text after a closing quote; double the quotes inside a cell",
