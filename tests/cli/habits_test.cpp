@@ -59,6 +59,28 @@ TEST_F(HabitsTest, ColumnsOfWindowsFilesAreNamedAsTheyAreRead) {
   expect_failure({"inspect", file, "--predict", "Grösse"}, 2, "the columns are Größe, Zahl, Farbe");
 }
 
+TEST_F(HabitsTest, FilesWithOnlyAHeaderAreRefused) {
+  const std::string file = data("header.csv", "product,priority,category,hours\n");
+  const char* const message =
+      "its only row (product, priority, category, hours) seems to contain the names of the columns";
+  expect_failure(Arguments{"train", file, "--out", run_} + small(), 3, message);
+  expect_failure(Arguments{"train", file, "--out", run_, "--predict", "category"} + small(), 3, message);
+  expect_failure({"forecast", file}, 3, message);
+  EXPECT_THAT(inspected(file)["refused"].get<std::string>(), HasSubstr("add rows below it"));
+  const std::string known = data("known.csv", "date,value\n");
+  expect_failure(Arguments{"train", known, "--out", run_} + small(), 3, "only the names of the columns");
+  expect_failure({"forecast", known}, 3, "only the names of the columns");
+}
+
+TEST_F(HabitsTest, MissingFieldsAreReportedWithTheFieldsOfTheFile) {
+  const auto row = [](int i) { return fmt::format("{},{},y{}", i * 7 % 10, i * 3 % 11, i % 2); };
+  trained(data("a.csv", lines_of(60, row, "width,height,label")), {"--rows", "independent"});
+  const std::string upper = data("upper.csv", lines_of(10, row, "WIDTH,HEIGHT,LABEL"));
+  for (const char* verb : {"predict", "score", "eval"})
+    expect_failure({verb, run_, upper}, 3,
+                   "has no field \"width\"; did you mean \"WIDTH\"? (fields: WIDTH, HEIGHT, LABEL)");
+}
+
 /// 600 different words, so that texts are read with parts of words by default.
 std::string text_with_fields(int i) {
   return fmt::format("w{} w{} w{} w{},{},{}.5,y{},{}", i * 4 % 700, i * 4 % 700 + 1, i * 4 % 700 + 2, i * 4 % 700 + 3,

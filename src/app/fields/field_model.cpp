@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "app/fields/density_data.h"
 #include "app/fields/field_reading.h"
+#include "app/fields/predicted_list.h"
 #include "app/schema/table_fields.h"
 #include "base/formats/trusted_json.h"
+#include "data/examples/field_origin.h"
 #include "data/examples/templates.h"
 #include "data/readers/example_reader.h"
 #include "data/schema/stored_schema.h"
@@ -109,9 +112,29 @@ ReaderOptions reader_options_for(const Model& model, const SchemaOptions& stated
   return options;
 }
 
+namespace {
+
+/// Throws DataError with the fields of the data if a field that the model reads is missing. Predicted fields may be
+/// missing.
+void require_read_fields(const Model& model, const Examples& examples) {
+  const ColumnsByName columns(examples);
+  std::vector<std::string> known;
+  known.reserve(model.data().fields.size());
+  std::set<std::string> predicted;
+  for (const FieldSpecification& field : model.data().fields) known.push_back(field.name);
+  const std::string list = stored_text(model.configuration(), &TrainSettings::predict).value_or("");
+  for (const std::string& text : split_predicted(list, known)) predicted.insert(parse_predicted(text, known).field);
+  for (const FieldSpecification& field : model.data().fields)
+    if (!predicted.contains(field.name)) (void)need_origin(columns, field.name);
+}
+
+}  // namespace
+
 Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter,
                   const SchemaOptions& stated) {
   Examples examples = read_fields(files, reader_options_for(model, stated));
+  if (has_rows(model.data().source) && model.configuration().contains(name_of(&TrainSettings::predict)))
+    require_read_fields(model, examples);
   if (reporter != nullptr) report_reader_notes(examples, *reporter);
   return examples;
 }

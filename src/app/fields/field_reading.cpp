@@ -216,6 +216,7 @@ Examples read_training_fields(TrainSettings& s, Reporter& reporter) {
   Examples examples = memory != nullptr ? read_memory(*memory, options) : read_inputs(inputs, options);
   report_reader_notes(examples, reporter);
   if (!options.rows.field.empty() || examples.schema == nullptr) return examples;
+  refuse_header_only(*examples.schema);
   require_target_beside_weights(examples, s);
   reporter.remark(describe_briefly(*examples.schema));
   if (!s.read && !s.predict) refuse_rows_of_periods(*examples.schema);

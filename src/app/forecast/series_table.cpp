@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "app/fields/predicted_list.h"
+#include "app/schema/table_fields.h"
 #include "base/printable.h"
 #include "data/cells/civil_date.h"
 #include "data/cells/row_splitter.h"
@@ -333,6 +334,7 @@ class ColumnSeriesReader {
   }
 
   void choose_columns(const SchemaOptions& options) {
+    refuse_header_only(schema_);
     for (std::size_t i = 0; i < schema_.columns.size(); ++i) {
       ColumnSchema& column = schema_.columns[i];
       if (column.role == ColumnRole::group) group_ = i;

@@ -133,6 +133,7 @@ Inspection inspect_table(const std::string& file, const TrainSettings& s) {
   std::string refused;
   try {
     require_regular(schema, stated_schema(s).bad_rows);
+    refuse_header_only(schema);
     if (!s.read && !s.predict) refuse_rows_of_periods(schema);
     if (file != "-") note_labels(file, stated_schema(s), schema);
   } catch (const DataError& error) {

@@ -1,16 +1,18 @@
 #include "app/schema/table_fields.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
 #include "base/formats/text_encoding.h"
+#include "base/options/shell_argument.h"
 #include "data/examples/calendar_columns.h"
 #include "data/readers/json_lines.h"
+#include "data/readers/reader_text.h"
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
-#include "data/readers/reader_text.h"
 #include "data/schema/stored_schema.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
@@ -120,7 +122,25 @@ void refuse_rows_of_periods(const TableSchema& schema) {
       "row; to train, write one row per series and time (columns for the series, the time and the value); "
       "to predict one column from the others, specify --predict {4}",
       schema.source, schema.periods.size(), escape_cell(schema.periods.front(), kMostOddBytes),
-      escape_cell(schema.periods.back(), kMostOddBytes), escape_cell(target->name, kMostOddBytes)));
+      escape_cell(schema.periods.back(), kMostOddBytes), shell_argument(escape_cell(target->name, kMostOddBytes))));
+}
+
+void refuse_header_only(const TableSchema& schema) {
+  constexpr double kWordsOfName = 6;
+  const bool stated = schema.header_reason == "set by --header";
+  if (schema.rows != 1 || schema.header || stated || schema.columns.size() < 2) return;
+  std::vector<std::string> names;
+  for (const ColumnSchema& column : schema.columns) {
+    const bool numeric = column.least.has_value() || column.type == ColumnType::date;
+    if (numeric || column.examples.size() != 1 || column.words >= kWordsOfName) return;
+    names.push_back(escape_cell(column.examples.front(), kMostOddBytes));
+  }
+  constexpr std::size_t kMostNames = 8;
+  if (names.size() > kMostNames) names.resize(kMostNames), names.emplace_back("...");
+  throw DataError(
+      fmt::format("{}: its only row ({}) seems to contain the names of the columns; add rows below it, or use --header "
+                  "no if it is data",
+                  schema.source, fmt::join(names, ", ")));
 }
 
 std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,

@@ -26,6 +26,8 @@ bool names_target(const Examples& examples);
 /// Throws a DataError that names the commands to use instead, for a table with one series in each row: the names of
 /// columns are years or dates, and one of these columns would be predicted.
 void refuse_rows_of_periods(const TableSchema& schema);
+/// Throws DataError for a table of one row that is read as data but seems to contain the names of the columns.
+void refuse_header_only(const TableSchema& schema);
 /// Returns the fields that the schema reads, with the parts of dates. `own_past`: the predicted fields are read as
 /// well.
 std::vector<std::string> schema_reads(const Examples& examples, const std::vector<std::string>& predicts,

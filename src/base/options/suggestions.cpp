@@ -26,6 +26,11 @@ Index text_distance(std::string_view a, std::string_view b) {
 
 namespace {
 
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
 bool near_enough(std::string_view name, std::string_view candidate, Index distance) {
   if (name.size() >= 3 && candidate.starts_with(name)) return true;
   const Index longer = static_cast<Index>(std::max(name.size(), candidate.size()));
@@ -38,6 +43,7 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
   std::string best;
   Index least = 0;
   for (const std::string& candidate : candidates) {
+    if (equal_ignoring_case(name, candidate)) return candidate;
     const Index distance = text_distance(name, candidate);
     if (!near_enough(name, candidate, distance) || (!best.empty() && distance >= least)) continue;
     best = candidate;

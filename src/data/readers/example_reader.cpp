@@ -55,6 +55,8 @@ void require_examples(const Examples& examples) {
     if (names.insert(column.name).second) continue;
     throw DataError(fmt::format("{}: two columns are named {}; rename one", examples.source, column.name));
   }
+  if (examples.count() == 0 && examples.schema != nullptr && examples.schema->header)
+    throw DataError(fmt::format("{}: it contains only the names of the columns; add rows below them", examples.source));
   if (examples.count() == 0) throw DataError(fmt::format("{}: it contains no examples", examples.source));
   for (Index e = 0; e < examples.count(); ++e) {
     if (examples.length(e) > 0) continue;

@@ -34,6 +34,7 @@ TEST(TextDistance, suggestions_contain_only_likely_matches) {
   EXPECT_EQ(nearest("rtae", names), "rate");
   EXPECT_EQ(nearest("momentun", names), "momentum");
   EXPECT_EQ(nearest("learn", names), "learning-rate");
+  EXPECT_EQ(nearest("RATE", names), "rate");
   EXPECT_EQ(nearest("xyz", names), "");
   EXPECT_EQ(nearest("", names), "");
   EXPECT_EQ(nearest("q", std::vector<std::string>{"a", "b"}), "");
