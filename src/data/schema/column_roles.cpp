@@ -269,7 +269,8 @@ class RoleAssignment {
         found.add_input(column, certainly_serial(column));
       }
     }
-    if (!target || numbers == 0) return false;
+    if (!target) return false;
+    if (numbers == 0 && !are_records_of_categories(inferred)) return false;
     if (!identifier.empty() && target_is_category && !found.has_certain_target()) {
       rows_reason_ = fmt::format("each row has its own {}", escape_cell(identifier, 40));
       return true;
@@ -278,6 +279,24 @@ class RoleAssignment {
     if (found.are_a_sequence()) return false;
     rows_reason_ = "no column orders or groups the rows, and neighbors are not more similar than other rows";
     return target_is_class || schema_.rows >= kRowsToCompare;
+  }
+
+  /// Returns whether rows without numbers describe a class by several categories, so that they are not the symbols of
+  /// a sequence with labels: no category has many values, and none depends on the preceding rows.
+  bool are_records_of_categories(const ColumnSchema* inferred) const {
+    constexpr Index kMostValues = 50, kFewestInputs = 2;
+    Index inputs = 0;
+    for (const ColumnSchema& column : schema_.columns) {
+      const bool is_target = &column == inferred || named(options_.predict, column);
+      if (is_target ? !is_class_name(column.name) : !predictable(column)) {
+        if (is_target || column.type == ColumnType::text) return false;
+        continue;
+      }
+      if (!is_target && !options_.read.empty() && !named(options_.read, column)) continue;
+      if (column.distinct > kMostValues || (column.serial && !column.sorted)) return false;
+      inputs += is_target ? 0 : 1;
+    }
+    return inputs >= kFewestInputs && schema_.rows >= kRowsToCompare;
   }
 
   /// Returns whether the residuals of the only predicted number depend on the preceding rows. If the rows are sorted,
