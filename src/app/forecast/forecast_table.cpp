@@ -214,6 +214,11 @@ std::vector<double> parse_coverage(std::string_view text) {
     if (error != std::errc() || end != part.data() + part.size() || !(percent > 0 && percent < 100))
       throw UsageError(fmt::format("--coverage {}: \"{}\" is not a percentage between 0 and 100; use for example 80,95",
                                    text.substr(0, 40), part.substr(0, 40)));
+    if (percent < 1)
+      throw UsageError(
+          fmt::format("--coverage {}: the coverage is a percentage, and {} is less than 1 %; for an "
+                      "interval of {:g} %, use --coverage {:g}",
+                      text.substr(0, 40), part.substr(0, 40), 100 * percent, 100 * percent));
     coverage.push_back(percent / 100);
   }
   std::ranges::sort(coverage);

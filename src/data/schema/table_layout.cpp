@@ -281,12 +281,12 @@ class HeaderRule {
   std::vector<const SampleRow*> rows_;
 };
 
-/// Returns the number of rows above the names of a table that contain only a title, in the first cell: spreadsheets
-/// fill such rows with separators. A row of names, without numbers, dates and empty cells, must follow, and numbers or
-/// dates below it.
+/// Returns the number of rows above the names of a table that are empty or contain only a title, in the first cell:
+/// spreadsheets fill such rows with separators. A row of names, without numbers, dates and empty cells, must follow,
+/// and numbers or dates below it. With two columns, one of the rows must be empty.
 std::size_t title_rows(const SampledRows& sample) {
-  constexpr std::size_t kFewestColumns = 3, kMostTitleRows = 10;
-  if (sample.columns < kFewestColumns) return 0;
+  constexpr std::size_t kFewColumns = 2, kMostTitleRows = 10;
+  if (sample.columns < kFewColumns) return 0;
   const auto is_title = [](const SampleRow& row) {
     return std::all_of(row.begin() + 1, row.end(), [](const std::string& cell) { return cell.empty(); });
   };
@@ -294,6 +294,9 @@ std::size_t title_rows(const SampledRows& sample) {
   while (titles < sample.rows.size() && sample.rows[titles].size() == sample.columns && is_title(sample.rows[titles]))
     ++titles;
   if (titles == 0 || titles > kMostTitleRows || titles + 1 >= sample.rows.size()) return 0;
+  const bool has_empty_row = std::any_of(sample.rows.begin(), sample.rows.begin() + static_cast<Index>(titles),
+                                         [](const SampleRow& row) { return row[0].empty(); });
+  if (sample.columns == kFewColumns && !has_empty_row) return 0;  // a row with a missing value
   const SampleRow& names = sample.rows[titles];
   if (names.size() != sample.columns || !std::ranges::all_of(names, looks_like_name)) return 0;
   const auto is_typed = [](const std::string& cell) { return is_number_cell(cell) || is_date_cell(cell); };

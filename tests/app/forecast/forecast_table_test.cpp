@@ -5,6 +5,7 @@
 #include "data/schema/infer_schema.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -421,6 +422,8 @@ TEST(ForecastTable, CoverageIsInPercent) {
   EXPECT_EQ(parse_coverage("95,80"), (std::vector<double>{0.8, 0.95}));
   EXPECT_THROW(parse_coverage("0"), UsageError);
   EXPECT_THROW(parse_coverage("80,x"), UsageError);
+  EXPECT_EQ(parse_coverage("99.5"), std::vector<double>{0.995});
+  EXPECT_THAT([] { parse_coverage("0.8"); }, testing::ThrowsMessage<UsageError>(testing::HasSubstr("--coverage 80")));
 }
 
 TEST(ForecastTable, FutureRowsOfIrregularTimesAreMatchedByOrderWithANote) {
