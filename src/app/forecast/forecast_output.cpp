@@ -17,6 +17,7 @@ namespace {
 
 using forecasting::AutomaticForecast;
 using forecasting::MemberReport;
+using forecasting::ResidualDiagnostics;
 
 /// Returns the name of a quantile: q10, q97.5.
 std::string quantile_name(double probability) { return fmt::format("q{:.6g}", 100 * probability); }
@@ -56,6 +57,43 @@ nlohmann::ordered_json json_numbers(const std::vector<double>& values) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const double x : values) list.push_back(json_number(x));
   return list;
+}
+
+nlohmann::ordered_json diagnostics_json(const ResidualDiagnostics& d) {
+  return {{"residuals", d.count},
+          {"lags", d.lags},
+          {"ljung_box", json_number(d.correlation.statistic)},
+          {"ljung_box_p", json_number(d.correlation.p)},
+          {"spread_ratio", json_number(d.spread_ratio)},
+          {"spread_p", json_number(d.spread.p)},
+          {"skewness", json_number(d.skewness)},
+          {"excess_kurtosis", json_number(d.excess_kurtosis)},
+          {"normality_p", json_number(d.normality.p)},
+          {"bias", json_number(d.bias)},
+          {"bias_p", json_number(d.bias_test.p)},
+          {"notes", d.notes()}};
+}
+
+/// Returns the problems of the residuals: sentences for one series, numbers of series for several.
+std::string describe_diagnostics(const std::vector<AutomaticForecast>& forecasts) {
+  std::string text;
+  if (forecasts.size() == 1) {
+    for (const std::string& note : forecasts.front().diagnostics.notes()) text += note + "\n";
+    return text;
+  }
+  const auto add = [&](bool (ResidualDiagnostics::*has_problem)() const, std::string_view problem) {
+    const auto count = std::ranges::count_if(
+        forecasts, [&](const AutomaticForecast& one) { return (one.diagnostics.*has_problem)(); });
+    if (count > 0) text += fmt::format("{}{} in {}", text.empty() ? "" : ", ", problem, count);
+  };
+  add(&ResidualDiagnostics::is_correlated, "correlated");
+  add(&ResidualDiagnostics::has_uneven_spread, "of unequal spread");
+  add(&ResidualDiagnostics::has_heavy_tails, "heavy-tailed");
+  if (!text.empty()) text = fmt::format("one-step errors of {} series: {}\n", forecasts.size(), text);
+  const auto biased =
+      std::ranges::count_if(forecasts, [](const AutomaticForecast& one) { return one.diagnostics.is_biased(); });
+  if (biased > 0) text += fmt::format("backtest forecasts too low or too high on average: {} series\n", biased);
+  return text;
 }
 
 /// The results of a member over all series.
@@ -148,6 +186,7 @@ nlohmann::ordered_json forecast_json(const TableForecast& f) {
       object["outliers"].push_back({{"time", f.table.series[i].index.label(outlier.place)},
                                     {"value", json_number(outlier.value)},
                                     {"expected", json_number(outlier.expected)}});
+    object["diagnostics"] = diagnostics_json(one.diagnostics);
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const MemberReport& report : one.members) {
       nlohmann::ordered_json member{
@@ -246,7 +285,7 @@ std::string describe_members(const TableForecast& f) {
     for (const std::string& name : f.plan.dropped) text += " " + name;
     text += "\n";
   }
-  return text;
+  return text + describe_diagnostics(f.forecasts);
 }
 
 std::string plot_forecast(const TableForecast& f) {

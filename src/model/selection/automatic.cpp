@@ -42,7 +42,8 @@ struct Work {
   std::vector<Index> origins = {};
   std::vector<MemberBacktest> backtests = {};  ///< one backtest for each member of the plan
   std::vector<PointsAndWidths> final = {};     ///< one forecast for each member, from the end of the series
-  std::vector<std::string> forms = {}, failures = {};
+  std::vector<FittedForm> forms = {};
+  std::vector<std::string> failures = {};
   CombinationBacktest combination = {};
   PointsAndWidths result = {};
 
@@ -257,7 +258,7 @@ class Automatic {
     try {
       if (networks_[member]) {
         work.final[member] = networks_[member]->forecast(place);
-        work.forms[member] = networks_[member]->form();
+        work.forms[member].name = networks_[member]->form();
       } else {
         work.final[member] = fit_and_forecast(members_[member], work.series, options_.horizon, &work.forms[member]);
       }
@@ -294,10 +295,26 @@ class Automatic {
     work.result.out_of_range = work.non_negative;  // from here on, this states whether 0 is the lower limit
   }
 
+  /// Returns the weighted mean of the residuals of the members that have residuals.
+  static std::vector<double> combined_residuals(const Work& work) {
+    std::vector<double> sum;
+    double weights = 0;
+    for (std::size_t i = 0; i < work.forms.size() && !work.combination.weights.empty(); ++i) {
+      const std::vector<double>& residuals = work.forms[i].residuals;
+      const double weight = work.combination.weights[i];
+      if (weight == 0 || residuals.empty()) continue;
+      sum.resize(residuals.size()), weights += weight;
+      for (std::size_t t = 0; t < sum.size(); ++t) sum[t] += weight * residuals[t];
+    }
+    for (double& x : sum) x /= weights;
+    return sum;
+  }
+
   AutomaticForecast report(const Work& work) const {
     AutomaticForecast f{.mean = work.result.mean};
     f.error = work.combination.origins > 0 ? work.combination.error : kUnknownValue;
     f.origins = work.combination.origins;
+    f.diagnostics = diagnose_residuals(combined_residuals(work), work.series.period, work.combination.biases, f.error);
     f.outliers = work.outliers;
     if (work.observed == 0)
       f.note = "there is no observed value, so there is no forecast";
@@ -309,7 +326,7 @@ class Automatic {
       f.note = "fewer than " + std::to_string(kLeastBacktested) + " values; the forecast is the last value";
     for (std::size_t i = 0; i < members_.size() && !work.origins.empty(); ++i) {
       const MemberBacktest& tested = work.backtests[i];
-      f.members.push_back({members_[i].name, work.forms[i], tested.error, work.combination.weights[i],
+      f.members.push_back({members_[i].name, work.forms[i].name, tested.error, work.combination.weights[i],
                            tested.failure.empty() ? work.failures[i] : tested.failure});
     }
     std::ranges::stable_sort(f.members, [](const auto& a, const auto& b) { return a.error < b.error; });

@@ -25,6 +25,7 @@
 
 #include "model/forecast/outliers.h"
 #include "model/forecast/series.h"
+#include "model/selection/residual_diagnostics.h"
 #include "model/selection/segment_member.h"
 #include "unfold/base/threads/team.h"
 
@@ -63,10 +64,11 @@ struct AutomaticForecast {
   std::vector<double> mean = {};                            ///< NaN if there is no observed value
   std::vector<std::vector<double>> lower = {}, upper = {};  ///< [coverage][horizon]
   std::vector<MemberReport> members = {};                   ///< members, sorted by error
-  double error = 0;                    ///< MASE of the combination in the backtest; NaN without a backtest
-  Index origins = 0;                   ///< number of origins in the backtest
-  std::string note = {};               ///< not empty if the forecast of the series is defined without a backtest
-  std::vector<Outlier> outliers = {};  ///< values that were replaced; positions refer to the series as given
+  double error = 0;                      ///< MASE of the combination in the backtest; NaN without a backtest
+  Index origins = 0;                     ///< number of origins in the backtest
+  std::string note = {};                 ///< not empty if the forecast of the series is defined without a backtest
+  ResidualDiagnostics diagnostics = {};  ///< of the weighted mean of the residuals of the members that have residuals
+  std::vector<Outlier> outliers = {};    ///< values that were replaced; positions refer to the series as given
 };
 
 /// The plan that the budget allows.

@@ -64,7 +64,7 @@ PointsAndWidths points_and_widths(const Forecast& forecast) {
 }
 
 PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& series, Index horizon,
-                                 std::string* form) {
+                                 FittedForm* form) {
   const std::unique_ptr<Forecaster> model = member.make();
   UnivariateSeries adjusted{.values = series.values, .period = series.period};
   std::optional<CovariateEffect> covariates;
@@ -82,7 +82,11 @@ PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& s
       adjusted.values[at(t)] = yearly->remove(adjusted.values[at(t)], t);
   }
   model->fit(adjusted);
-  if (form != nullptr) *form = model->name();
+  if (form != nullptr) {
+    *form = {.name = model->name(), .residuals = model->residuals()};
+    for (Index t = 0; yearly && t < static_cast<Index>(form->residuals.size()); ++t)
+      form->residuals[at(t)] *= yearly->scale(t);
+  }
   PointsAndWidths result = points_and_widths(model->forecast(horizon));
   for (Index h = 0; yearly && h < horizon; ++h) {
     const Index position = static_cast<Index>(series.values.size()) + h;

@@ -36,9 +36,14 @@ struct PointsAndWidths {
   bool out_of_range = false;
 };
 PointsAndWidths points_and_widths(const Forecast& forecast);
+/// A fit to all values.
+struct FittedForm {
+  std::string name = {};               ///< the form that was chosen, such as "ets:A,Ad,N"
+  std::vector<double> residuals = {};  ///< as in Forecaster, in the units of the series
+};
 /// Fits a member to a series and forecasts. `form`, if given, receives the fitted form. Throws DataError.
 PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& series, Index horizon,
-                                 std::string* form = nullptr);
+                                 FittedForm* form = nullptr);
 
 struct MemberBacktest {
   std::vector<PointsAndWidths> forecasts;  ///< one forecast for each origin

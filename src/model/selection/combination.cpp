@@ -50,6 +50,14 @@ double score_of(double actual, const PointsAndWidths& forecast, std::size_t h, d
   return std::min(kLargestScore, std::fabs(error) / std::max(width, 1e-12 * scale));
 }
 
+/// Returns the mean of the observed values minus their forecasts.
+double mean_deviation(std::span<const double> actual, std::span<const double> forecast) {
+  double sum = 0, count = 0;
+  for (std::size_t h = 0; h < actual.size(); ++h)
+    if (!std::isnan(actual[h])) sum += actual[h] - forecast[h], ++count;
+  return sum / count;
+}
+
 }  // namespace
 
 std::vector<double> combination_weights(std::span<const double> errors, int exponent) {
@@ -107,6 +115,7 @@ CombinationBacktest backtest_combination(std::span<const MemberBacktest> members
     const double error = scaled_error(actual, combined.mean, scale);
     if (std::isnan(error)) continue;
     sum += error, ++count;
+    result.biases.push_back(mean_deviation(actual, combined.mean) / scale);
     for (std::size_t h = 0; h < actual.size(); ++h)
       if (!std::isnan(actual[h])) result.scores[h].push_back(score_of(actual[h], combined, h, scale));
   }

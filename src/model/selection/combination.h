@@ -28,6 +28,7 @@ struct CombinationBacktest {
   std::vector<double> weights;  ///< weights of the forecast from the end of the series
   double error = 0;             ///< MASE of the combinations with weights from the other origins
   Index origins = 0;
+  std::vector<double> biases;  ///< mean error (value minus forecast) of each origin, in the units of `error`
   std::vector<std::vector<double>> scores;  ///< for each horizon, one score for each origin with a held-out value
 };
 struct CombinationOptions {

@@ -322,6 +322,27 @@ TEST(ForecastTable, CountsStepsWithoutTimes) {
   EXPECT_NE(text.find("\n1\t6\t"), std::string::npos) << text;
 }
 
+TEST(ForecastTable, ProblemsOfTheErrorsAreNoted) {
+  // Values that alternate around a slowly growing line are correlated if only naive is used.
+  std::string text = "value\n", panel = "shop,day,value\n";
+  for (int t = 0; t < 80; ++t) {
+    const double value = 100 + 0.1 * t + (t % 2 == 0 ? 5 : -5) + t * 37 % 11 * 0.1;
+    text += fmt::format("{}\n", value);
+    for (const char* shop : {"a", "b"}) panel += fmt::format("{},{},{}\n", shop, t + 1, value);
+  }
+  const TableForecast one = forecast_of(text, 4);
+  const auto diagnostics = forecast_json(one)["series"][0]["diagnostics"];
+  EXPECT_EQ(diagnostics["residuals"], 79);
+  EXPECT_LT(diagnostics["ljung_box_p"].get<double>(), 1e-6);
+  EXPECT_FALSE(diagnostics["notes"].empty());
+  EXPECT_NE(describe_members(one).find("one-step errors are correlated (Ljung-Box p = "), std::string::npos);
+  const TableForecast two = forecast_of(panel, 4);
+  EXPECT_NE(describe_members(two).find("one-step errors of 2 series: correlated in 2\n"), std::string::npos)
+      << describe_members(two);
+  const TableForecast short_series = forecast_of("value\n1\n3\n2\n5\n4\n", 2);
+  EXPECT_TRUE(forecast_json(short_series)["series"][0]["diagnostics"]["ljung_box"].is_null());
+}
+
 TEST(ForecastTable, JsonHasMembersAndSeries) {
   const nlohmann::ordered_json json = forecast_json(forecast_of(groups_text(), 3, {"naive", "drift"}));
   EXPECT_EQ(json["series"].size(), 2U);
