@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "app/fields/predicted_list.h"
+#include "app/forecast/closed_days.h"
 #include "app/forecast/known_covariates.h"
 #include "base/printable.h"
 #include "data/cells/civil_date.h"
@@ -116,6 +117,18 @@ void note_special_series(const TableForecast& result, Reporter& reporter) {
     reporter.remark(result.forecasts.size() == 1 ? counts[k].first
                                                  : fmt::format("{} of {} series: {}", counts[k].second,
                                                                result.forecasts.size(), counts[k].first));
+}
+
+/// Keeps the steps of closed days at their value, with a note for the first series.
+void keep_closed_days(TableForecast& result, Reporter& reporter) {
+  constexpr Index kMostNamed = 3;
+  Index count = 0;
+  for (std::size_t i = 0; i < result.forecasts.size(); ++i) {
+    const TableSeries& series = result.table.series[i];
+    const std::string note = keep_closed_days(series, result.coverage, result.forecasts[i]);
+    if (!note.empty() && count++ < kMostNamed) reporter.remark(fmt::format("{}: {}", name_of(series), note));
+  }
+  if (count > kMostNamed) reporter.remark(fmt::format("{} more series have such days", count - kMostNamed));
 }
 
 /// Lists the values that the forecast does not use.
@@ -262,6 +275,7 @@ TableForecast forecast_table(const ForecastTableRequest& request, Reporter& repo
   result.forecasts = forecasting::forecast_automatically(series, options, team);
   if (std::ranges::all_of(result.forecasts, [](const AutomaticForecast& f) { return std::isnan(f.mean[0]); }))
     throw DataError(fmt::format("{}: there is no observed value, so there is nothing to forecast", request.data));
+  keep_closed_days(result, reporter);
   note_special_series(result, reporter);
   note_outliers(result, reporter);
   return result;

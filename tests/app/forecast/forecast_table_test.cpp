@@ -1,4 +1,5 @@
 #include "app/forecast/forecast_table.h"
+#include "app/forecast/closed_days.h"
 #include "app/forecast/known_covariates.h"
 #include "app/forecast/series_table.h"
 #include "data/cells/civil_date.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "tests/base/scratch.h"
@@ -602,6 +604,53 @@ TEST(KnownCovariates, MistakesAreNamed) {
   has("day,promos\n2024-05-20,0\n2024-05-21,1\n", "did you mean \"promo\"?");
   has("day,promo\n2024-05-20,no\n2024-05-21,yes\n", "has numbers in the data, but texts here, such as \"no\"");
   has("day,promo\n", "the table has a header, but no rows");
+}
+
+TEST(ForecastTable, WeekdaysWithOneValueStayAtIt) {
+  std::string text = "day,sales,promo\n", future = "day,promo\n";
+  for (Index t = 0; t < 154; ++t) {
+    Moment moment;
+    moment.days = days_from_civil(2024, 1, 1) + t;
+    const Index promo = t % 5 == 0 && t % 7 != 6 ? 1 : 0;
+    const std::string day = format_moment(moment, DateFormat::year_month_day);
+    text += fmt::format("{},{},{}\n", day, t % 7 == 6 ? 0 : 100 + (t * 7) % 13 + 40 * promo, promo);
+    moment.days += 154;
+    if (t < 7) future += fmt::format("{},1\n", format_moment(moment, DateFormat::year_month_day));
+  }
+  const ScratchFolder folder;
+  Reporter reporter;
+  const TableForecast f = forecast_table({.data = folder.write("data.csv", text),
+                                          .future = folder.write("future.csv", future),
+                                          .horizon = 7,
+                                          .coverage = {0.8, 0.99},
+                                          .members = {"seasonal-naive", "mean+known"},
+                                          .threads = 1},
+                                         reporter);
+  const forecasting::AutomaticForecast& sales = f.forecasts.at(0);
+  EXPECT_EQ(sales.mean[6], 0);
+  EXPECT_EQ(sales.upper[0][6], 0);
+  EXPECT_GT(sales.upper[1][6], 0);  // 22 Sundays are not enough for 99 %
+  EXPECT_GT(sales.mean[5], 50);
+}
+
+TEST(ClosedDays, RareValuesAndShortHistoriesAreNotClosed) {
+  const auto note = [](Index days, const std::function<double(Index)>& value) {
+    TableSeries series{.field = "sales"};
+    std::vector<Moment> dates(at(days));
+    for (Index t = 0; t < days; ++t) {
+      dates[at(t)].days = days_from_civil(2024, 1, 1) + t;
+      series.values.push_back(value(t));
+    }
+    series.index = *forecasting::TimeIndex::of_dates(dates, DateFormat::year_month_day);
+    forecasting::AutomaticForecast f{.mean = Values(7, 5), .lower = {Values(7, 4)}, .upper = {Values(7, 6)}};
+    return keep_closed_days(series, {0.8}, f);
+  };
+  const auto sundays = [](Index t) { return t % 7 == 6 ? 0.0 : 10.0 + static_cast<double>(t % 5); };
+  EXPECT_NE(note(70, sundays).find("Sundays are equal to 0"), std::string::npos) << note(70, sundays);
+  EXPECT_EQ(note(49, sundays), "");                                                       // seven Sundays
+  EXPECT_EQ(note(70, [&](Index t) { return t == 20 ? 1.0 : sundays(t); }), "");           // one open Sunday
+  EXPECT_EQ(note(70, [](Index t) { return t % 6 == 0 && t % 7 != 6 ? 4.0 : 0.0; }), "");  // rare demand
+  EXPECT_EQ(note(70, [](Index) { return 3.0; }), "");                                     // a constant
 }
 
 TEST(ForecastTable, MembersWithoutAResultAreCounted) {
