@@ -95,6 +95,20 @@ SegmentPlanOptions network_options(const AutomaticOptions& options, Index origin
           .required = !options.members.empty()};
 }
 
+/// Returns the products of factors and widths. None is less than the one a season before: the simulated quantiles of
+/// some models shrink with the horizon. If an effect of the time of the year is possible, the widths may have a season
+/// of a year and are not changed.
+std::vector<double> half_widths(const std::vector<double>& factors, const std::vector<double>& widths,
+                                const UnivariateSeries& series) {
+  const std::size_t season = at(std::max<Index>(1, series.period));
+  std::vector<double> result;
+  for (std::size_t h = 0; h < widths.size(); ++h) {
+    result.push_back(factors[h] * widths[h]);
+    if (h >= season && series.days.empty()) result[h] = std::max(result[h], result[h - season]);
+  }
+  return result;
+}
+
 class Automatic {
  public:
   Automatic(std::span<const UnivariateSeries> series, const AutomaticOptions& options, Team& team)
@@ -347,9 +361,11 @@ class Automatic {
       for (const std::vector<double>& level : factors) {
         std::vector<double>& lower = f.lower.emplace_back();
         std::vector<double>& upper = f.upper.emplace_back();
+        const std::vector<double> below = half_widths(level, result.below, given_[at(i)]);
+        const std::vector<double> above = half_widths(level, result.above, given_[at(i)]);
         for (std::size_t h = 0; h < level.size(); ++h) {
-          lower.push_back(std::max(limit, f.mean[h] - level[h] * result.below[h]));
-          upper.push_back(f.mean[h] + level[h] * result.above[h]);
+          lower.push_back(std::max(limit, f.mean[h] - below[h]));
+          upper.push_back(f.mean[h] + above[h]);
           if (std::isnan(f.mean[h]) || std::isnan(result.below[h])) lower.back() = upper.back() = kUnknownValue;
         }
       }

@@ -233,6 +233,15 @@ TEST(AutomaticForecast, DefinedAnswersForSpecialSeries) {
   for (const double x : f.mean) EXPECT_TRUE(std::isfinite(x) && x > 0);
 }
 
+TEST(AutomaticForecast, IntervalsDoNotCollapse) {
+  const AutomaticOptions options{.horizon = 28, .coverage = {0.8}, .members = {"ets"}};
+  const AutomaticForecast f = forecast_of({126, 93, 120, 151, 271}, 1, options);
+  for (std::size_t h = 1; h < 28; ++h) {
+    EXPECT_GE(f.upper[0][h] - f.mean[h], f.upper[0][h - 1] - f.mean[h - 1] - 1e-9) << h;
+    EXPECT_GT(f.upper[0][h], f.mean[h]);
+  }
+}
+
 /// The forecast of a growing series continues to grow, although its next differences exceed all previous ones.
 TEST(AutomaticForecast, ContinuesExponentialGrowth) {
   Random random(3, "automatic test");
