@@ -14,6 +14,15 @@ using Json = nlohmann::json;
 constexpr const char* kFormat = "unfold-model";
 constexpr int kFormatVersion = 2;
 
+/// Throws ModelError if a name or a text of the caller is not valid UTF-8.
+std::string card_text(const Json& card) {
+  try {
+    return card.dump();
+  } catch (const Json::exception&) {
+    throw ModelError("model: the names and texts in the card must be valid UTF-8");
+  }
+}
+
 }  // namespace
 
 ModelFile::ModelFile(SafetensorsFile tensors) : tensors_(std::move(tensors)) {
@@ -95,7 +104,7 @@ Json Model::card() const {
 }
 
 void Model::write(SafetensorsWriter& writer, const std::string& path) const {
-  writer.set_metadata("card", card().dump());
+  writer.set_metadata("card", card_text(card()));
   writer.write(path);
 }
 
@@ -108,7 +117,7 @@ void Model::save(const std::string& path) const {
 std::string Model::bytes() const {
   SafetensorsWriter writer;
   add_tensors(writer);
-  writer.set_metadata("card", card().dump());
+  writer.set_metadata("card", card_text(card()));
   return writer.bytes();
 }
 

@@ -39,6 +39,12 @@ TEST(LanguageModel, language_model_round_trips) {
   EXPECT_EQ(loaded.configuration()["window"], 5);
 }
 
+TEST(LanguageModel, text_in_the_card_that_is_not_utf8_is_refused) {
+  auto model = small_model();
+  model.configuration()["note"] = "\xff";
+  EXPECT_THROW((void)model.bytes(), ModelError);
+}
+
 TEST(LanguageModel, damaged_file_is_rejected_wherever_it_is_damaged) {
   const std::string bytes = small_model("rnn:3").bytes();
   for (std::size_t cut = 0; cut < bytes.size(); cut += 1 + bytes.size() / 100)
