@@ -7,6 +7,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/data/files/safetensors.h"
+#include "unfold/graph/engine/stepper.h"
 
 namespace unfold {
 namespace {
@@ -152,6 +153,28 @@ TEST(RecurrentPredictor, probabilities_sum_to_one_and_clones_are_independent) {
                          fresh.log_probabilities().begin()));
   EXPECT_THROW(predictor.observe(10), UsageError);
   EXPECT_THROW(predictor.observe(-1), UsageError);
+}
+
+TEST(RecurrentPredictor, stepper_that_first_reads_no_symbol_has_the_same_predictions) {
+  const auto model = small_model();
+  Team team(1);
+  Stepper<float> stepper(model.plan(), model.parameters(), team);
+  RecurrentPredictor predictor(model);
+  for (int sequence = 0; sequence < 2; ++sequence) {
+    Symbol previous = kNoSymbol;
+    for (const Symbol symbol : {3, 1, 4, 1, 5}) {
+      stepper.symbols(model.symbols())[0] = previous;
+      stepper.step();
+      const Matrix<const float> logits = stepper.value(model.logits());
+      double sum = 0;
+      for (Index x = 0; x < logits.cols; ++x) sum += std::exp(static_cast<double>(logits(0, x)));
+      EXPECT_NEAR(std::log(sum) - static_cast<double>(logits(0, symbol)), predictor.surprisal(symbol), 1e-5);
+      predictor.observe(symbol);
+      previous = symbol;
+    }
+    stepper.reset();
+    predictor.reset();
+  }
 }
 
 TEST(Evaluate, segments_score_every_symbol_once_and_are_close_to_exact) {

@@ -11,7 +11,7 @@
 /// Determinism (invariant 2): work is divided by output, never by reduction, so results do not depend on the number of
 /// threads. The barrier spins for a short while, then yields, then sleeps, so that an oversubscribed machine still
 /// makes progress. An exception in any thread ends the parallel region on all threads and is rethrown by `run`. `run`
-/// cannot be nested. A team of one executes the function on the calling thread without synchronization.
+/// cannot be nested (UsageError). A team of one executes the function on the calling thread without synchronization.
 
 #include <functional>
 #include <memory>
@@ -40,7 +40,7 @@ Attendance default_attendance();
 
 class Team {
  public:
-  explicit Team(int threads = 1, Attendance attendance = default_attendance());  ///< REQUIRES: threads >= 1
+  explicit Team(int threads = 1, Attendance attendance = default_attendance());  ///< UsageError if threads < 1
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;

@@ -2,6 +2,9 @@
 /// A stepper runs a circuit one position at a time, with constant memory and no allocation, for sampling, streaming and
 /// coding. The results are bit-identical to those of the unfolding: the stepper runs the same plan on one row, compiled
 /// at the first step.
+///
+/// A language model predicts the first symbol from the position before the text: the first step, and the first step
+/// after `reset`, must read kNoSymbol. Otherwise all later predictions differ from those of the model's predictor.
 
 #include "unfold/graph/engine/unfolding.h"
 

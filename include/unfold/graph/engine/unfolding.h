@@ -129,7 +129,7 @@ class Unfolding {
   /// Like `forward`, but for steppers: runs over one chain of one position. Setup is done once and stays valid until
   /// the parameters change. REQUIRES: only links along `previous` and `first`, no dropout.
   void step(State<T>& state);
-  Matrix<const T> value(Signal signal) const;  ///< value of an output or an input
+  Matrix<const T> value(Signal signal) const;  ///< of an output or input; UsageError for others that are not kept
   /// `keep` stores the values of the last forward pass, rounded (stored_activations.h). `recall` restores them for
   /// `backward` after other passes. `recall` REQUIRES the structure, state and dropout seed of that pass; the caller
   /// must supply its inputs again. Not available with an offload.
