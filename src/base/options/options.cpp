@@ -12,7 +12,6 @@
 #include "base/options/option_aliases.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
-#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
@@ -313,6 +312,8 @@ std::vector<OptionHelp> OptionTable::help() const {
   }
   return result;
 }
+
+UsageError AnyOptions::wrong_type() { return UsageError("the options belong to a different entry of the registry"); }
 
 std::vector<std::pair<std::string, std::string>> non_default_values(const std::vector<OptionHelp>& values,
                                                                     const std::vector<OptionHelp>& defaults) {

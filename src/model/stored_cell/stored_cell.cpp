@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <any>
 #include <nlohmann/json.hpp>
 
 #include "base/options/extensible_registry.h"
@@ -187,7 +186,7 @@ std::shared_ptr<const StoredCell> StoredCell::record(
 std::shared_ptr<const StoredCell> stored_cell_of(const AnyOptions& options) {
   try {
     return options.as<StoredOptions>().cell;
-  } catch (const std::bad_any_cast&) {
+  } catch (const UsageError&) {
     return nullptr;
   }
 }

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
 
 #include "base/options/option_aliases.h"
-#include "unfold/base/error.h"
 
 namespace unfold {
 
@@ -104,7 +104,8 @@ TEST(Options, options_of_every_type_hold_a_value) {
   EXPECT_EQ(plain.as<Paint>().coats, 2);
   EXPECT_EQ(non_default_values(help_of(changed), help_of(plain)),
             (std::vector<std::pair<std::string, std::string>>{{"amount", "3"}, {"coats", "7"}}));
-  EXPECT_THROW(changed.as<Limits>(), std::bad_any_cast);
+  EXPECT_THROW(changed.as<Limits>(), UsageError);
+  EXPECT_THROW(std::as_const(changed).as<Limits>(), UsageError);
   EXPECT_TRUE(help_of(AnyOptions()).empty());
 }
 

@@ -28,6 +28,7 @@
 #include <variant>
 #include <vector>
 
+#include "unfold/base/error.h"
 #include "unfold/base/formats/config.h"
 #include "unfold/base/types.h"
 
@@ -167,20 +168,24 @@ class AnyOptions {
       : value_(std::move(options)),
         describe_([](OptionTable& table, std::any& value) { describe(table, *std::any_cast<Options>(&value)); }) {}
 
-  /// Returns the options as this type. Throws std::bad_any_cast if the object holds a different type.
+  /// Returns the options as this type. Throws UsageError if the object holds a different type.
   template <class Options>
   Options& as() {
-    return std::any_cast<Options&>(value_);
+    auto* const options = std::any_cast<Options>(&value_);
+    return options != nullptr ? *options : throw wrong_type();
   }
   template <class Options>
   const Options& as() const {
-    return std::any_cast<const Options&>(value_);
+    const auto* const options = std::any_cast<Options>(&value_);
+    return options != nullptr ? *options : throw wrong_type();
   }
   friend void describe(OptionTable& table, AnyOptions& options) {
     if (options.describe_ != nullptr) options.describe_(table, options.value_);
   }
 
  private:
+  static UsageError wrong_type();
+
   std::any value_;
   void (*describe_)(OptionTable&, std::any&) = nullptr;
 };
