@@ -150,8 +150,8 @@ TEST(HiddenValues, SignalsOfEveryCellHaveTheirOwnValuesOrAreRefused) {
 }
 
 TEST(HiddenValues, SignalsOfRandomCircuitsHaveTheirOwnValuesOrAreRefused) {
-  using Kind = Structure::Kind;
-  for (const Kind kind : {Kind::chains, Kind::grids, Kind::trees}) {
+  using Shape = Structure::Kind;
+  for (const Shape kind : {Shape::chains, Shape::grids, Shape::trees}) {
     Counts values, tangents;
     for (std::uint64_t seed = 0; seed < 60; ++seed)
       expect_own_values([&](Circuit& c) { test::random_circuit(c, kind, seed); }, test::random_structure(kind, seed),
