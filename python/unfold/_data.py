@@ -6,6 +6,7 @@ readers. Nothing is written to a file. Numbers are never converted to text, exce
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
@@ -99,6 +100,8 @@ def as_numbers(value: Any, what: str = "data") -> NDArray[Any]:
     """
     if numpy.ma.isMaskedArray(value):
         raise DataError(f"{what}: masked arrays are not supported; pass .filled(numpy.nan), or remove the masked rows")
+    if is_table(value) or is_column(value):
+        value = array_of_table(value, what)
     if hasattr(value, "detach"):  # a PyTorch tensor that requires gradients
         value = value.detach()
     try:
@@ -148,6 +151,53 @@ def _is_missing(value: Any) -> bool:
 def is_table(data: Any) -> bool:
     return (hasattr(data, "columns") and hasattr(data, "shape") and hasattr(data, "__getitem__")
             and not isinstance(data, numpy.ndarray)) or hasattr(data, "__arrow_c_stream__")
+
+
+def is_column(value: Any) -> bool:
+    """Return whether a value is a column of a table or an index, such as a pandas or polars Series."""
+    return hasattr(value, "to_numpy") and (hasattr(value, "dtype") or hasattr(value, "type")) and not is_array(value)
+
+
+def columns_of(table: Any) -> list[tuple[Any, Any]]:
+    """Return the names and the columns of a pandas, polars or Arrow table."""
+    if not hasattr(table, "columns"):
+        return []
+    if hasattr(table, "column_names"):
+        return list(zip(table.column_names, table.columns))
+    return [(name, table.iloc[:, i] if hasattr(table, "iloc") else table[name]) for i, name in enumerate(table.columns)]
+
+
+def array_of_table(table: Any, what: str) -> NDArray[Any]:
+    """Return a table or a column as an array, in which missing numbers are NaN.
+
+    Raises DataError for dates and times, which would become numbers in some libraries.
+    """
+    named = [(f"{what}: column {name}", column) for name, column in columns_of(table)]
+    columns = named or [(what, table)] * is_column(table)
+    for where, column in columns:
+        _refuse_times(column, where)
+    if any(_has_missing_numbers(column) for _, column in columns):
+        arrays = [array_of_column(column) for _, column in columns]
+        return numpy.column_stack(arrays) if named else arrays[0]
+    return numpy.asarray(table)
+
+
+def _refuse_times(column: Any, where: str) -> None:
+    dtype = getattr(column, "dtype", None) if hasattr(column, "dtype") else getattr(column, "type", None)
+    if dtype == object:
+        times = any(isinstance(entry, (datetime.date, datetime.time, datetime.timedelta)) for entry in column)
+    else:
+        times = getattr(dtype, "kind", "") in ("m", "M") or str(dtype).lower().startswith(
+            ("date", "time", "duration", "period", "interval[datetime", "month_day_nano"))
+    if times:
+        raise DataError(f"{where}: dates and times are not supported; pass numbers" + (
+            ", or leave the column out" if ": column " in where else ""))
+
+
+def _has_missing_numbers(column: Any) -> bool:
+    """Return whether a pandas column has a nullable type of numbers, and missing values, which NumPy does not support."""
+    return getattr(getattr(column, "dtype", None), "na_value", None) is not None and hasattr(column, "isna") and (
+        getattr(column.dtype, "kind", "O") in "biuf" and bool(column.isna().any()))
 
 
 def _of_table(data: Any, what: str) -> Description:
@@ -266,6 +316,8 @@ def sequences(value: Iterable[Any], what: str) -> tuple[Values, NDArray[Any]]:
     numeric = True
     for i, one in enumerate(value):
         where = f"{what}: sequence {i}"
+        if is_table(one) and not is_column(one):
+            one = array_of_table(one, where)
         if isinstance(one, (str, bytes)) or not hasattr(one, "__iter__"):
             raise UsageError(f"{where}: expects a list of entries, not {type_name(one)}")
         array = _sequence(one, where)

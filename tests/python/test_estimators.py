@@ -1,5 +1,7 @@
 """Estimators learn simple problems, are scikit-learn compatible, and can be pickled."""
 
+import datetime
+import importlib
 import importlib.util
 import json
 import math
@@ -14,6 +16,8 @@ import numpy
 import unfold
 from scratch import command
 from unfold.estimators import DensityEstimator, Forecaster, NotFittedError, SequenceClassifier, SequenceTagger, SymbolModel
+from unfold.hmm import GaussianHMM
+from unfold.reservoir import ESN
 
 SMALL = {"threads": 1, "options": {"batch": 8}}
 
@@ -183,6 +187,39 @@ class ClassifierTest(unittest.TestCase):
     def test_score_requires_a_label_per_sequence(self):
         with self.assertRaisesRegex(ValueError, "3 sequences, but 1 targets"):
             self.fitted.score(self.words[:3], self.labels[:1])
+
+
+class FrameTest(unittest.TestCase):
+    """Tables of pandas, polars and Arrow."""
+
+    @staticmethod
+    def frames_of(columns):
+        """Return the same table of every library that is installed."""
+        makers = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
+        return {name: getattr(importlib.import_module(name), kind)(columns) for name, kind in makers.items()
+                if importlib.util.find_spec(name) is not None}
+
+    def test_columns_of_dates_raise_errors_that_name_the_column(self):
+        values = numpy.random.default_rng(0).normal(size=30)
+        days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(30)]
+        for times in (days, [datetime.datetime.combine(day, datetime.time(7)) for day in days]):
+            for name, frame in self.frames_of({"when": times, "v": values}).items():
+                for model, arguments in ((Forecaster("gru:2", steps=1), ()), (DensityEstimator("gaussian-mixture:1"), ()),
+                                         (GaussianHMM(2), ()), (ESN(5), (values,)),
+                                         (SequenceClassifier("gru:2", steps=1), ([0, 1] * 15,))):
+                    with self.subTest(name, model=model), self.assertRaisesRegex(unfold.errors.DataError,
+                                                                                 "column when: dates and times"):
+                        model.fit(frame, *arguments)
+                with self.assertRaisesRegex(unfold.errors.DataError, "sequence 0: column when: dates and times"):
+                    SequenceClassifier("gru:2", steps=1).fit([frame, frame], [0, 1])
+
+    def test_a_list_of_tables_is_a_list_of_sequences(self):
+        values = numpy.random.default_rng(0).normal(size=(12, 7, 2))
+        for name in self.frames_of({"a": [1.0]}):
+            with self.subTest(name):
+                frames = [self.frames_of({"a": one[:, 0], "b": one[:, 1]})[name] for one in values]
+                models = [SequenceClassifier("gru:2", steps=2, **SMALL).fit(X, [0, 1] * 6) for X in (values, frames)]
+                self.assertEqual(models[0].model_bytes_, models[1].model_bytes_)
 
 
 class HabitsTest(unittest.TestCase):

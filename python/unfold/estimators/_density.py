@@ -130,7 +130,7 @@ class DensityEstimator(BaseEstimator):
         if hasattr(X, "tocsr"):
             raise TypeError(f"{who}: Sparse data was passed, but rows must be dense; use X.toarray()")
         if _data.is_table(X):
-            X = X.to_numpy()
+            X = _data.array_of_table(X, who)
         if isinstance(X, numpy.ndarray) and X.dtype == object:
             X = object_array(X, who)
         rows = _data.as_numbers(X, who).astype(float)

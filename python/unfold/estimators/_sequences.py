@@ -25,7 +25,7 @@ class Sequences:
                              f"{'one text' if isinstance(X, (str, bytes)) else type(plain(X)).__name__}")
         if _data.is_table(X):
             _require_plain_table(X, who)
-            X = X.to_numpy()
+            X = _data.array_of_table(X, who)
         if not isinstance(X, numpy.ndarray) and not hasattr(X, "__iter__"):
             X = numpy.asarray(X)
         if isinstance(X, numpy.ndarray) and X.dtype.kind in "c":
