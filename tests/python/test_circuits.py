@@ -1,5 +1,6 @@
 """Circuits in Python: cells that train and are stored; derivatives checked by differences and dense matrices."""
 
+import concurrent.futures
 import json
 import pickle
 import subprocess
@@ -306,6 +307,35 @@ class PassesTest(unittest.TestCase):
             self.assertTrue((gradient == g.vjp(w, symbols, [numpy.ones((4, 2)), numpy.ones((1, 2))])[0]).all())
         with self.assertRaisesRegex(unfold.UsageError, "not a symbol"):
             f.forward(w, numpy.array([3]))
+
+    def test_threads_that_share_a_function_get_the_results_of_separate_calls(self):
+        c = Circuit()
+        h = c.link(4)
+        y = c.affine("z", 4, {"W": c.input("x", 3), "U": h}).tanh()
+        c.feed(h, y)
+        c.output(c.affine("o", 2, {"V": y}))
+        f, random = Function(c), numpy.random.default_rng(0)
+        w = f.initial()
+        data = [([random.normal(size=(5, 3))], [random.integers(0, 2, 5)]) for _ in range(8)]
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        sys.setswitchinterval(1e-5)
+        calls = {"forward": lambda x, target: f.forward(w, x)[0], "jvp": lambda x, target: f.jvp(w, x, w)[0],
+                 "loss_and_gradient": lambda x, target: f.loss_and_gradient(w, x, target)[1],
+                 "per_example_gradients": lambda x, target: f.per_example_gradients(w, x, target)}
+        for name, call in calls.items():
+            with self.subTest(name), concurrent.futures.ThreadPoolExecutor(4) as pool:
+                expected = [call(*one) for one in data]
+                for i, found in enumerate(pool.map(lambda i: call(*data[i % 8]), range(400))):
+                    numpy.testing.assert_array_equal(found, expected[i % 8])
+
+    def test_a_curvature_that_calls_the_function_raises_an_error(self):
+        c = Circuit()
+        c.output(c.affine("o", 2, {"V": c.input("x", 3)}))
+        f, x = Function(c), numpy.ones((4, 3))
+        w = f.initial()
+        with self.assertRaisesRegex(ValueError, "curvature must not call the same Function"):
+            f.gauss_newton(w, x, w, curvature=lambda outputs, tangents: f.forward(2 * w, x))
 
     def test_squared_pass_is_that_of_a_linear_circuit(self):
         c = Circuit()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
+import threading
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, TypeVar, cast
 
 import numpy
 from numpy.typing import ArrayLike
@@ -15,6 +17,20 @@ from .._core import Circuit
 from .._public import set_module
 from ..errors import UsageError
 from ._arrays import Array, Inputs, array_of, float_type, is_one_sequence, shown
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _exclusive(method: F) -> F:
+    """Make calls of a method of Function wait for calls in other threads: the passes hold the values of one call."""
+
+    @functools.wraps(method)
+    def called(self: Function, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return cast(F, called)
 
 
 class _Input(NamedTuple):
@@ -29,6 +45,9 @@ class Function:
 
     All parameters are one vector; `views` gives its matrices by name. The functions change nothing: equal arguments
     give equal results, bit by bit.
+
+    Several threads may use the same Function, but only one call runs at a time; the others wait. For calls that run at
+    the same time, make one Function per thread.
 
     Parameters
     ----------
@@ -63,6 +82,8 @@ class Function:
         self.dtype = float_type(dtype, "Function")
         if threads < 1:
             raise UsageError(f"Function: threads must be at least 1, not {threads}")
+        self._lock = threading.RLock()
+        self._calls = 0  # that have set the values of the passes
         self._exact = self.dtype == numpy.float64
         self._circuit = circuit
         self._passes = (_core.PassesFloat64 if self._exact else _core.PassesFloat32)(circuit, threads)
@@ -80,6 +101,7 @@ class Function:
 
     # ------------------------------------------------------------------------------------------------ parameters
 
+    @_exclusive
     def initial(self, seed: int = 1) -> Array:
         """Return initial parameters, drawn as specified by the `Init` of each parameter."""
         drawn: Array = self._passes.initial(seed)
@@ -151,6 +173,7 @@ class Function:
                                  "lengths")
         if not lengths or min(lengths) < 1:
             raise UsageError("Function: a sequence needs at least one position")
+        self._calls += 1
         self._single, self._lengths = read[0][2], lengths
         self._ends = numpy.cumsum(lengths).tolist()
         self._passes.lay(numpy.asarray(lengths, dtype=numpy.int64))
@@ -185,6 +208,7 @@ class Function:
 
     # --------------------------------------------------------------------------------------------------- passes
 
+    @_exclusive
     def forward(self, parameters: ArrayLike, inputs: Inputs, dropout_seed: Optional[int] = None) -> Any:
         """Return the outputs.
 
@@ -218,6 +242,7 @@ class Function:
         self._passes.forward(dropout_seed)
         return self._only([self._split(self._passes.output(k)) for k in range(len(self._outputs))])
 
+    @_exclusive
     def vjp(self, parameters: ArrayLike, inputs: Inputs, cotangents: Any, *, squared: bool = False,
             dropout_seed: Optional[int] = None) -> tuple[Array, Any]:
         """Return the products of the transposed Jacobian and the cotangents, for the parameters and the inputs.
@@ -248,6 +273,7 @@ class Function:
             return {i.name: adjoint for i, adjoint in zip(self._inputs, found)}
         return found[0]
 
+    @_exclusive
     def jvp(self, parameters: ArrayLike, inputs: Inputs, direction: Optional[ArrayLike] = None,
             input_directions: Optional[Inputs] = None) -> Any:
         """Return the directional derivative of the outputs, in the form of `forward`.
@@ -287,6 +313,7 @@ class Function:
             return self._laid(self._symbols(targets, "targets"), "targets")
         return self._laid(self._rows(targets, loss.target_size(self._outputs[0]), "targets"), "targets")
 
+    @_exclusive
     def loss_and_gradient(self, parameters: ArrayLike, inputs: Inputs, targets: Any, *, loss: str = "softmax",
                           dropout_seed: Optional[int] = None) -> tuple[float, Array]:
         """Return the sum of the loss over all positions, in nats, and its gradient.
@@ -307,6 +334,7 @@ class Function:
         gradient: Array = self._passes.backward([chosen.gradient(signal, observed)], False)
         return float(chosen.nats(signal, observed).sum(dtype=numpy.float64)), gradient
 
+    @_exclusive
     def per_example_gradients(self, parameters: ArrayLike, inputs: Inputs, targets: Any, *,
                               loss: str = "softmax") -> Array:
         """Return the gradient of the loss of each sequence, [sequences, size].
@@ -326,6 +354,7 @@ class Function:
             rows[s] = self.loss_and_gradient(parameters, one, target, loss=loss)[1]
         return rows
 
+    @_exclusive
     def forward_gradient(self, parameters: ArrayLike, inputs: Inputs, targets: Any, *, method: str = "rtrl",
                          loss: str = "softmax", seed: int = 1) -> tuple[float, Array]:
         """Return the loss and its gradient by a method that carries derivatives forward, without a backward pass.
@@ -360,6 +389,7 @@ class Function:
         nats, gradient = self._passes.forward_gradient(method, loss, observed, seed)
         return float(nats), gradient
 
+    @_exclusive
     def path(self, parameters: ArrayLike, length: int = 1, *, every_step: bool = True,
              second: bool = False) -> tuple[float, Array]:
         """Return the path norm of a network of rectified linear units, and its metric, as in path-SGD.
@@ -387,10 +417,12 @@ class Function:
         >>> norm, metric.tolist()
         (73.0, [9.0, 16.0, 1.0, 4.0])
         """
+        self._calls += 1
         self._passes.set_parameters(self._vector(parameters, "the parameters"))
         mantissa, exponent, metric, scale = self._passes.path(operator.index(length), every_step, second)
         return math.ldexp(mantissa, exponent), numpy.ldexp(metric, scale)
 
+    @_exclusive
     def gauss_newton(self, parameters: ArrayLike, inputs: Inputs, direction: ArrayLike, *, loss: Optional[str] = None,
                      targets: Any = None, curvature: Optional[Callable[[Any, Any], Any]] = None) -> Array:
         """Return the Gauss-Newton product J' H J v.
@@ -408,12 +440,18 @@ class Function:
         loss, targets
             As for `loss_and_gradient`; without them H is the identity.
         curvature
-            Instead of a loss: a function of (outputs, tangents) that returns H times the tangents.
+            Instead of a loss: a function of (outputs, tangents) that returns H times the tangents. It must not call
+            this Function.
         """
         tangents = self.jvp(parameters, inputs, direction)
         if curvature is not None:
-            seeds = self._output_rows(curvature(self._only([self._split(self._passes.output(k))
-                                                            for k in range(len(self._outputs))]), tangents), "curvature")
+            calls = self._calls
+            products = curvature(self._only([self._split(self._passes.output(k)) for k in range(len(self._outputs))]),
+                                 tangents)
+            if self._calls != calls:
+                raise UsageError("Function: curvature must not call the same Function, whose values gauss_newton still "
+                                 "needs; call another Function of the circuit")
+            seeds = self._output_rows(products, "curvature")
         elif loss is not None:
             chosen = self._loss(loss)
             seeds = [chosen.curvature(self._passes.output(0), self._targets(chosen, targets), self._passes.tangent_of(0))]
@@ -422,6 +460,7 @@ class Function:
         result: Array = self._passes.backward(seeds, False)
         return result
 
+    @_exclusive
     def fisher(self, parameters: ArrayLike, inputs: Inputs, targets: Any, direction: ArrayLike, *,
                loss: str = "softmax") -> Array:
         """Return the product of the empirical Fisher matrix and v: the sum of g (g'v) over all sequences.
@@ -433,6 +472,7 @@ class Function:
         product: Array = gradients.T @ (gradients @ self._vector(direction, "the direction"))
         return product
 
+    @_exclusive
     def plan(self) -> str:
         """Return the execution plan as text: which operations run for all positions at once, and which step by step."""
         return str(self._passes.plan())
