@@ -158,6 +158,10 @@ def is_column(value: Any) -> bool:
     return hasattr(value, "to_numpy") and (hasattr(value, "dtype") or hasattr(value, "type")) and not is_array(value)
 
 
+def shown(values: Sequence[Any], most: int = 8) -> str:
+    return ", ".join(map(str, values[:most])) + (", ..." if len(values) > most else "")
+
+
 def columns_of(table: Any) -> list[tuple[Any, Any]]:
     """Return the names and the columns of a pandas, polars or Arrow table."""
     if not hasattr(table, "columns"):
@@ -313,10 +317,15 @@ def sequences(value: Iterable[Any], what: str) -> tuple[Values, NDArray[Any]]:
         flat = rows.reshape(-1, rows.shape[2])
         return as_numbers(flat if value.ndim == 3 else flat[:, 0], what), numpy.full(len(rows), rows.shape[1])
     arrays, lengths, widths = [], [], set()
+    names: Optional[list[Any]] = None
     numeric = True
     for i, one in enumerate(value):
         where = f"{what}: sequence {i}"
         if is_table(one) and not is_column(one):
+            columns = [name for name, _ in columns_of(one)]
+            names = columns if names is None else names
+            if columns != names:
+                raise DataError(f"{where}: the columns are {shown(columns)}, but those of the first table are {shown(names)}")
             one = array_of_table(one, where)
         if isinstance(one, (str, bytes)) or not hasattr(one, "__iter__"):
             raise UsageError(f"{where}: expects a list of entries, not {type_name(one)}")

@@ -220,6 +220,26 @@ class FrameTest(unittest.TestCase):
                 frames = [self.frames_of({"a": one[:, 0], "b": one[:, 1]})[name] for one in values]
                 models = [SequenceClassifier("gru:2", steps=2, **SMALL).fit(X, [0, 1] * 6) for X in (values, frames)]
                 self.assertEqual(models[0].model_bytes_, models[1].model_bytes_)
+                with self.assertRaisesRegex(ValueError, "sequence 1: the columns are a, but those of the first table are a, b"):
+                    models[1].predict([frames[0], self.frames_of({"a": values[0, :, 0]})[name]])
+
+    def test_column_names_of_any_frame_are_those_of_fit(self):
+        X = numpy.random.default_rng(0).normal(size=(20, 3))
+        columns = dict(zip("abc", X.T))
+        for name, frame in self.frames_of(columns).items():
+            for model in (SequenceClassifier("gru:2", steps=2, **SMALL), DensityEstimator("gaussian-mixture:1")):
+                with self.subTest(name, model=model):
+                    fitted = model.fit(frame, [0, 1] * 10)
+                    self.assertEqual(fitted.feature_names_in_.tolist(), ["a", "b", "c"])
+                    method = fitted.predict if hasattr(fitted, "predict") else fitted.score_samples
+                    numpy.testing.assert_array_equal(method(frame), method(X))
+                    for names, what in (("cba", "same order"), ("ab", "now missing:\n- c"), ("abx", "unseen.*\n- x")):
+                        with self.assertRaisesRegex(ValueError, what):
+                            method(self.frames_of(dict(zip(names, X.T)))[name])
+            further = SequenceClassifier("gru:2", **SMALL).partial_fit(frame, [0, 1] * 10).partial_fit(X, [0, 1] * 10)
+            self.assertEqual(further.feature_names_in_.tolist(), ["a", "b", "c"])
+            with self.assertRaisesRegex(ValueError, "same order"):
+                further.partial_fit(self.frames_of(dict(zip("cba", X.T)))[name], [0, 1] * 10)
 
 
 class HabitsTest(unittest.TestCase):

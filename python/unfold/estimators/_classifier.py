@@ -13,7 +13,8 @@ from .. import _data
 from .._base import Callback, RandomState, class_weights_of, labels_of, require_equal_lengths, weights_of
 from .._public import set_module
 from ..errors import UsageError
-from ._rows import Rows, require_feature_names
+from ._feature_names import require_feature_names
+from ._rows import Rows
 from ._sequence_estimator import SequenceEstimator
 from ._sequences import Sequences
 
@@ -54,7 +55,7 @@ class SequenceClassifier(SequenceEstimator):
     n_features_in_
         The number of columns of a table; if the entries of sequences are numbers, the number of values per position.
     feature_names_in_
-        The names of the columns of a table, if they are strings.
+        The names of the columns, if ``X`` is a table whose column names are strings.
 
     Examples
     --------
@@ -142,6 +143,7 @@ class SequenceClassifier(SequenceEstimator):
         if not hasattr(self, "feature_names_in_"):
             rows.columns = [(f"x{i + 1}", values) for i, (_, values) in enumerate(rows.columns)]
         elif rows.names is None:
+            rows.names = self.feature_names_in_
             rows.columns = [(name, values) for name, (_, values) in zip(self.feature_names_in_, rows.columns)]
         return rows
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .. import _data
 from ..errors import UsageError
+from ._feature_names import feature_names_of
 from ._sequences import Sequences
 
 
@@ -27,9 +28,10 @@ class Rows:
     @classmethod
     def of_table(cls, X: Any, who: str) -> Optional[Rows]:
         """Return the rows of a table with columns of numbers and columns of texts, which is not a list of sequences."""
-        if not _data.is_table(X) or not hasattr(X, "columns") or feature_names_of(X) is None:
+        if feature_names_of(X) is None:
             return None
-        columns = [(str(name), _data.cells_of(_data.array_of_column(X[name]), f"{who}: column {name}")) for name in X.columns]
+        columns = [(str(name), _data.cells_of(_data.array_of_column(column), f"{who}: column {name}"))
+                   for name, column in _data.columns_of(X)]
         kinds = {isinstance(values, numpy.ndarray) for _, values in columns}
         return cls(columns, feature_names_of(X)) if len(kinds) > 1 else None
 
@@ -76,28 +78,3 @@ class Rows:
     def describe(self, once: Sequence[tuple[str, _data.Values]] = ()) -> _data.Description:
         """Describe the table with further columns."""
         return _data.fields([(name, False, values) for name, values in [*self.columns, *once]], [len(self)], "table")
-
-
-def feature_names_of(X: Any) -> Optional[NDArray[Any]]:
-    """Return the column names of a table if all are strings."""
-    if not _data.is_table(X) or not hasattr(X, "columns"):
-        return None
-    names = list(X.columns)
-    return numpy.asarray(names, dtype=object) if names and all(isinstance(name, str) for name in names) else None
-
-
-def require_feature_names(X: Any, fitted: Optional[NDArray[Any]]) -> None:
-    """Require the column names seen in fit, if both tables have names."""
-    names = feature_names_of(X)
-    if names is None or fitted is None or list(names) == list(fitted):
-        return
-    unseen = [name for name in names if name not in fitted]
-    missing = [name for name in fitted if name not in names]
-    lines = ["The feature names should match those that were passed during fit."]
-    if unseen:
-        lines += ["Feature names unseen at fit time:", *(f"- {name}" for name in sorted(unseen)[:5])]
-    if missing:
-        lines += ["Feature names seen at fit time, yet now missing:", *(f"- {name}" for name in sorted(missing)[:5])]
-    if not unseen and not missing:
-        lines.append("Feature names must be in the same order as they were in fit.")
-    raise UsageError("\n".join(lines) + "\n")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .._base import BaseEstimator, classes_of
 from ..errors import UsageError
+from ._feature_names import require_feature_names
 from ._sequences import Sequences
 
 
@@ -20,6 +21,7 @@ class SequenceEstimator(BaseEstimator):
     classes_: NDArray[Any]
     numeric_: bool
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
 
     def _more_tags_of(self, tags: Any) -> Any:
         tags.input_tags.string = True
@@ -29,7 +31,11 @@ class SequenceEstimator(BaseEstimator):
 
     def _read(self, X: Any, who: str) -> Sequences:
         self._require_fitted()
-        return Sequences(X, who).like(self.numeric_, getattr(self, "n_features_in_", 0), who)
+        require_feature_names(X, getattr(self, "feature_names_in_", None))
+        sequences = Sequences(X, who).like(self.numeric_, getattr(self, "n_features_in_", 0), who)
+        if sequences.names is None:
+            sequences.names = getattr(self, "feature_names_in_", None)
+        return sequences
 
     def _number_classes(self, labels: list[Any], y: Any, who: str) -> tuple[NDArray[Any], dict[Any, int]]:
         """Return the classes and their numbers: those of the labels, or of the fitted model that training continues."""
@@ -44,7 +50,5 @@ class SequenceEstimator(BaseEstimator):
 
     def _read_more(self, X: Any, who: str) -> Sequences:
         """Read the sequences for training, of the same kind as those of the fitted model if training continues."""
-        sequences = Sequences(X, who)
-        if self._continues or (who == "partial_fit" and self.__sklearn_is_fitted__()):
-            sequences.like(self.numeric_, getattr(self, "n_features_in_", 0), who)
-        return sequences
+        continues = self._continues or (who == "partial_fit" and self.__sklearn_is_fitted__())
+        return self._read(X, who) if continues else Sequences(X, who)

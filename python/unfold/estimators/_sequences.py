@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .. import _data
 from .._base import plain
 from ..errors import UsageError
+from ._feature_names import feature_names_of
 
 
 class Sequences:
@@ -23,6 +24,7 @@ class Sequences:
         if isinstance(X, (str, bytes)) or not hasattr(X, "__iter__") and not hasattr(X, "__array__"):
             raise UsageError(f"{who} expects a list of sequences, not "
                              f"{'one text' if isinstance(X, (str, bytes)) else type(plain(X)).__name__}")
+        self.names = feature_names_of(X)
         if _data.is_table(X):
             _require_plain_table(X, who)
             X = _data.array_of_table(X, who)
@@ -80,7 +82,9 @@ class Sequences:
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of an estimator that is fitted to these sequences."""
         known: dict[str, Any] = {"numeric_": self.numeric}
-        return {**known, "n_features_in_": self.width} if self.numeric else known
+        if self.numeric:
+            known["n_features_in_"] = self.width
+        return known if self.names is None else {**known, "feature_names_in_": self.names}
 
     def column(self) -> _data.Column:
         return "entry", False, self.entries
