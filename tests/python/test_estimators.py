@@ -10,6 +10,7 @@ import pickle
 import random
 import tempfile
 import unittest
+import warnings
 
 import numpy
 
@@ -304,6 +305,38 @@ class ForecasterTest(unittest.TestCase):
         self.assertLess(numpy.abs(mean - wave[560:570]).mean(), 0.5)
         low, high = fitted.predict_interval(10)
         self.assertTrue((low < high).all())
+
+    @unittest.skipIf(importlib.util.find_spec("pandas") is None, "pandas is not installed")
+    def test_rows_with_times_are_sorted_and_gaps_have_a_warning(self):
+        import pandas
+
+        values = numpy.sin(numpy.arange(60) / 4)
+        times = pandas.date_range("2024-01-01", periods=60, freq="h")
+        indexes = [times, pandas.DatetimeIndex(list(times)), times.to_period("h"), times - times[0]]
+        for index in indexes:
+            with self.subTest(type(index)):
+                y = pandas.Series(values, index=index)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    expected = Forecaster("gru:2", steps=2, threads=1).fit(y)
+                numpy.testing.assert_array_equal(expected.series_, values)
+                for other in (y[::-1], y.sample(frac=1, random_state=0), pandas.DataFrame({"y": y})[::-1]):
+                    with self.assertWarnsRegex(UserWarning, "not in the order of time; they are sorted") as caught:
+                        fitted = Forecaster("gru:2", steps=2, threads=1).fit(other)
+                    self.assertEqual(caught.filename, __file__)
+                    self.assertEqual(fitted.series_.ravel().tolist(), values.tolist())
+                with self.assertWarnsRegex(UserWarning, "06:00:00, follows .*read as if the distances were equal"):
+                    expected.predict(2, y=pandas.concat([y[:30], y[35:]]))
+                with self.assertRaisesRegex(ValueError, "more than once; combine"):
+                    expected.predict(2, y=pandas.concat([y, y]))
+        for regular in (pandas.bdate_range("2024-01-01", periods=60), pandas.date_range("2024", periods=60, freq="MS")):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                expected.predict(2, y=pandas.Series(values, index=pandas.DatetimeIndex(list(regular))))
+        with self.assertRaisesRegex(ValueError, "missing time at position 1"):
+            expected.predict(2, y=pandas.Series(values, index=[times[0], pandas.NaT, *times[2:]]))
+        with self.assertRaisesRegex(ValueError, "several index levels"):
+            expected.fit(pandas.Series(values, index=pandas.MultiIndex.from_arrays([["a"] * 60, times])))
 
     def test_forecaster_continues_vectors(self):
         series = numpy.array([[math.sin(i / 3), math.cos(i / 5)] for i in range(200)])

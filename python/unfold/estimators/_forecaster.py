@@ -13,6 +13,7 @@ from .. import _data
 from .._base import BaseEstimator, Callback, RandomState, seed_of
 from .._public import set_module
 from ..errors import UsageError
+from ._time_index import in_order_of_time
 
 Floats = NDArray[numpy.float64]
 
@@ -21,7 +22,11 @@ Floats = NDArray[numpy.float64]
 class Forecaster(BaseEstimator):
     """Forecast the next values of a series.
 
-    The values have no weights: the series is a single example, whose values depend on each other.
+    The values have no weights: the series is a single example, whose values depend on each other. They must be finite:
+    fill in missing values first.
+
+    The rows of a pandas series or table with a time index are sorted by time, with a warning if they were not. Values are
+    read as equally spaced; a warning states the largest gap of an irregular index. Other indexes are ignored.
 
     Attributes
     ----------
@@ -118,7 +123,7 @@ class Forecaster(BaseEstimator):
 
     @staticmethod
     def _series(y: Any) -> Floats:
-        series = _data.as_numbers(y, "a series").astype(float)
+        series = _data.as_numbers(in_order_of_time(y, stacklevel=4), "a series").astype(float)
         if series.ndim not in (1, 2) or len(series) < 2:
             raise UsageError(f"a series must have shape [T] or [T x n] with T >= 2, not {series.shape}")
         if not numpy.isfinite(series).all():

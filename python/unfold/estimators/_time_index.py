@@ -1,0 +1,57 @@
+"""The time index of a pandas series: its rows in the order of time, and warnings about steps that differ."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..errors import DataError
+
+#: The pandas indexes of times.
+_TIMES = ("DatetimeIndex", "PeriodIndex", "TimedeltaIndex")
+
+
+def in_order_of_time(y: Any, stacklevel: int) -> Any:
+    """Return a pandas series or table in the order of its time index; other values are returned unchanged.
+
+    Warns if rows were sorted, and if the index is not regular. Raises DataError for several index levels, and for times
+    that are missing or repeated.
+    """
+    index = getattr(y, "index", None)
+    if getattr(index, "nlevels", 1) > 1:
+        raise DataError("the series has several index levels; fit one Forecaster to each series: "
+                        "{name: Forecaster().fit(one.to_numpy()) for name, one in y.groupby(level=0)}")
+    if index is None or type(index).__name__ not in _TIMES or len(index) < 2:
+        return y
+    if index.hasnans:
+        raise DataError(f"the index of the series has a missing time at position {int(index.isna().argmax())}; leave that "
+                        "row out")
+    if not index.is_unique:
+        raise DataError(f"the index of the series contains {index[index.duplicated()][0]} more than once; combine these "
+                        "rows, for example with y.groupby(level=0).mean()")
+    if not index.is_monotonic_increasing:
+        warnings.warn("the rows of the series are not in the order of time; they are sorted by the index", UserWarning,
+                      stacklevel)
+        y = y.sort_index()
+        index = y.index
+    _warn_of_gaps(index, stacklevel + 1)
+    return y
+
+
+def _warn_of_gaps(index: Any, stacklevel: int) -> None:
+    """Warn if the times have different distances, unless they follow a calendar, such as months or business days."""
+    import pandas
+
+    times = index.to_timestamp() if isinstance(index, pandas.PeriodIndex) else index
+    if len(times) < 3 or times.freq is not None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the type of the result will change
+        if pandas.infer_freq(times) is not None:
+            return
+    steps = times[1:] - times[:-1]
+    largest = int(steps.argmax())
+    warnings.warn(f"the times of the series have different distances: the median is {steps.to_series().median()}, and the "
+                  f"largest, {steps[largest]}, follows {index[largest]}. The rows are read as if the distances were "
+                  "equal; insert missing times, for hours with y.resample(\"h\").mean().interpolate()", UserWarning,
+                  stacklevel)
