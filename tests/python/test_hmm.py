@@ -277,6 +277,18 @@ class FitTest(unittest.TestCase):
         self.assertEqual(repr(GaussianHMM(3)), "GaussianHMM(n_components=3)")
         self.assertIn("<table>", a._repr_html_())
 
+    def test_the_advice_for_texts_numbers_their_characters(self):
+        for text in ("abba" * 20, b"abba" * 20):
+            names, symbols = numpy.unique(list(text), return_inverse=True)
+            model = CategoricalHMM(2, random_state=0).fit(symbols.reshape(-1, 1))
+            self.assertEqual((len(names), model.emissionprob_.shape), (2, (2, 2)))
+        X = ["abba", "ab", "c"]
+        names, symbols = numpy.unique(list("".join(X)), return_inverse=True)
+        model = CategoricalHMM(2, random_state=0).fit(symbols.reshape(-1, 1), lengths=[len(text) for text in X])
+        self.assertEqual(model.emissionprob_.shape, (2, 3))
+        names, symbols = numpy.unique([["walk"], ["shop"], ["walk"]], return_inverse=True)
+        self.assertEqual(CategoricalHMM(1).fit(symbols.reshape(-1, 1)).n_features, 2)
+
     def test_errors(self):
         X = observations()
         with self.assertRaises(NotFittedError):
@@ -287,7 +299,10 @@ class FitTest(unittest.TestCase):
                 (CategoricalHMM(2), [[-1]], "symbols"), (GaussianHMM(2, "round"), X, "covariance_type"),
                 (GaussianHMM(300), X, "too few"), (GaussianHMM(2, n_init=0), X, "n_init"),
                 (GaussianHMM(2), [X, X], r"numpy.concatenate\(X\), and lengths="),
-                (CategoricalHMM(2), [["walk"], ["shop"]], "number texts with names, X = numpy.unique")):
+                (CategoricalHMM(2), [["walk"], ["shop"]], "each string is a symbol: .* = numpy.unique"),
+                (CategoricalHMM(2), ["1", "0"], "not strings"), (CategoricalHMM(2), numpy.array([["1"], ["0"]]), "not strings"),
+                (CategoricalHMM(2), ["abba", "ab"], "lengths="), (CategoricalHMM(2), "abba", r"numpy.unique\(list\(text\)"),
+                (CategoricalHMM(2), b"abba", r"numpy.unique\(list\(text\)")):
             with self.subTest(what), self.assertRaisesRegex(ValueError, what):
                 model.fit(data)
             self.assertFalse(hasattr(model, "transmat_"))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from .. import _data
 from .._base import RandomState
 from .._public import set_module
 from ..errors import DataError, UsageError
@@ -63,13 +64,8 @@ class CategoricalHMM(HiddenMarkovModel):
         self.n_init, self.allowed_transitions = n_init, allowed_transitions
 
     def _read(self, X: Any) -> Floats:
-        try:
-            rows = vectors_of(X, "CategoricalHMM")
-        except DataError as error:
-            if "not numeric" not in str(error):
-                raise
-            raise DataError("CategoricalHMM: X must contain numbers of symbols, 0, 1, 2, ...; number texts with "
-                            "names, X = numpy.unique(texts, return_inverse=True) and X.reshape(-1, 1)") from None
+        _refuse_texts(X)
+        rows = vectors_of(X, "CategoricalHMM")
         known = rows[~numpy.isnan(rows)]
         if rows.shape[1] != 1 or (known < 0).any() or (known % 1).any():
             raise UsageError("CategoricalHMM: X must have shape [positions, 1] and contain symbols: 0, 1, 2, ...")
@@ -113,3 +109,21 @@ class CategoricalHMM(HiddenMarkovModel):
 
     def _count_emission_parameters(self) -> dict[str, int]:
         return {"e": self.n_components * (self.emissionprob_.shape[1] - 1)}
+
+
+def _refuse_texts(X: Any) -> None:
+    """Raise DataError for texts, with the lines that number their symbols."""
+    if isinstance(X, (str, bytes)):
+        raise DataError("CategoricalHMM: X must contain numbers of symbols, 0, 1, 2, ..., not a text; number its "
+                        "characters: names, symbols = numpy.unique(list(text), return_inverse=True), and pass "
+                        "symbols.reshape(-1, 1)")
+    if _data.is_table(X) or _data.is_column(X):
+        X = _data.array_of_table(X, "CategoricalHMM")
+    if not isinstance(X, (list, tuple)) and (not isinstance(X, numpy.ndarray) or X.dtype.kind not in "OUST" or X.ndim == 0):
+        return
+    entries = [entry for row in X for entry in (row if isinstance(row, (list, tuple, numpy.ndarray)) else [row])]
+    if any(isinstance(entry, (str, bytes)) for entry in entries):
+        raise DataError("CategoricalHMM: X must contain numbers of symbols, 0, 1, 2, ..., not strings. If each string is a "
+                        "symbol: names, symbols = numpy.unique(X, return_inverse=True), and pass symbols.reshape(-1, 1). "
+                        'If each string is a sequence of characters: names, symbols = numpy.unique(list("".join(X)), '
+                        "return_inverse=True), and pass symbols.reshape(-1, 1) and lengths=[len(text) for text in X]")
