@@ -338,6 +338,15 @@ class ForecasterTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "several index levels"):
             expected.fit(pandas.Series(values, index=pandas.MultiIndex.from_arrays([["a"] * 60, times])))
 
+    def test_a_series_of_another_width_is_invalid_data(self):
+        values = numpy.random.default_rng(0).normal(size=(40, 4))
+        fitted = Forecaster("gru:2", steps=2, threads=1).fit(values[:, 0])
+        for call in (lambda y: fitted.predict(2, y=y), fitted.partial_fit):
+            with self.assertRaisesRegex(unfold.errors.DataError, "y has 4 columns, but the fitted series has 1") as caught:
+                call(values)
+            self.assertNotIsInstance(caught.exception, OSError)
+        numpy.testing.assert_array_equal(fitted.predict(2, y=values[:, :1]), fitted.predict(2))
+
     def test_forecaster_continues_vectors(self):
         series = numpy.array([[math.sin(i / 3), math.cos(i / 5)] for i in range(200)])
         fitted = Forecaster("lstm:4", steps=5, threads=1).fit(series)

@@ -503,7 +503,7 @@ class PartialFitTest(unittest.TestCase):
             model.partial_fit(wave[begin:begin + 50])
         numpy.testing.assert_array_equal(model.series_, wave)
         self.assertEqual(model.predict(3, samples=5).shape, (3,))
-        with self.assertRaisesRegex(ValueError, "the fitted one has"):
+        with self.assertRaisesRegex(ValueError, "the fitted series has"):
             model.partial_fit(numpy.ones((5, 2)))
         X, _ = bits()
         tagger = SequenceTagger("gru:3", threads=1).partial_fit(X, [[int(x) for x in row] for row in X], classes=[0, 1])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .. import _data
 from .._base import BaseEstimator, Callback, RandomState, seed_of
 from .._public import set_module
-from ..errors import UsageError
+from ..errors import DataError, UsageError
 from ._time_index import in_order_of_time
 
 Floats = NDArray[numpy.float64]
@@ -78,8 +78,9 @@ class Forecaster(BaseEstimator):
         """
         series = self._series(y)
         earlier: Optional[Floats] = getattr(self, "series_", None)
-        if earlier is not None and earlier.shape[1:] != series.shape[1:]:
-            raise UsageError(f"partial_fit: the series has shape {series.shape}, but the fitted one has {earlier.shape}")
+        if earlier is not None:
+            self._require_width(series, "partial_fit")
+            series = series.reshape(len(series), *earlier.shape[1:])
         fitted = self._trained_further(self._data(series), **self._NEXT)
         return self._set({**fitted, "series_": series if earlier is None else numpy.concatenate([earlier, series])})
 
@@ -108,9 +109,17 @@ class Forecaster(BaseEstimator):
         if horizon < 1:
             raise UsageError(f"horizon {horizon}: must be at least 1")
         series = self.series_ if y is None else self._series(y)
+        self._require_width(series, "predict")
         found: dict[str, Any] = self.model_.predict(self._data(series), ahead=horizon, samples=samples,
                                                     seed=seed_of(self.random_state), threads=self.threads or 0)[0]
         return found
+
+    def _require_width(self, series: Floats, who: str) -> None:
+        """Require as many columns as in fit."""
+        width, fitted = (numpy.prod(shape, dtype=int) for shape in (series.shape[1:], self.series_.shape[1:]))
+        if width != fitted:
+            raise DataError(f"{who}: y has {width} {'column' if width == 1 else 'columns'}, but the fitted series has "
+                            f"{fitted}")
 
     @staticmethod
     def _part(found: dict[str, Any], what: str) -> Floats:
