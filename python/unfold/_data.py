@@ -19,6 +19,7 @@ from .errors import DataError, UsageError
 Description = dict[str, Any]
 Values = Union[NDArray[Any], list[Optional[str]]]
 Column = tuple[str, bool, Values]
+Names = Union[NDArray[Any], Sequence[Any]]  # of the columns of a table
 
 _LARGEST_EXACT = 2**53  # all integers up to this one are exact as floats
 
@@ -100,6 +101,7 @@ def as_numbers(value: Any, what: str = "data") -> NDArray[Any]:
     """
     if numpy.ma.isMaskedArray(value):
         raise DataError(f"{what}: masked arrays are not supported; pass .filled(numpy.nan), or remove the masked rows")
+    names = [name for name, _ in columns_of(value)] if is_table(value) else None
     if is_table(value) or is_column(value):
         value = array_of_table(value, what)
     if hasattr(value, "detach"):  # a PyTorch tensor that requires gradients
@@ -117,13 +119,44 @@ def as_numbers(value: Any, what: str = "data") -> NDArray[Any]:
     if kind in "mM":
         raise DataError(f"{what}: dates and times are not supported; pass numbers")
     if kind == "O" or kind not in "biuf":
-        try:
-            array = array.astype(float)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{what}: not numeric: {error}") from None
+        array = _floats_of(array, names, what)
     if array.dtype.itemsize > 8 or array.dtype == numpy.float16:
         array = array.astype(float)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _floats_of(array: NDArray[Any], names: Optional[Names], what: str) -> NDArray[Any]:
+    """Return an array of objects or strings as floats; None and pandas.NA are NaN. Errors name the entry."""
+    array = without_na(array) if array.dtype == object else array
+    try:
+        return array.astype(float)
+    except (TypeError, ValueError) as error:
+        for index, entry in numpy.ndenumerate(array):
+            try:
+                numpy.array(entry, dtype=object).astype(float)
+            except (TypeError, ValueError) as reason:
+                where = f"{place_of(index, names)}: " if index else ""
+                raise DataError(f"{what}: {where}not numeric: {reason}") from None
+        raise DataError(f"{what}: not numeric: {error}") from None
+
+
+def without_na(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of objects with None for pandas.NA."""
+    found = numpy.frompyfunc(lambda entry: type(entry).__name__ == "NAType", 1, 1)(array)
+    return numpy.where(numpy.asarray(found, dtype=bool), numpy.array(None, dtype=object), array)
+
+
+def place_of(index: tuple[int, ...], names: Optional[Names] = None) -> str:
+    """Return the place of an entry of an array, or of a table with column names, for messages.
+
+    Examples
+    --------
+    >>> place_of((3, 1), ["a", "b"]), place_of((3, 1))
+    ('row 3, column b', 'index [3, 1]')
+    """
+    if names is not None and len(index) == 2:
+        return f"row {index[0]}, column {names[index[1]]}"
+    return f"index [{', '.join(map(str, index))}]"
 
 
 def _are_paths(data: Any) -> bool:

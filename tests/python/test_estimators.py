@@ -243,6 +243,36 @@ class FrameTest(unittest.TestCase):
                 further.partial_fit(self.frames_of(dict(zip("cba", X.T)))[name], [0, 1] * 10)
 
 
+    @unittest.skipIf(importlib.util.find_spec("pandas") is None, "pandas is not installed")
+    def test_pandas_na_is_a_missing_value(self):
+        import pandas
+
+        X = numpy.random.default_rng(0).normal(size=(20, 3))
+        X[3, 1] = numpy.nan
+        frame = pandas.DataFrame(X, columns=list("abc")).convert_dtypes()
+        objects = frame.astype(object).where(frame.notna(), pandas.NA)
+        y = [0, 1] * 10
+        hmm, classifier = GaussianHMM(2, random_state=0), SequenceClassifier("gru:2", steps=2, **SMALL)
+        means, contents = hmm.fit(X).means_, classifier.fit(X, y).model_bytes_
+        for table in (frame, objects, objects.to_numpy()):
+            with self.subTest(type(table)):
+                numpy.testing.assert_array_equal(hmm.fit(table).means_, means)
+                self.assertEqual(SequenceClassifier("gru:2", steps=2, **SMALL).fit(numpy.asarray(table), y).model_bytes_,
+                                 contents)
+                with self.assertRaisesRegex(ValueError, "not finite, the first at position 3"):
+                    Forecaster("gru:2", steps=1).fit(table)
+                with self.assertRaisesRegex(ValueError, "not finite: Input X contains NaN"):
+                    DensityEstimator("gaussian-mixture:1").fit(table)
+        cells = objects.to_numpy().copy()
+        cells[2, 2] = {}
+        for model in (hmm, Forecaster("gru:2"), DensityEstimator(), classifier):
+            arguments = (y,) if model is classifier else ()
+            with self.subTest(model), self.assertRaisesRegex((TypeError, ValueError), "row 2, column c: "):
+                model.fit(pandas.DataFrame(cells, columns=list("abc")), *arguments)
+            with self.subTest(model), self.assertRaisesRegex((TypeError, ValueError), r"index \[2, 2\]: "):
+                model.fit(cells, *arguments)
+
+
 class HabitsTest(unittest.TestCase):
     kinds = (SequenceClassifier, SequenceTagger, Forecaster, SymbolModel)
 

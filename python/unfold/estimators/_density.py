@@ -129,10 +129,11 @@ class DensityEstimator(BaseEstimator):
     def _rows(X: Any, who: str, holes: bool = False) -> Floats:
         if hasattr(X, "tocsr"):
             raise TypeError(f"{who}: Sparse data was passed, but rows must be dense; use X.toarray()")
+        names = feature_names_of(X)
         if _data.is_table(X):
             X = _data.array_of_table(X, who)
         if isinstance(X, numpy.ndarray) and X.dtype == object:
-            X = object_array(X, who)
+            X = object_array(X, who, names)
         rows = _data.as_numbers(X, who).astype(float)
         if rows.ndim == 1:
             raise UsageError(f"{who}: rows must have shape [rows x columns], not {rows.shape}: Expected 2D array, got 1D "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Optional
 
 import numpy
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Sequences:
         if isinstance(X, numpy.ndarray) and X.dtype.kind in "c":
             _data.as_numbers(X, who)
         if isinstance(X, numpy.ndarray) and X.dtype == object and X.ndim in (2, 3):
-            X = object_array(X, who)
+            X = object_array(X, who, self.names)
         elif not isinstance(X, numpy.ndarray) and _data.is_array(X):
             X = _data.as_numbers(X, who)
         if isinstance(X, numpy.ndarray) and X.ndim == 1 and X.dtype != object and X.dtype.kind not in "US":
@@ -128,11 +128,19 @@ def _require_plain_table(X: Any, who: str) -> None:
                          "[numpy.column_stack(list(row)) for row in X.to_numpy()]")
 
 
-def object_array(X: NDArray[Any], who: str) -> Any:
-    """Return an object array as a numeric array if all entries are numbers, otherwise as lists."""
-    for entry in X.flat:
+def object_array(X: NDArray[Any], who: str, names: Optional[NDArray[Any]] = None) -> Any:
+    """Return an object array as a numeric array if all entries are numbers, otherwise as lists.
+
+    Parameters
+    ----------
+    names
+        The names of the columns, for messages.
+    """
+    X = _data.without_na(X)
+    for index, entry in numpy.ndenumerate(X):
         if not isinstance(plain(entry), (str, bytes, bool, int, float)) and entry is not None:
-            raise TypeError(f"{who}: an entry of type {type(entry).__name__}: argument must be a string or a number")
+            raise TypeError(f"{who}: {_data.place_of(index, names)}: an entry of type {type(entry).__name__}: argument must "
+                            "be a string or a number")
     if any(isinstance(entry, (str, bytes)) for entry in X.flat):
         return X.tolist()
     return X.astype(float)
