@@ -58,7 +58,10 @@ def features_of(item: Any) -> Features:
 
 
 class _Attributes:
-    """The attributes of all positions as a sparse matrix, by row and by attribute."""
+    """The attributes of all positions as a sparse matrix, by row and by attribute.
+
+    Sequences may be empty; ``lengths`` includes them, and ``ends`` leaves them out.
+    """
 
     def __init__(self, X: Any, who: str, numbers: dict[str, int], new: bool) -> None:
         columns: list[int] = []
@@ -70,8 +73,6 @@ class _Attributes:
                 raise UsageError(f"{who}: sequence {i} is a dict, the features of one position, but X is a list of "
                                  "sequences; pass [X] for a single sequence, or use predict_single")
             items = as_list(sequence, f"{who}: sequence {i}:", "positions")
-            if not items:
-                raise UsageError(f"{who}: sequence {i} is empty")
             self.lengths.append(len(items))
             for item in items:
                 before = len(columns)
@@ -89,8 +90,13 @@ class _Attributes:
         self.columns: Integers = numpy.array(columns, dtype=numpy.int64)
         self.rows: Integers = numpy.repeat(numpy.arange(len(counts)), counts)
         self.positions = len(counts)
-        self.ends: Integers = numpy.cumsum(self.lengths)
+        self.ends: Integers = numpy.cumsum([length for length in self.lengths if length > 0], dtype=numpy.int64)
         self._by_column = numpy.argsort(self.columns, kind="stable")
+
+    def split(self, values: list[Any]) -> list[list[Any]]:
+        """Return values of all positions as one list per sequence."""
+        ends = numpy.cumsum(self.lengths).tolist()
+        return [values[end - length:end] for end, length in zip(ends, self.lengths)]
 
     def times(self, weights: Floats) -> Floats:
         """Return the product with weights [attributes, labels]: scores [positions, labels]."""
@@ -181,7 +187,8 @@ class CRF(Parameters):
         Parameters
         ----------
         X
-            For each sequence, a list of positions. A position is a dict of features, whose values are texts, numbers
+            For each sequence, a list of positions, which may be empty. A position is a dict of features, whose values are
+            texts, numbers
             or bools, or a list of texts.
         y
             For each sequence, a list of labels.
@@ -204,6 +211,8 @@ class CRF(Parameters):
             weights = weights[weights > 0]
         numbers: dict[str, int] = {}
         data = _Attributes(X, "fit", numbers, new=True)
+        if data.positions == 0:
+            raise UsageError("fit: all sequences are empty")
         labels, classes = self._labels(y, data.lengths)
         fitting = _Fitting(data, labels, len(numbers), len(classes), self, weights)
         states, transitions, iterations, objective = fitting.run()
@@ -237,9 +246,10 @@ class CRF(Parameters):
     def predict(self, X: Any) -> list[list[Any]]:
         """Return the most probable labels, as one list per sequence."""
         data, scores = self._scores(X)
+        if data.positions == 0:
+            return data.split([])
         _, best = _core.hmm_best_path(numpy.zeros(len(self.classes_)), self._transitions, scores, data.ends)
-        names = [self.classes_[label] for label in best.tolist()]
-        return [names[end - length:end] for end, length in zip(data.ends, data.lengths)]
+        return data.split([self.classes_[label] for label in best.tolist()])
 
     def predict_single(self, xseq: Any) -> list[Any]:
         """Return the most probable labels of one sequence."""
@@ -248,10 +258,11 @@ class CRF(Parameters):
     def predict_marginals(self, X: Any) -> list[list[dict[Any, float]]]:
         """Return the probability of every label at every position, as one list of dicts per sequence."""
         data, scores = self._scores(X)
+        if data.positions == 0:
+            return data.split([])
         _, marginals, _, _ = _core.hmm_expectations(numpy.zeros(len(self.classes_)), self._transitions, scores,
                                                     data.ends, False)
-        rows = [dict(zip(self.classes_, row)) for row in marginals.tolist()]
-        return [rows[end - length:end] for end, length in zip(data.ends, data.lengths)]
+        return data.split([dict(zip(self.classes_, row)) for row in marginals.tolist()])
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
         """Return the probability of every label at every position of one sequence."""
@@ -262,6 +273,8 @@ class CRF(Parameters):
         found = self.predict(X)
         require_equal_lengths(found, y, "score")
         right = [a == b for one, labels in zip(found, y) for a, b in zip(one, labels)]
+        if not right:
+            raise UsageError("score: all sequences are empty")
         weights = None if sample_weight is None else numpy.repeat(weights_of(sample_weight, len(found), "score"),
                                                                   [len(one) for one in found])
         return float(numpy.average(right, weights=weights))
@@ -293,8 +306,10 @@ class _Fitting:
     def __init__(self, data: _Attributes, labels: Integers, attributes: int, classes: int, crf: CRF,
                  sample_weight: Optional[Floats] = None) -> None:
         self.data, self.attributes, self.classes, self.crf = data, attributes, classes, crf
-        self.sample_weight = numpy.ones(len(data.lengths)) if sample_weight is None else sample_weight
-        self.of_positions = numpy.repeat(self.sample_weight, data.lengths)
+        lengths = numpy.array(data.lengths)
+        weights = numpy.ones(len(lengths)) if sample_weight is None else sample_weight
+        self.sample_weight = weights[lengths > 0]  # as data.ends, without empty sequences
+        self.of_positions = numpy.repeat(weights, lengths)
         observed = numpy.zeros((data.positions, classes))
         observed[numpy.arange(data.positions), labels] = self.of_positions
         self.state_counts = data.transposed_times(observed, attributes)

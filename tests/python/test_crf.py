@@ -85,6 +85,23 @@ class CRFTest(unittest.TestCase):
                         self.assertAlmostEqual(a.get(key, 0), b.get(key, 0), delta=2e-3)
                 self.assertEqual(ours.predict(X), [list(theirs.predict_single(x)) for x in X])
 
+    def test_empty_sequences_change_nothing_and_have_no_labels(self):
+        X, y = sequences(6)
+        plain, fitted = CRF(c1=0.1).fit(X, y), CRF(c1=0.1).fit([[], X[0], [], *X[1:], []], [[], y[0], [], *y[1:], []])
+        self.assertEqual(fitted.state_features_, plain.state_features_)
+        self.assertEqual(fitted.transition_features_, plain.transition_features_)
+        weights = [1, 2, 3, 4, 5, 6]
+        numpy.testing.assert_array_equal(CRF().fit([[], *X], [[], *y], sample_weight=[9, *weights])._states,
+                                         CRF().fit(X, y, sample_weight=weights)._states)
+        self.assertEqual(fitted.predict([X[0], [], X[1]]), [plain.predict_single(X[0]), [], plain.predict_single(X[1])])
+        self.assertEqual(fitted.predict_marginals([X[0], []]), [plain.predict_marginals_single(X[0]), []])
+        self.assertEqual((fitted.predict([[], []]), fitted.predict_single([])), ([[], []], []))
+        self.assertEqual(fitted.predict_marginals([[]]), [[]])
+        self.assertEqual(fitted.score([[], *X], [[], *y]), plain.score(X, y))
+        for call in (lambda: CRF().fit([[], []], [[], []]), lambda: fitted.score([[]], [[]])):
+            with self.assertRaisesRegex(ValueError, "all sequences are empty"):
+                call()
+
     def test_errors(self):
         X, y = sequences(3)
         with self.assertRaisesRegex(ValueError, "sequence 0 is a dict.*predict_single"):
