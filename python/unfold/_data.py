@@ -188,7 +188,8 @@ def is_table(data: Any) -> bool:
 
 def is_column(value: Any) -> bool:
     """Return whether a value is a column of a table or an index, such as a pandas or polars Series."""
-    return hasattr(value, "to_numpy") and (hasattr(value, "dtype") or hasattr(value, "type")) and not is_array(value)
+    return (hasattr(value, "to_numpy") and (hasattr(value, "dtype") or hasattr(value, "type"))
+            and not hasattr(value, "columns") and not is_array(value))
 
 
 def shown(values: Sequence[Any], most: int = 8) -> str:
@@ -199,9 +200,11 @@ def columns_of(table: Any) -> list[tuple[Any, Any]]:
     """Return the names and the columns of a pandas, polars or Arrow table."""
     if not hasattr(table, "columns"):
         return []
+    if hasattr(table, "iloc"):  # pandas, where names may be repeated
+        return [(name, table.iloc[:, i]) for i, name in enumerate(table.columns)]
     if hasattr(table, "column_names"):
         return list(zip(table.column_names, table.columns))
-    return [(name, table.iloc[:, i] if hasattr(table, "iloc") else table[name]) for i, name in enumerate(table.columns)]
+    return [(name, table[name]) for name in table.columns]
 
 
 def array_of_table(table: Any, what: str) -> NDArray[Any]:
@@ -232,7 +235,7 @@ def _refuse_times(column: Any, where: str) -> None:
 
 
 def _has_missing_numbers(column: Any) -> bool:
-    """Return whether a pandas column has a nullable type of numbers, and missing values, which NumPy does not support."""
+    """Return whether a pandas column has a nullable type of numbers, and missing values."""
     return getattr(getattr(column, "dtype", None), "na_value", None) is not None and hasattr(column, "isna") and (
         getattr(column.dtype, "kind", "O") in "biuf" and bool(column.isna().any()))
 
@@ -358,7 +361,8 @@ def sequences(value: Iterable[Any], what: str) -> tuple[Values, NDArray[Any]]:
             columns = [name for name, _ in columns_of(one)]
             names = columns if names is None else names
             if columns != names:
-                raise DataError(f"{where}: the columns are {shown(columns)}, but those of the first table are {shown(names)}")
+                raise DataError(f"{where}: the columns are {shown(columns)}, but those of the first table are "
+                                f"{shown(names)}")
             one = array_of_table(one, where)
         if isinstance(one, (str, bytes)) or not hasattr(one, "__iter__"):
             raise UsageError(f"{where}: expects a list of entries, not {type_name(one)}")

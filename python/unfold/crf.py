@@ -188,8 +188,7 @@ class CRF(Parameters):
         ----------
         X
             For each sequence, a list of positions, which may be empty. A position is a dict of features, whose values are
-            texts, numbers
-            or bools, or a list of texts.
+            texts, numbers or bools, or a list of texts.
         y
             For each sequence, a list of labels.
         sample_weight
