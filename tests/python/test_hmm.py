@@ -277,6 +277,17 @@ class FitTest(unittest.TestCase):
         self.assertEqual(repr(GaussianHMM(3)), "GaussianHMM(n_components=3)")
         self.assertIn("<table>", a._repr_html_())
 
+    def test_parameters_that_are_not_set_are_initialized(self):
+        X = observations()
+        for model, data in ((GaussianHMM(2, init_params="", random_state=0), X),
+                            (GMMHMM(2, 2, init_params="", random_state=0), X),
+                            (CategoricalHMM(2, init_params="", random_state=0), (X[:, :1] > 0).astype(int))):
+            expected = type(model)(**{**model.get_params(), "init_params": "stmcew"}).fit(data)
+            numpy.testing.assert_array_equal(model.fit(data).transmat_, expected.transmat_)
+            again = type(model)(**{**model.get_params(), "params": ""})
+            again.startprob_ = numpy.array([0.25, 0.75])
+            self.assertEqual(again.fit(data).startprob_.tolist(), [0.25, 0.75])
+
     def test_the_advice_for_texts_numbers_their_characters(self):
         for text in ("abba" * 20, b"abba" * 20):
             names, symbols = numpy.unique(list(text), return_inverse=True)
@@ -291,17 +302,29 @@ class FitTest(unittest.TestCase):
 
     def test_errors(self):
         X = observations()
-        with self.assertRaises(NotFittedError):
-            GaussianHMM(2).predict(X)
+        for unset in (GaussianHMM(2), started(GMMHMM), started(CategoricalHMM)):
+            with self.assertRaises(NotFittedError):
+                unset.predict(X)
+        for lengths, what in (([90, 0, 90], "the length of sequence 1 is 0"), ([90, 80], "sum to .*180, not 170")):
+            with self.assertRaisesRegex(ValueError, what):
+                GaussianHMM(2).fit(X, lengths)
+        fitted = GaussianHMM(2, random_state=0).fit(X)
+        for state in (2, -1):
+            with self.assertRaisesRegex(ValueError, f"currstate must be a state from 0 to 1, not {state}"):
+                fitted.sample(3, currstate=state)
+        self.assertEqual(fitted.sample(3, currstate=1)[1][0], 1)
         for model, data, what in (
+                (GaussianHMM(0), X, "n_components must be at least 1, not 0"), (GMMHMM(-1), X, "n_components"),
+                (CategoricalHMM(0), [[0], [1]], "n_components"), (GaussianHMM(2), X * 1e200, r"values beyond 1e\+150"),
                 (GaussianHMM(2), X[:, 0], "shape"), (GaussianHMM(2), X * numpy.inf, "infinity"),
                 (GMMHMM(2), X * numpy.nan, "NaN"), (CategoricalHMM(2), X, "symbols"),
                 (CategoricalHMM(2), [[-1]], "symbols"), (GaussianHMM(2, "round"), X, "covariance_type"),
                 (GaussianHMM(300), X, "too few"), (GaussianHMM(2, n_init=0), X, "n_init"),
                 (GaussianHMM(2), [X, X], r"numpy.concatenate\(X\), and lengths="),
                 (CategoricalHMM(2), [["walk"], ["shop"]], "each string is a symbol: .* = numpy.unique"),
-                (CategoricalHMM(2), ["1", "0"], "not strings"), (CategoricalHMM(2), numpy.array([["1"], ["0"]]), "not strings"),
-                (CategoricalHMM(2), ["abba", "ab"], "lengths="), (CategoricalHMM(2), "abba", r"numpy.unique\(list\(text\)"),
+                (CategoricalHMM(2), ["1", "0"], "not strings"), (CategoricalHMM(2), ["abba", "ab"], "lengths="),
+                (CategoricalHMM(2), numpy.array([["1"], ["0"]]), "not strings"),
+                (CategoricalHMM(2), "abba", r"numpy.unique\(list\(text\)"),
                 (CategoricalHMM(2), b"abba", r"numpy.unique\(list\(text\)")):
             with self.subTest(what), self.assertRaisesRegex(ValueError, what):
                 model.fit(data)

@@ -74,9 +74,9 @@ class CategoricalHMM(HiddenMarkovModel):
     def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState, weights: Weights) -> None:
         symbols = self.n_features
         if symbols is None:
-            symbols = int(numpy.nanmax(X)) + 1 if "e" in self.init_params else numpy.shape(self.emissionprob_)[1]
+            symbols = int(numpy.nanmax(X)) + 1 if self._initializes("e") else numpy.shape(self.emissionprob_)[1]
         self.n_features = symbols
-        if "e" in self.init_params:
+        if self._initializes("e"):
             self.emissionprob_ = normalized(random.rand(self.n_components, symbols))
 
     def _check_emissions(self) -> None:
@@ -119,9 +119,11 @@ def _refuse_texts(X: Any) -> None:
                         "symbols.reshape(-1, 1)")
     if _data.is_table(X) or _data.is_column(X):
         X = _data.array_of_table(X, "CategoricalHMM")
-    if not isinstance(X, (list, tuple)) and (not isinstance(X, numpy.ndarray) or X.dtype.kind not in "OUST" or X.ndim == 0):
+    if isinstance(X, numpy.ndarray) and X.ndim > 0 and X.dtype.kind in "OUST":
+        X = X.tolist()
+    if not isinstance(X, (list, tuple)):
         return
-    entries = [entry for row in X for entry in (row if isinstance(row, (list, tuple, numpy.ndarray)) else [row])]
+    entries = [entry for row in X for entry in (row if isinstance(row, (list, tuple)) else [row])]
     if any(isinstance(entry, (str, bytes)) for entry in entries):
         raise DataError("CategoricalHMM: X must contain numbers of symbols, 0, 1, 2, ..., not strings. If each string is a "
                         "symbol: names, symbols = numpy.unique(X, return_inverse=True), and pass symbols.reshape(-1, 1). "

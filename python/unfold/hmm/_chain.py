@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import math
+import operator
 from dataclasses import dataclass, field
 from typing import Any, Optional, TypeVar
 
@@ -119,11 +120,12 @@ class HiddenMarkovModel(Parameters):
             counts like two equal sequences, and sequences of weight 0 are left out. Positions have no weights, because
             the states of a sequence depend on each other: a position is not a separate example.
         """
+        self._require_states()
         rows = self._read(X)
         ends = ends_of(rows, lengths)
         rows, ends, weights = with_weights(rows, ends, sample_weight)
         random = generator_of(self.random_state)
-        drawn = any(self._initializes(letter) for letter in self.init_params)
+        drawn = any(self._initializes(letter) for letter in self._attributes())
         starts = self.n_init if self.n_init is not None else 5 if drawn else 1
         if starts < 1:
             raise UsageError(f"n_init must be at least 1, not {starts}")
@@ -148,16 +150,25 @@ class HiddenMarkovModel(Parameters):
                 setattr(self, name, value)
         return self
 
+    def _require_states(self) -> None:
+        if self.n_components < 1:
+            raise UsageError(f"n_components must be at least 1, not {self.n_components}")
+
     def _initializes(self, letter: str) -> bool:
-        return letter in "st" or letter in self._emissions
+        """Return whether fit initializes a parameter: those of ``init_params``, and those that are not set."""
+        return letter in self.init_params or not hasattr(self, self._attributes()[letter])
+
+    def _attributes(self) -> dict[str, str]:
+        """Return the attribute of each letter of ``params``."""
+        return {"s": "startprob_", "t": "transmat_", **self._emissions}
 
     def _fit_once(self, X: Floats, ends: Integers, random: numpy.random.RandomState, weights: Weights) -> float:
         k = self.n_components
         of_positions = None if weights is None else numpy.repeat(weights, numpy.diff(ends, prepend=0))
         allowed = self._allowed()
-        if "s" in self.init_params:
+        if self._initializes("s"):
             self.startprob_ = random.dirichlet(numpy.ones(k))
-        if "t" in self.init_params:
+        if self._initializes("t"):
             self.transmat_ = normalized(random.dirichlet(numpy.ones(k), size=k) * allowed)
         self._initialize_emissions(X, random, of_positions)
         self._check()
@@ -205,6 +216,7 @@ class HiddenMarkovModel(Parameters):
         return found
 
     def _check(self) -> None:
+        self._require_states()
         k = self.n_components
         self.startprob_ = numpy.asarray(self.startprob_, dtype=float)
         self.transmat_ = numpy.asarray(self.transmat_, dtype=float)
@@ -219,7 +231,7 @@ class HiddenMarkovModel(Parameters):
         self._check_emissions()
 
     def _require_fitted(self) -> None:
-        if not hasattr(self, "startprob_") or not hasattr(self, "transmat_"):
+        if not all(hasattr(self, name) for name in self._attributes().values()):
             raise_not_fitted(self)
 
     def _fitted_data(self, X: Any, lengths: Any) -> tuple[Floats, Integers]:
@@ -289,6 +301,8 @@ class HiddenMarkovModel(Parameters):
         self._check()
         random = generator_of(self.random_state if random_state is None else random_state)
         moves = numpy.cumsum(self.transmat_, axis=1)
+        if currstate is not None and not 0 <= operator.index(currstate) < self.n_components:
+            raise UsageError(f"sample: currstate must be a state from 0 to {self.n_components - 1}, not {currstate}")
         if currstate is None:
             currstate = int((numpy.cumsum(self.startprob_) > random.rand()).argmax())
         states, drawn = [currstate], [self._draw(currstate, random)]

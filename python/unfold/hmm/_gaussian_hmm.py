@@ -51,7 +51,7 @@ class GaussianHMM(HiddenMarkovModel):
         Whether iterations are logged as warnings of the logger ``unfold.hmm``; otherwise they are not logged.
     params, init_params
         The parameters that fit changes, and those that it initializes: s (startprob_), t (transmat_), m (means_), c
-        (covars_). Set the attributes of all others before fit.
+        (covars_). The others start from their attributes, and are also initialized if these are not set.
     n_init
         The number of random initializations, of which the best fit is kept; None: 5, or 1 if nothing is initialized.
     allowed_transitions
@@ -123,9 +123,9 @@ class GaussianHMM(HiddenMarkovModel):
     def _initialize_emissions(self, X: Floats, random: numpy.random.RandomState, weights: Weights) -> None:
         require_covariance_type(self.covariance_type)
         complete = filled_by_means(X, weights)
-        if "m" in self.init_params:
+        if self._initializes("m"):
             self.means_ = cluster_centers(complete, self.n_components, random, weights)
-        if "c" in self.init_params:
+        if self._initializes("c"):
             covariance = covariance_of(complete, weights) if len(X) > 1 else numpy.zeros((X.shape[1],) * 2)
             self._covars_ = _compact_covariances(covariance + self.min_covar * numpy.eye(X.shape[1]),
                                                  self.covariance_type, self.n_components)

@@ -92,16 +92,16 @@ class GMMHMM(HiddenMarkovModel):
         k, m, n = self.n_components, self.n_mix, X.shape[1]
         X = filled_by_means(X, weights)
         covariance = covariance_of(X, weights) + self.min_covar * numpy.eye(n)
-        if "w" in self.init_params:
+        if self._initializes("w"):
             self.weights_ = numpy.full((k, m), 1 / m)
-        if "m" in self.init_params:
+        if self._initializes("m"):
             centers = cluster_centers(X, k, random, weights)
             nearest = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
             self.means_ = numpy.stack([
                 cluster_centers(X[nearest == c], m, random, None if weights is None else weights[nearest == c])
                 if (nearest == c).sum() >= m
                 else random.multivariate_normal(centers[c], covariance, size=m) for c in range(k)])
-        if "c" in self.init_params:
+        if self._initializes("c"):
             single = {"spherical": numpy.diag(covariance).mean(), "diag": numpy.diag(covariance)}
             self.covars_ = numpy.broadcast_to(single.get(self.covariance_type, covariance), self._shape(n)).copy()
 

@@ -13,6 +13,7 @@ from ..errors import DataError, UsageError
 
 Floats = NDArray[numpy.float64]
 Integers = NDArray[numpy.int64]
+_LARGEST = 1e150
 Weights = Optional[Floats]  # one number per sequence or position; None: all are 1
 
 
@@ -28,6 +29,9 @@ def vectors_of(X: Any, who: str) -> Floats:
         raise UsageError(f"{who}: X must have shape [positions, numbers], not {rows.shape}")
     if numpy.isinf(rows).any():
         raise DataError(f"{who}: X contains infinity; use NaN for missing values")
+    if (numpy.abs(rows) > _LARGEST).any():
+        raise DataError(f"{who}: X contains values beyond {_LARGEST:g}, whose squares are not finite numbers; divide X by a "
+                        "constant")
     return rows
 
 
@@ -41,8 +45,12 @@ def ends_of(X: Floats, lengths: Any) -> Integers:
     if lengths is None:
         return numpy.array([len(X)], dtype=numpy.int64)
     array = numpy.asarray(lengths, dtype=numpy.int64).ravel()
-    if array.sum() != len(X) or (array < 1).any():
-        raise UsageError(f"lengths must be at least 1 and sum to the number of positions: {len(X)}, not {array.sum()}")
+    if (array < 1).any():
+        i = int((array < 1).argmax())
+        raise UsageError(f"lengths must be at least 1, but the length of sequence {i} is {array[i]}; leave empty sequences "
+                         "out")
+    if array.sum() != len(X):
+        raise UsageError(f"lengths must sum to the number of positions, {len(X)}, not {array.sum()}")
     return numpy.cumsum(array)
 
 
