@@ -12,9 +12,15 @@ constexpr Index kTile = 512;  // positions whose inputs fit into the second-leve
 // positions per tile if inputs are sorted by symbol; large because ranges of equal symbols should be long
 constexpr Index kSortedTile = 2048;
 
+/// Returns whether a node contains symbols, possibly in the order of another corner.
+bool contains_symbols(const Plan& plan, int i) {
+  while (plan.nodes()[at(i)].kind == Node::Kind::reorder) i = plan.nodes()[at(i)].operands[0];
+  return plan.nodes()[at(i)].kind == Node::Kind::symbols;
+}
+
 /// Returns the symbol node to which the weights of a term belong, or -1.
 int symbols_of(const Plan& plan, const Node::AffineTerm& term) {
-  return plan.nodes()[at(term.source)].kind == Node::Kind::symbols ? term.source : term.gate;
+  return contains_symbols(plan, term.source) ? term.source : term.gate;
 }
 
 }  // namespace
@@ -69,7 +75,6 @@ void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shar
   const Node& node = plan.nodes()[at(i)];
   Map map{.node = i, .size = node.size, .columns = 1, .symbols = symbols};  // column 0 is the constant 1
   const auto offset = [&](int parameter) { return plan.parameters()[at(parameter)].offset; };
-  const auto reads_symbols = [&](int s) { return plan.nodes()[at(s)].kind == Node::Kind::symbols; };
   const auto belongs = [&](const Node::AffineTerm& term) {
     if (MapMetric<T>::takes(term)) return false;
     const int kind = symbols_of(plan, term);
@@ -77,7 +82,7 @@ void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shar
   };
   for (std::size_t k = 0; k < node.terms.size(); ++k) {
     const auto& term = node.terms[k];
-    if (!belongs(term) || reads_symbols(term.source)) continue;
+    if (!belongs(term) || contains_symbols(plan, term.source)) continue;
     const Index size = plan.nodes()[at(term.source)].size;
     const Index inputs = term.dense() ? size : unit_weights(term.op.get())->unit_edges().inputs();
     map.sources.push_back({k, map.columns, inputs, size});
@@ -94,7 +99,7 @@ void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shar
     if (has_bias) shared.push_back(0), shared_places.push_back(offset(node.bias) + c);
     bool lookup = false;
     for (const auto& term : node.terms)
-      if (belongs(term) && reads_symbols(term.source)) {
+      if (belongs(term) && contains_symbols(plan, term.source)) {
         gated.push_back(0), gated_places.emplace_back(offset(term.parameter) + c, node.size);
         lookup = true;
       }
