@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "app/settings/train_settings.h"
 #include "base/formats/trusted_json.h"
@@ -15,6 +16,7 @@
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
+#include "data/schema/bad_places_error.h"
 #include "distributed/launch.h"
 #include "numerics/simd.h"
 #include "unfold/base/formats/authentication_key.h"
@@ -138,16 +140,17 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
 
 /// Reports an error and returns the exit code. If all processes fail, only the first one reports. A process that fails
 /// alone reports its number and terminates the others, which would otherwise wait forever.
-ExitCode tell_failure(Console& console, const std::string& message, ExitCode code) {
+ExitCode tell_failure(Console& console, const std::string& message, ExitCode code,
+                      std::span<const std::string> lines = {}) {
   if (!mpi_is_initialized()) {
     const bool said_by_first = code == ExitCode::usage && launch_info_from_environment().number > 0;
-    if (!said_by_first) console.error(message);
+    if (!said_by_first) console.error(message, lines);
     return code;
   }
   const Processes& processes = launched_processes();
   if (wait_for_all_failures()) {
     if (!processes.first()) return ExitCode::success;
-    console.error(message);
+    console.error(message, lines);
     return code;
   }
   console.error(
@@ -193,6 +196,8 @@ int run_command(std::span<const std::string> arguments) {
     flush_results();
   } catch (const ClosedOutput&) {
     return kClosedOutputCode;
+  } catch (const BadPlacesError& error) {
+    code = tell_failure(console, error.message(), error.code(), error.places());
   } catch (const Error& error) {
     code = tell_failure(console, error.what(), error.code());
   } catch (const std::bad_alloc&) {

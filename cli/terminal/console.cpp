@@ -110,19 +110,6 @@ std::string_view first_letters(std::string_view text, std::size_t count) {
 
 std::string* captured_text = nullptr;  // text of the active CapturedResults, or null
 
-/// Bounds and escapes each line of an error message. Further lines are indented, so that a line break in data or in a
-/// file name cannot imitate a message.
-std::string bounded_lines(std::string_view text) {
-  constexpr int kMostLines = 20;
-  std::string shown;
-  for (int line = 1;; ++line) {
-    const std::size_t end = line < kMostLines ? text.find('\n') : std::string_view::npos;
-    shown += (line > 1 ? "\n  " : "") + bounded_message(text.substr(0, end));
-    if (end == std::string_view::npos) return shown;
-    text.remove_prefix(end + 1);
-  }
-}
-
 }  // namespace
 
 CapturedResults::CapturedResults() { captured_text = &text_; }
@@ -211,10 +198,12 @@ void Console::remark(std::string_view text, std::string_view lines) {
 
 void Console::warn(std::string_view text) { line(bounded_message(text)); }
 
-void Console::error(std::string_view message) {
+void Console::error(std::string_view message, std::span<const std::string> lines) {
   const std::lock_guard lock(mutex_);
   clear_line();
-  write(fmt::format("{}unfold:{} {}\n", colors_ ? "\x1b[1;31m" : "", colors_ ? "\x1b[0m" : "", bounded_lines(message)));
+  write(
+      fmt::format("{}unfold:{} {}\n", colors_ ? "\x1b[1;31m" : "", colors_ ? "\x1b[0m" : "", bounded_message(message)));
+  for (const std::string& further : lines) write("  " + bounded_message(further) + "\n");
 }
 
 bool Console::is_due() const { return !quiet_ && std::chrono::steady_clock::now() >= next_; }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -54,8 +55,9 @@ class Console {
   void remark(std::string_view text, std::string_view lines);
   /// Prints a line even in quiet mode, for example about lost data.
   void warn(std::string_view text);
-  /// Prints `unfold: message`, even in quiet mode.
-  void error(std::string_view message);
+  /// Prints `unfold: message` and indented lines below it, even in quiet mode. Line breaks within a text are escaped,
+  /// so that a name of a file cannot imitate a message.
+  void error(std::string_view message, std::span<const std::string> lines = {});
 
   /// Returns whether a progress line is due, so that callers format it only then.
   bool due() const;

@@ -136,7 +136,8 @@ void require_numbers(const SeriesTable& table, const TableSchema& future) {
 
 /// Rejects numbers and categories that the data does not have.
 void require_columns_of_data(const SeriesTable& table, const TableSchema& future) {
-  if (is_header(future, table)) throw DataError(future.source + ": the table has a header, but no rows");
+  if (is_header(future, table))
+    throw DataError(future.source + ": it contains only the names of the columns; add rows below them");
   constexpr std::size_t kMostNamed = 10;
   std::vector<std::string> names;
   for (const std::string& name : table.columns)

@@ -217,7 +217,9 @@ class MonthTableReader {
   static constexpr std::size_t kMonths = 12;
 };
 
-std::string no_rows(const std::string& source) { return source + ": the table has a header, but no rows"; }
+std::string no_rows(const std::string& source) {
+  return source + ": it contains only the names of the columns; add rows below them";
+}
 
 /// The cells of one group.
 struct GroupRows {

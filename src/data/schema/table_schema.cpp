@@ -8,6 +8,7 @@
 
 #include "base/options/shell_argument.h"
 #include "base/options/suggestions.h"
+#include "data/schema/bad_places_error.h"
 #include "data/schema/describe_schema.h"
 #include "unfold/base/error.h"
 
@@ -80,16 +81,15 @@ Index count_of_places(const TableSchema& schema) {
 
 /// Throws a DataError with a message about the first error, followed by the places of all errors if there are several.
 [[noreturn]] void refuse_table(const TableSchema& schema, const std::string& first) {
-  std::string message = schema.source + ": " + first;
+  const std::string message = schema.source + ": " + first;
   const Index count = count_of_places(schema);
-  if (count > 1) {
-    const std::vector<std::string> places = bad_places(schema);
-    message += fmt::format("\n{} places cannot be read:", count);
-    for (const std::string& place : places) message += "\n  " + place;
-    if (static_cast<Index>(places.size()) < count)
-      message += fmt::format("\n  and {} more", count - static_cast<Index>(places.size()));
-  }
-  throw DataError(message);
+  if (count <= 1) throw DataError(message);
+  const std::vector<std::string> places = bad_places(schema);
+  std::vector<std::string> lines = {fmt::format("{} places cannot be read:", count)};
+  for (const std::string& place : places) lines.push_back("  " + place);
+  if (static_cast<Index>(places.size()) < count)
+    lines.push_back(fmt::format("  and {} more", count - static_cast<Index>(places.size())));
+  throw BadPlacesError(message, std::move(lines));
 }
 
 /// Returns whether a cell that does not fit its column is a date all the same, so that it is not a missing value.

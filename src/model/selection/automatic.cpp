@@ -234,10 +234,10 @@ class Automatic {
                                    : backtest_member(work, place, member);
     });
     const bool is_panel = !typical_.empty();
-    const std::vector<double> usual = usual_errors(members_);
     for_each_task(team_, static_cast<Index>(block.size()), [&](Index i) {
       Work& work = block[at(i)];
       if (work.origins.empty()) return;
+      const std::vector<double> usual = usual_errors(members_, work.series.yearly.share > 0);
       work.combination = backtest_combination(work.backtests, work.series, work.origins, options_.horizon,
                                               {.reference = reference(work),
                                                .typical = is_panel ? typical_ : usual,

@@ -56,13 +56,14 @@ std::vector<double> typical_errors(std::span<const std::vector<MemberBacktest>> 
   return sums;
 }
 
-std::vector<double> usual_errors(std::span<const Member> members) {
+std::vector<double> usual_errors(std::span<const Member> members, bool yearly) {
   std::vector<double> errors;
   errors.reserve(members.size());
   for (const Member& member : members) {
     const std::string base = member.base();
     const bool is_simple = base == "naive" || base == "seasonal-naive" || base == "drift" || base == "seasonal-ar";
     errors.push_back(base == "mean" ? kMean : is_simple ? kSimple : 1);
+    if (yearly && !member.uses_yearly()) errors.back() *= kSimple;
   }
   return errors;
 }

@@ -603,7 +603,7 @@ TEST(KnownCovariates, MistakesAreNamed) {
   has("day,promotion\n2024-05-20,0\n2024-05-21,1\n", "the data has no column \"promotion\"");
   has("day,promos\n2024-05-20,0\n2024-05-21,1\n", "did you mean \"promo\"?");
   has("day,promo\n2024-05-20,no\n2024-05-21,yes\n", "has numbers in the data, but texts here, such as \"no\"");
-  has("day,promo\n", "the table has a header, but no rows");
+  has("day,promo\n", "only the names of the columns");
 }
 
 TEST(ForecastTable, WeekdaysWithOneValueStayAtIt) {
