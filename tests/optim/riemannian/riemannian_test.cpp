@@ -215,6 +215,46 @@ TEST(UnitMetric, single_chain_metric_equals_the_dense_matrices) {
   }
 }
 
+/// Returns the metric pass of a network over grids: from the top left, or the mirror image of network and data.
+MetricPass metric_over_grids(bool mirrored, bool outer) {
+  Circuit c;
+  const Signal x = c.symbols("symbols", kAlphabet);
+  const Signal side = c.link(2, mirrored ? Delay::right() : Delay::left());
+  const Signal above = c.link(2, mirrored ? Delay::down() : Delay::up());
+  const Signal h = tanh(c.affine("h", 2, {{"W", x}, {"U", side}, {"V", above}}));
+  c.feed(side, h), c.feed(above, h);
+  const Signal logits = c.affine("output", kAlphabet, {{"V", h}});
+  c.output(logits);
+  const Network<double> net = text_network<double>(std::make_shared<const Plan>(c), x, logits);
+  Parameters<double> values(c);
+  values.initialize(3);
+  Batch batch;
+  const std::vector<std::pair<Index, Index>> shapes = {{2, 3}, {3, 2}, {1, 4}, {3, 3}};
+  batch.structure = Structure::grids(shapes);
+  read_symbols(batch).assign(at(batch.structure.positions()), kNoSymbol);
+  predicted_symbols(batch).assign(at(batch.structure.positions()), kNoSymbol);
+  for (Index s = 0; s < batch.structure.sequences(); ++s) {
+    batch.carry.slots.push_back(s);
+    const Index count = batch.structure.size(s);
+    for (Index p = 0; p < count; ++p, ++batch.predicted) {
+      const auto row = at(batch.structure.row(s, mirrored ? count - 1 - p : p));
+      read_symbols(batch)[row] = static_cast<Symbol>((p * p + s) % kAlphabet);
+      predicted_symbols(batch)[row] = static_cast<Symbol>((p / 2 + s) % kAlphabet);
+    }
+  }
+  Team team(2);
+  return metric_pass(net, team, batch, values, State<double>(*net.plan, batch.structure.sequences()), outer, true, 0.3);
+}
+
+TEST(UnitMetric, metric_of_grids_read_from_another_corner_is_that_of_the_mirrored_grids) {
+  for (const bool outer : {true, false}) {
+    const MetricPass found = metric_over_grids(true, outer), expected = metric_over_grids(false, outer);
+    EXPECT_LT(distance(found.gradient, expected.gradient), 1e-12);
+    EXPECT_LT(distance(found.direction, expected.direction), 1e-10);
+    EXPECT_GT(distance(expected.direction, Vector(expected.direction.size())), 0.01);
+  }
+}
+
 TEST(UnitMetric, parameters_with_an_infinite_modulus_do_not_move) {
   WindowProblem problem(kNetworks.at("glnn"), {300});
   for (const char* name : {"V/rho", "V/tau"}) {
