@@ -104,7 +104,8 @@ TEST(Panel, WeightsAreThoseOfAveragedErrors) {
 TEST(Panel, UsualErrorsDependOnTheForm) {
   const std::vector<Member> members{{"ets"},   {"arima+box-cox"},   {"theta+yearly"}, {"seasonal-naive+yearly"},
                                     {"naive"}, {"seasonal-ar+log"}, {"drift+known"},  {"mean"}};
-  EXPECT_EQ(usual_errors(members), (Values{1, 1, 1, 1.25, 1.25, 1.25, 1.25, 2}));
+  EXPECT_EQ(usual_errors(members, false), (Values{1, 1, 1, 1.25, 1.25, 1.25, 1.25, 2}));
+  EXPECT_EQ(usual_errors(members, true), (Values{1.25, 1.25, 1, 1.25, 1.5625, 1.5625, 1.5625, 2.5}));
 }
 
 TEST(Panel, FewOriginsDoNotDecideAlone) {
@@ -113,7 +114,7 @@ TEST(Panel, FewOriginsDoNotDecideAlone) {
   const std::vector<Member> members{{"naive"}, {"theta"}, {"mean"}};
   std::vector<MemberBacktest> backtests;
   for (const Member& member : members) backtests.push_back(backtest(member, series, origins, 5));
-  const Values usual = usual_errors(members);
+  const Values usual = usual_errors(members, false);
   const Values with = backtest_combination(backtests, series, origins, 5, {.typical = usual}).weights;
   const Values without = backtest_combination(backtests, series, origins, 5, {}).weights;
   EXPECT_GT(with[1], without[1]);
