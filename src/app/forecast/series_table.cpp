@@ -455,6 +455,7 @@ class ColumnSeriesReader {
     for (Index r = 0; r < entries.entries(); ++r)
       if (entries.present(r)) ++counts[entries.texts[at(r)]];
     std::vector<std::string> categories;
+    categories.reserve(counts.size());
     for (const auto& [category, count] : counts) categories.push_back(category);
     std::ranges::stable_sort(categories, [&](const auto& a, const auto& b) { return counts[a] > counts[b]; });
     if (categories.size() <= kMostCategories) return categories;

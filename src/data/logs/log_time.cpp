@@ -360,7 +360,8 @@ std::optional<LogDateOrder> LogDateOrders::most_likely() const {
   std::array<LogDateOrder, 3> orders = {LogDateOrder::day_month_year, LogDateOrder::month_day_year,
                                         LogDateOrder::year_month_day};
   if (2 * half_days_ > dates_) std::swap(orders[0], orders[1]);
-  if (2 * short_years_ > dates_ && 2 * half_days_ <= dates_) std::ranges::rotate(orders, orders.end() - 1);
+  if (2 * short_years_ > dates_ && 2 * half_days_ <= dates_)
+    std::rotate(orders.begin(), orders.end() - 1, orders.end());
   return *std::ranges::min_element(orders, {}, [&](LogDateOrder order) {
     const Count& count = counts_[static_cast<std::size_t>(order)];
     return std::tuple(count.invalid, count.descents, count.covered);
