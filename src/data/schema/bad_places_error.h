@@ -12,7 +12,7 @@
 
 namespace unfold {
 
-/// what() contains the message and the places, each on a line of its own. A program that escapes line breaks in
+/// what() contains the message and the places, each on a separate line. A program that escapes line breaks in
 /// messages, because names of files may contain them, can print the lines separately.
 class BadPlacesError : public DataError {
  public:
