@@ -12,6 +12,7 @@
 #include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "data/cells/numeric_cell.h"
+#include "data/schema/only_header.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -136,8 +137,7 @@ void require_numbers(const SeriesTable& table, const TableSchema& future) {
 
 /// Rejects numbers and categories that the data does not have.
 void require_columns_of_data(const SeriesTable& table, const TableSchema& future) {
-  if (is_header(future, table))
-    throw DataError(future.source + ": it contains only the names of the columns; add rows below them");
+  if (is_header(future, table)) refuse_only_header(future.source);
   constexpr std::size_t kMostNamed = 10;
   std::vector<std::string> names;
   for (const std::string& name : table.columns)

@@ -23,6 +23,7 @@
 #include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/infer_schema.h"
+#include "data/schema/only_header.h"
 #include "data/schema/require_column.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
@@ -217,10 +218,6 @@ class MonthTableReader {
   static constexpr std::size_t kMonths = 12;
 };
 
-std::string no_rows(const std::string& source) {
-  return source + ": it contains only the names of the columns; add rows below them";
-}
-
 /// The cells of one group.
 struct GroupRows {
   std::string name = {};
@@ -247,7 +244,7 @@ class ColumnSeriesReader {
     });
     state_known_types(roles);
     schema_ = infer_table_schema(text.source(), text.text(), roles);
-    if (schema_.rows == 0) throw DataError(no_rows(source_));
+    if (schema_.rows == 0) refuse_only_header(source_);
     if (state_date_format(roles)) schema_ = infer_table_schema(text.source(), text.text(), roles);
     types_ = roles.types;
     for (const std::string& name : groups) {
@@ -741,7 +738,7 @@ TableSchema infer_series_schema(const Input& input, const SchemaOptions& stated)
   options.rows = RowMeaning::sequence;
   const ReaderText text(input);
   TableSchema schema = infer_table_schema(text.source(), text.text(), options);
-  if (schema.rows == 0) throw DataError(no_rows(text.source()));
+  if (schema.rows == 0) refuse_only_header(text.source());
   return schema;
 }
 

@@ -12,6 +12,7 @@
 #include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
 #include "data/schema/column_profile.h"
+#include "data/schema/only_header.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -56,7 +57,7 @@ void require_examples(const Examples& examples) {
     throw DataError(fmt::format("{}: two columns are named {}; rename one", examples.source, column.name));
   }
   if (examples.count() == 0 && examples.schema != nullptr && examples.schema->header)
-    throw DataError(fmt::format("{}: it contains only the names of the columns; add rows below them", examples.source));
+    refuse_only_header(examples.source);
   if (examples.count() == 0) throw DataError(fmt::format("{}: it contains no examples", examples.source));
   for (Index e = 0; e < examples.count(); ++e) {
     if (examples.length(e) > 0) continue;
