@@ -109,6 +109,10 @@ class Choice {
   Clock::time_point alone_until_{};
 };
 
+void require_threads(int threads) {
+  if (threads < 1) throw UsageError("team: " + std::to_string(threads) + " threads; at least one is needed");
+}
+
 }  // namespace
 
 Attendance default_attendance() {
@@ -120,10 +124,12 @@ Attendance default_attendance() {
 }
 
 struct Team::State {
-  State(int threads, Attendance attendance)
+  State(int threads, ThreadPool* given, Attendance attendance)
       : size(threads),
+        pool(given),
         choice(threads, attendance),
         arrivals(std::make_unique<Arrivals[]>(static_cast<std::size_t>(threads))) {
+    if (pool != nullptr) return;
     try {
       for (int id = 1; id < size; ++id)
         workers.push_back(start_thread([this, id] { return std::thread([this, id] { work(id); }); }));
@@ -136,12 +142,14 @@ struct Team::State {
 
   void work(int id);
   void execute(int id);
-  void run_all(const std::function<void(Member&)>& task);
+  bool run_all(const std::function<void(Member&)>& task);
+  void run_workers();
   void arrive(int id);
   void barrier(int id);
   void stop();
 
   const int size;
+  ThreadPool* const pool;  // null: the team has its own threads, `workers`
   Choice choice;
   Clock::duration waited{};  // time that the first thread waited in the current region
   std::vector<std::thread> workers;
@@ -216,8 +224,13 @@ void Team::State::stop() {
 }
 
 Team::Team(int threads, Attendance attendance) {
-  if (threads < 1) throw UsageError("team: " + std::to_string(threads) + " threads; at least one is needed");
-  state_ = std::make_unique<State>(threads, attendance);
+  require_threads(threads);
+  state_ = std::make_unique<State>(threads, nullptr, attendance);
+}
+
+Team::Team(int threads, ThreadPool& pool, Attendance attendance) {
+  require_threads(threads);
+  state_ = std::make_unique<State>(threads, &pool, attendance);
 }
 
 Team::~Team() = default;
@@ -242,22 +255,32 @@ void Team::run(const std::function<void(Member&)>& body) {
   const auto start = Clock::now();
   if (!s.choice.all(start)) return alone();
   s.waited = {};
-  s.run_all(body);
+  if (!s.run_all(body)) return alone();
   const auto end = Clock::now();
   s.choice.note(end, end - start, s.waited);
 }
 
-void Team::State::run_all(const std::function<void(Member&)>& task) {
+/// Returns false if the pool cannot provide the threads.
+bool Team::State::run_all(const std::function<void(Member&)>& task) {
   body = &task;
+  if (pool == nullptr)
+    run_workers();
+  else if (!pool->run(
+               size, [](void* state, int id) { static_cast<State*>(state)->execute(id); }, this))
+    return false;
+  if (failed.exchange(false, std::memory_order_relaxed)) {  // threads stopped at different barriers
+    for (int id = 0; id < size; ++id) arrivals[static_cast<std::size_t>(id)].count.store(0);
+  }
+  if (const std::exception_ptr thrown = std::exchange(error, nullptr)) std::rethrow_exception(thrown);
+  return true;
+}
+
+void Team::State::run_workers() {
   generation.fetch_add(1, std::memory_order_release);
   generation.notify_all();
   execute(0);
   waited += wait_for(finished, kBarrierBeforeSleep, [&](int now) { return now == size - 1; });
   finished.store(0, std::memory_order_relaxed);
-  if (failed.exchange(false, std::memory_order_relaxed)) {  // threads stopped at different barriers
-    for (int id = 0; id < size; ++id) arrivals[static_cast<std::size_t>(id)].count.store(0);
-  }
-  if (const std::exception_ptr thrown = std::exchange(error, nullptr)) std::rethrow_exception(thrown);
 }
 
 Range Member::share(Index n, Index grain) const {

@@ -196,6 +196,72 @@ TEST(Team, nested_region_is_refused) {
                UsageError);
 }
 
+/// Starts a thread for every id, and counts the regions. With `refuse`, it provides no threads.
+class CountingPool : public ThreadPool {
+ public:
+  bool run(int threads, void (*body)(void* context, int id), void* context) override {
+    if (refuse) return false;
+    ++regions;
+    std::vector<std::thread> others;
+    for (int id = 1; id < threads; ++id) others.emplace_back([=] { body(context, id); });
+    body(context, 0);
+    for (std::thread& other : others) other.join();
+    return true;
+  }
+
+  int regions = 0;
+  bool refuse = false;
+};
+
+TEST(Team, team_on_a_pool_uses_its_threads) {
+  CountingPool pool;
+  Team team(3, pool, Attendance::all);
+  EXPECT_EQ(team.size(), 3);
+  for (int run = 1; run <= 5; ++run) {
+    std::vector<int> calls(3);
+    std::atomic<int> wrong{0};
+    team.run([&](Member& me) {
+      ++calls[static_cast<std::size_t>(me.id())];
+      me.sync();
+      for (const int count : calls) wrong += count != 1;
+    });
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(pool.regions, run);
+  }
+}
+
+TEST(Team, team_on_a_pool_without_threads_runs_alone) {
+  CountingPool pool;
+  Team team(3, pool, Attendance::all);
+  pool.refuse = true;
+  int calls = 0;
+  team.run([&](Member& me) {
+    EXPECT_EQ(me.size(), 1);
+    ++calls;
+    me.sync();
+  });
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(pool.regions, 0);
+}
+
+TEST(Team, exception_on_a_pool_is_rethrown_and_the_team_is_usable_afterwards) {
+  CountingPool pool;
+  Team team(2, pool, Attendance::all);
+  for (int failing = 0; failing < 2; ++failing) {
+    EXPECT_THROW(team.run([&](Member& me) {
+      if (me.id() == failing) throw std::runtime_error("failed");
+      me.sync();
+    }),
+                 std::runtime_error);
+    std::atomic<int> complete{0};
+    team.run([&](Member& me) {
+      me.sync();
+      ++complete;
+    });
+    EXPECT_EQ(complete, 2);
+  }
+}
+
 TEST(Team, team_without_a_region_is_destroyed_cleanly) {
   for (int i = 0; i < 50; ++i) Team team(3);
 }

@@ -38,9 +38,25 @@ enum class Attendance : unsigned char {
 /// tests.
 Attendance default_attendance();
 
+/// Threads that another library of the process owns, for example those of PyTorch. After a parallel region, such a
+/// library may keep its threads polling for the next one; a team with threads of its own then competes with them for
+/// the processors.
+class ThreadPool {
+ public:
+  virtual ~ThreadPool() = default;
+
+  /// Calls body(context, id) for every id in [0, threads) at the same time, each on its own thread and id 0 on the
+  /// calling thread, and returns true when all calls have returned. Returns false, without a call, if the pool cannot
+  /// provide so many threads. The body does not throw.
+  virtual bool run(int threads, void (*body)(void* context, int id), void* context) = 0;
+};
+
 class Team {
  public:
   explicit Team(int threads = 1, Attendance attendance = default_attendance());  ///< UsageError if threads < 1
+  /// Uses the threads of a pool, or only the caller in regions for which the pool cannot provide the threads. The pool
+  /// must exist as long as the team.
+  Team(int threads, ThreadPool& pool, Attendance attendance = default_attendance());
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
