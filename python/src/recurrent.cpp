@@ -10,14 +10,19 @@
 #include <mutex>
 #include <utility>
 
+#include "openmp_threads.h"
+
 namespace unfold::python {
 namespace {
 
 // ------------------------------------------------------------------------------------------------------- the team
 
-/// The team of the process. After a fork, the child does not have these threads.
+/// The team of the process, on the threads of PyTorch if possible: after a region, PyTorch's threads poll for the next
+/// one, and a team of other threads would compete with them. After a fork, the child has neither these threads nor
+/// those of PyTorch, so its team has threads of its own.
 struct Workers {
   std::mutex mutex;
+  std::unique_ptr<OpenMpThreads> pool = OpenMpThreads::of_pytorch();
   std::unique_ptr<Team> team;
   int generation = 0;  // counts the teams
 };
@@ -28,6 +33,7 @@ Workers& workers() {
     pthread_atfork([] { workers().mutex.lock(); }, [] { workers().mutex.unlock(); },
                    [] {
                      static_cast<void>(workers().team.release());  // its destructor would wait for lost threads
+                     workers().pool.reset();
                      ++workers().generation;
                      workers().mutex.unlock();
                    });
@@ -41,7 +47,7 @@ Team& team_of(int threads) {
   Workers& all = workers();
   if (all.team == nullptr || all.team->size() != threads) {
     all.team.reset();
-    all.team = std::make_unique<Team>(threads);
+    all.team = all.pool ? std::make_unique<Team>(threads, *all.pool) : std::make_unique<Team>(threads);
     ++all.generation;
   }
   return *all.team;
