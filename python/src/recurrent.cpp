@@ -19,7 +19,7 @@ namespace {
 
 /// The team of the process, on the threads of PyTorch if possible: after a region, PyTorch's threads poll for the next
 /// one, and a team of other threads would compete with them. After a fork, the child has neither these threads nor
-/// those of PyTorch, so its team has threads of its own.
+/// those of PyTorch, so its team starts new threads.
 struct Workers {
   std::mutex mutex;
   std::unique_ptr<OpenMpThreads> pool = OpenMpThreads::of_pytorch();

@@ -39,7 +39,7 @@ enum class Attendance : unsigned char {
 Attendance default_attendance();
 
 /// Threads that another library of the process owns, for example those of PyTorch. After a parallel region, such a
-/// library may keep its threads polling for the next one; a team with threads of its own then competes with them for
+/// library may keep its threads polling for the next one; a team with other threads then competes with them for
 /// the processors.
 class ThreadPool {
  public:
@@ -47,7 +47,7 @@ class ThreadPool {
 
   /// Calls body(context, id) for every id in [0, threads) at the same time, each on its own thread and id 0 on the
   /// calling thread, and returns true when all calls have returned. Returns false, without a call, if the pool cannot
-  /// provide so many threads. The body does not throw.
+  /// provide this number of threads. The body does not throw.
   virtual bool run(int threads, void (*body)(void* context, int id), void* context) = 0;
 };
 
