@@ -6,6 +6,7 @@ executes no code from the model. Data stays in memory: numbers are never convert
 """
 
 from .._base import NotFittedError
+from ._adaptive_intervals import AdaptiveIntervals  # for typing.get_type_hints
 from ._classifier import SequenceClassifier
 from ._density import DensityEstimator
 from ._forecaster import (
