@@ -17,6 +17,7 @@ NB_MODULE(_core, module) {
   unfold::python::add_coding(module);
   unfold::python::add_recurrent(module);
   unfold::python::add_hidden_markov(module);
+  unfold::python::add_forecasting(module);
   unfold::python::add_circuits(module);
   unfold::python::add_passes(module);
   unfold::python::add_optimizer(module);

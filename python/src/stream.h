@@ -70,6 +70,7 @@ void add_streams(nb::module_& module);
 void add_training(nb::module_& module);
 void add_coding(nb::module_& module);
 void add_command(nb::module_& module);
+void add_forecasting(nb::module_& module);
 void add_hidden_markov(nb::module_& module);
 
 }  // namespace unfold::python

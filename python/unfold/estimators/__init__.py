@@ -13,7 +13,10 @@ from ._forecaster import (
     Floats,  # for typing.get_type_hints
     Forecaster,
 )
+from ._network_forecaster import NetworkForecaster
+from ._series_panel import Panel  # for typing.get_type_hints
 from ._symbol_model import SymbolModel
 from ._tagger import SequenceTagger
 
-__all__ = ["DensityEstimator", "Forecaster", "NotFittedError", "SequenceClassifier", "SequenceTagger", "SymbolModel"]
+__all__ = ["DensityEstimator", "Forecaster", "NetworkForecaster", "NotFittedError", "SequenceClassifier",
+           "SequenceTagger", "SymbolModel"]

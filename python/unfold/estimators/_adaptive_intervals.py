@@ -13,6 +13,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Optional
 
 import numpy
 from numpy.typing import NDArray
@@ -69,13 +70,21 @@ class AdaptiveIntervals:
         self._scored: dict[int, int] = {}  # by horizon: the origin of the last score
         self._levels: dict[tuple[float, int], Floats] = {}  # by coverage and horizon: [columns]
 
-    def issue(self, origin: int, coverage: float, limits: ModelLimits) -> tuple[Floats, Floats]:
-        """Return the intervals for the values from ``origin`` on, and remember them until the values are observed."""
+    def issue(self, origin: int, coverage: float, limits: ModelLimits,
+              exact: Optional[tuple[Floats, Floats]] = None) -> tuple[Floats, Floats]:
+        """Return the intervals for the values from ``origin`` on, and remember them until the values are observed.
+
+        ``exact``: the limits for this coverage, which are returned where there are not enough scores.
+        """
         horizon, columns = limits.mean.shape
         factors = numpy.array([self._factors(coverage, h, columns) for h in range(horizon)])
         self._issued = [one for one in self._issued if (one.origin, one.coverage) != (origin, coverage)]
         self._issued.append(_Issued(origin, coverage, limits, factors))
-        return limits.scaled(coverage, factors)
+        low, high = limits.scaled(coverage, factors)
+        if exact is None:
+            return low, high
+        usual = numpy.isnan(factors)
+        return numpy.where(usual, exact[0], low), numpy.where(usual, exact[1], high)
 
     def observe(self, series: Floats) -> None:
         """Compare the intervals with the values of the series, ``[T, columns]``, that have been observed since."""
@@ -104,8 +113,8 @@ class AdaptiveIntervals:
         below, above = (side[h] for side in one.limits.sides())
         error = value - one.limits.mean[h]
         side = numpy.where(error < 0, below, above)
-        if not (side > 0).all():
-            return  # the model has no uncertainty that could be scaled
+        if not (side > 0).all() or not numpy.isfinite(error).all():
+            return  # there is no uncertainty that could be scaled, or no value
         score = numpy.abs(error) / side
         if self._scored.get(h, -1) < one.origin:
             self._scores.setdefault(h, deque(maxlen=MOST)).append(score)

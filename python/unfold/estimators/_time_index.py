@@ -20,7 +20,8 @@ def in_order_of_time(y: Any, stacklevel: int) -> Any:
     index = getattr(y, "index", None)
     if getattr(index, "nlevels", 1) > 1:
         raise DataError("the series has several index levels; fit one Forecaster to each series: "
-                        "{name: Forecaster().fit(one.to_numpy()) for name, one in y.groupby(level=0)}")
+                        "{name: NetworkForecaster().fit(one.to_numpy()) for name, one in y.groupby(level=0)}; "
+                        "a Forecaster reads several series")
     if index is None or type(index).__name__ not in _TIMES or len(index) < 2:
         return y
     if index.hasnans:
@@ -55,3 +56,56 @@ def _warn_of_gaps(index: Any, stacklevel: int) -> None:
                   f"largest, {steps[largest]}, follows {index[largest]}. The rows are read as if the distances were "
                   "equal; insert missing times, for hours with y.resample(\"h\").mean().interpolate()", UserWarning,
                   stacklevel)
+
+
+#: Frequencies of dates that are tried in this order, after the smallest difference.
+_CALENDARS = ("B", "MS", "ME", "BMS", "BME", "QS", "QE", "YS", "YE")
+
+
+def steps_of(index: Any) -> tuple[Any, Any]:
+    """Return the index with the times that are missing from its regular step, and the step.
+
+    The step is a frequency of dates or a difference. Both are None if there is no regular step, or if more than half of
+    the times were missing; the step alone is None for an index that is neither time nor number.
+    """
+    import pandas
+
+    if len(index) < 2 or not index.is_unique or not index.is_monotonic_increasing:
+        return None, None
+    if isinstance(index, pandas.PeriodIndex):
+        complete = pandas.period_range(index[0], index[-1], freq=index.freq, name=index.name)
+        return (complete, index.freq) if len(complete) <= 2 * len(index) else (None, None)
+    if isinstance(index, pandas.DatetimeIndex):
+        return _dates_of(index)
+    if not isinstance(index, pandas.TimedeltaIndex) and index.dtype.kind not in "iuf":
+        return None, None
+    differences = index[1:] - index[:-1]
+    step = differences.min()
+    counts = differences / step
+    if not (abs(counts - counts.round()) < 1e-9).all() or counts.round().sum() + 1 > 2 * len(index):
+        return None, None
+    if len(index) == counts.round().sum() + 1:
+        return index, step
+    complete = pandas.Index([index[0] + k * step for k in range(int(counts.round().sum()) + 1)], name=index.name)
+    return (complete, step) if (complete.get_indexer(index) >= 0).all() else (None, None)
+
+
+def _dates_of(index: Any) -> tuple[Any, Any]:
+    """Return the dates of a regular calendar that contain all dates of the index, and its frequency."""
+    import pandas
+
+    known = index.freq
+    if known is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the type of the result will change
+            known = pandas.infer_freq(index) if len(index) > 2 else None
+    if known is not None:
+        return index, known
+    for step in ((index[1:] - index[:-1]).min(), *_CALENDARS):
+        try:
+            complete = pandas.date_range(index[0], index[-1], freq=step, name=index.name)
+        except ValueError:  # a frequency that this version of pandas does not know
+            continue
+        if len(complete) <= 2 * len(index) and index.isin(complete).all():
+            return complete, step
+    return None, None

@@ -174,30 +174,30 @@ void require_network(const ForecastTableRequest& request, const forecasting::Aut
 }
 
 /// Rejects forecasts with more rows than a file can be expected to hold.
-void require_rows(const TableForecast& result, const std::string& data) {
+void require_rows(const SeriesTable& table, const ForecastTableRequest& request) {
   constexpr Index kMostRows = 20'000'000;
-  const Index series = static_cast<Index>(result.table.series.size());
-  if (series == 0 || result.horizon <= kMostRows / series) return;
+  const Index series = static_cast<Index>(table.series.size());
+  if (series == 0 || request.horizon <= kMostRows / series) return;
   throw UsageError(
       fmt::format("--horizon {}: {} has {} series, and a forecast has at most {} values; use at most --horizon {}",
-                  result.horizon, data, series, kMostRows, std::max<Index>(1, kMostRows / series)));
+                  request.horizon, request.data, series, kMostRows, std::max<Index>(1, kMostRows / series)));
 }
 
 /// Rejects forecasts beyond the year 9999, the last year of the calendar.
-void require_calendar(const TableForecast& result) {
+void require_calendar(const SeriesTable& table, Index horizon) {
   constexpr Index kLastYear = 9999;
-  for (const TableSeries& series : result.table.series) {
+  for (const TableSeries& series : table.series) {
     if (series.index.step_name().empty()) continue;  // the times are not dates
     const Index n = static_cast<Index>(series.values.size());
-    const auto is_in_calendar = [&](Index horizon) {
-      return civil_from_days(series.index.moment(n + horizon - 1).days).year <= kLastYear;
+    const auto is_in_calendar = [&](Index steps) {
+      return civil_from_days(series.index.moment(n + steps - 1).days).year <= kLastYear;
     };
-    if (is_in_calendar(result.horizon)) continue;
+    if (is_in_calendar(horizon)) continue;
     Index most = 0;
     for (Index step = Index{1} << 40; step > 0; step /= 2)
-      if (most + step < result.horizon && is_in_calendar(most + step)) most += step;
+      if (most + step < horizon && is_in_calendar(most + step)) most += step;
     throw UsageError(fmt::format("--horizon {}: the dates would extend beyond the year {}; use at most --horizon {}",
-                                 result.horizon, kLastYear, std::max<Index>(1, most)));
+                                 horizon, kLastYear, std::max<Index>(1, most)));
   }
 }
 
@@ -240,17 +240,23 @@ std::vector<double> parse_coverage(std::string_view text) {
 }
 
 TableForecast forecast_table(const ForecastTableRequest& request, Reporter& reporter) {
-  TablesOfCovariates tables;
-  if (request.future.empty())
-    tables.table = read_series_table(request.data, request.schema);
-  else
-    tables = read_with_future(request.data, request.future, request.schema);
-  TableForecast result{.table = std::move(tables.table), .horizon = request.horizon, .coverage = request.coverage};
-  require_rows(result, request.data);
-  require_calendar(result);
-  std::vector<std::vector<std::vector<double>>> known(result.table.series.size());
-  if (!request.future.empty())
-    known = take_known_covariates(result.table, tables.future, request.future, request.horizon);
+  if (request.future.empty()) {
+    SeriesTable table = read_series_table(request.data, request.schema);
+    const std::vector<KnownCovariates> none(table.series.size());
+    return forecast_series(std::move(table), none, request, reporter);
+  }
+  TablesOfCovariates tables = read_with_future(request.data, request.future, request.schema);
+  require_rows(tables.table, request);
+  require_calendar(tables.table, request.horizon);
+  const auto known = take_known_covariates(tables.table, tables.future, request.future, request.horizon);
+  return forecast_series(std::move(tables.table), known, request, reporter);
+}
+
+TableForecast forecast_series(SeriesTable table, const std::vector<KnownCovariates>& known,
+                              const ForecastTableRequest& request, Reporter& reporter) {
+  require_rows(table, request);
+  require_calendar(table, request.horizon);
+  TableForecast result{.table = std::move(table), .horizon = request.horizon, .coverage = request.coverage};
   for (const std::string& note : result.table.notes) reporter.remark(note);
   result.periods = periods_of(result.table, request.season);
   std::vector<UnivariateSeries> series;

@@ -45,6 +45,15 @@ struct TableForecast {
 /// observed value; ModelError.
 TableForecast forecast_table(const ForecastTableRequest& request, Reporter& reporter);
 
+/// The covariates of a series that are known in advance: one row for each covariate, with a number for every value of
+/// the series and for every step to forecast.
+using KnownCovariates = std::vector<std::vector<double>>;
+
+/// Forecasts series in memory with the options of a request, whose `data` names them in messages. `known` has the
+/// covariates of each series. Throws UsageError and DataError.
+TableForecast forecast_series(SeriesTable table, const std::vector<KnownCovariates>& known,
+                              const ForecastTableRequest& request, Reporter& reporter);
+
 /// Columns: `group` if there is one, `time` (dates or numbers) or `step` (1 for the first step ahead), and for each
 /// field FIELD.mean and the limits of the intervals as quantiles, such as FIELD.q10 and FIELD.q90. JSON lines have one
 /// object per row.
