@@ -20,7 +20,8 @@ __all__ = ["UnfoldForecaster"]
 class UnfoldForecaster(BaseForecaster):
     """A recurrent network that forecasts one or several series, with the interface of sktime.
 
-    ``update`` continues the training for one pass over the new values (``Forecaster.partial_fit``).
+    ``update`` continues the training for one pass over the new values (``Forecaster.update`` with ``train=True``). The
+    intervals of ``predict_interval`` adapt to the observed coverage.
 
     Parameters
     ----------
@@ -50,7 +51,8 @@ class UnfoldForecaster(BaseForecaster):
         "capability:exogenous": False,
         "requires-fh-in-fit": False,
         "capability:insample": False,
-        "capability:pred_int": False,
+        "capability:pred_int": True,
+        "capability:pred_int:insample": False,
         "capability:missing_values": False,
         "capability:random_state": True,
         "capability:update": True,
@@ -80,12 +82,27 @@ class UnfoldForecaster(BaseForecaster):
             return pandas.DataFrame(values.reshape(len(index), -1), index=index, columns=self._columns)
         return pandas.Series(values, index=index, name=self._columns)
 
+    def _predict_interval(self, fh: Any, X: Any, coverage: Any) -> Any:
+        import pandas
+
+        steps = numpy.asarray(fh.to_relative(self.cutoff).to_pandas(), dtype=int)
+        names = self._get_varnames()
+        columns = pandas.MultiIndex.from_product([names, coverage, ["lower", "upper"]])
+        table = pandas.DataFrame(index=fh.to_absolute_index(self.cutoff), columns=columns, dtype=float)
+        for probability in coverage:
+            for side, values in zip(("lower", "upper"), self._limits(int(steps.max()), probability)):
+                for name, column in zip(names, values[steps - 1].reshape(len(steps), -1).T):
+                    table[name, probability, side] = column
+        return table
+
+    def _limits(self, horizon: int, coverage: float) -> Any:
+        """Return the limits of all steps; both are the mean for a coverage of 0, by which sktime asks for the median."""
+        if coverage == 0:
+            return (self.forecaster_.predict(horizon, samples=self.samples),) * 2
+        return self.forecaster_.predict_interval(horizon, samples=self.samples, coverage=coverage)
+
     def _update(self, y: Any, X: Any = None, update_params: bool = True) -> UnfoldForecaster:
-        if update_params and len(y) > 1:
-            self.forecaster_.partial_fit(y.to_numpy())
-        else:
-            series = self.forecaster_.series_
-            self.forecaster_.series_ = numpy.concatenate([series, y.to_numpy().reshape(len(y), *series.shape[1:])])
+        self.forecaster_.update(y.to_numpy(), train=update_params and len(y) > 1)
         return self
 
     @classmethod

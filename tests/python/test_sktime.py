@@ -41,6 +41,26 @@ class SktimeTest(unittest.TestCase):
         both = UnfoldForecaster("gru:3", steps=5, threads=1).fit(frame).predict(fh=[2])
         self.assertEqual((both.columns.tolist(), both.shape), (["a", "b"], (1, 2)))
 
+    def test_intervals_are_those_of_unfold_and_adapt_to_updates(self):
+        import pandas
+
+        from unfold.sktime import UnfoldForecaster
+
+        fitted = UnfoldForecaster("gru:3", steps=5, threads=1, samples=20).fit(self.y[:30], fh=[1, 2])
+        found = fitted.predict_interval(coverage=[0.8, 0.95])
+        self.assertEqual(found.columns.tolist(), [("wave", c, side) for c in (0.8, 0.95) for side in ("lower", "upper")])
+        low, high = fitted.forecaster_.predict_interval(2, samples=20, y=self.y[:30].to_numpy())
+        numpy.testing.assert_array_equal(found["wave", 0.8].to_numpy(), numpy.array([low, high]).T)
+        self.assertTrue((found["wave", 0.95, "upper"] > found["wave", 0.8, "upper"]).all())
+        for t in range(30, 55):
+            fitted.predict_interval(coverage=0.8)
+            fitted.update(self.y[t:t + 1], update_params=False)
+        fixed = fitted.forecaster_.predict_interval(2, samples=20, y=self.y[:55].to_numpy())
+        self.assertFalse(numpy.array_equal(fitted.predict_interval(coverage=0.8).to_numpy(), numpy.array(fixed).T))
+        both = UnfoldForecaster("gru:3", steps=5, threads=1).fit(pandas.DataFrame({"a": self.y, "b": -self.y}))
+        self.assertEqual(both.predict_quantiles(fh=[2], alpha=[0.1, 0.5]).columns.tolist(),
+                         [(name, alpha) for name in "ab" for alpha in (0.1, 0.5)])
+
     def test_forecaster_has_the_parameters_and_results_of_that_of_unfold(self):
         from unfold.estimators import Forecaster
         from unfold.sktime import UnfoldForecaster
