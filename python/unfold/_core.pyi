@@ -429,6 +429,15 @@ class OptimizerFloat32:
 
 class OptimizerFloat64(OptimizerFloat32): ...
 
+def forecast(
+    series: Sequence[tuple[str, NDArray[numpy.float64], NDArray[numpy.int64] | None, NDArray[numpy.float64] | None]],
+    *, horizon: int, coverage: Sequence[float], members: Sequence[str], origins: int, season: int, minutes: float | None,
+    threads: int, callback: Any,
+) -> tuple[
+    NDArray[numpy.float64], list[NDArray[numpy.float64]], list[NDArray[numpy.float64]], dict[str, Any]
+]:
+    """Forecast series; see unfold.estimators.Forecaster."""
+
 def _check_derivatives(
     circuit: Circuit, loss: str, lengths: NDArray[numpy.int64], seed: int
 ) -> tuple[bool, str, list[tuple[str, str, float, float, bool, str]]]: ...

@@ -5,30 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Optional
 
 import numpy
 from sktime.forecasting.base import BaseForecaster
 
-from ._base import RandomState
 from .estimators import Forecaster
 
 __all__ = ["UnfoldForecaster"]
 
 
 class UnfoldForecaster(BaseForecaster):
-    """A recurrent network that forecasts one or several series, with the interface of sktime.
+    """Forecasts one or several series by the methods that a backtest selects, with the interface of sktime.
 
-    ``update`` continues the training for one pass over the new values (``Forecaster.update`` with ``train=True``). The
-    intervals of ``predict_interval`` adapt to the observed coverage.
+    ``update`` appends the new values. The intervals of ``predict_interval`` adapt to the observed coverage
+    (``Forecaster.update``).
 
     Parameters
     ----------
-    model, optimizer, steps, epochs, minutes, random_state, threads, options
+    members, season, origins, minutes, threads
         As for ``unfold.estimators.Forecaster``.
-    samples
-        The number of sampled continuations, whose mean is the forecast beyond the next value.
 
     Examples
     --------
@@ -37,7 +34,7 @@ class UnfoldForecaster(BaseForecaster):
     >>> index = pandas.period_range("2015-01", periods=96, freq="M")
     >>> y = pandas.Series(numpy.sin(numpy.arange(96) / 2), index)
     >>> train, test = temporal_train_test_split(y, test_size=6)
-    >>> forecaster = UnfoldForecaster("gru:8", steps=100, threads=1)
+    >>> forecaster = UnfoldForecaster(threads=1)
     >>> forecast = forecaster.fit(train, fh=[1, 2, 3, 4, 5, 6]).predict()
     >>> forecast.index.equals(test.index)
     True
@@ -48,65 +45,54 @@ class UnfoldForecaster(BaseForecaster):
         "scitype:y": "both",
         "y_inner_mtype": ["pd.Series", "pd.DataFrame"],
         "X_inner_mtype": "pd.DataFrame",
-        "capability:exogenous": False,
+        "capability:exogenous": True,
         "requires-fh-in-fit": False,
         "capability:insample": False,
         "capability:pred_int": True,
         "capability:pred_int:insample": False,
-        "capability:missing_values": False,
-        "capability:random_state": True,
+        "capability:missing_values": True,
         "capability:update": True,
     }
 
-    def __init__(self, model: str = "lstm:32", optimizer: str | None = None, steps: int | None = None,
-                 epochs: float | None = None, minutes: float | None = None, random_state: RandomState = None,
-                 threads: int = 0, options: Mapping[str, Any] | None = None, samples: int = 200) -> None:
-        self.model, self.optimizer, self.steps, self.epochs, self.minutes = model, optimizer, steps, epochs, minutes
-        self.random_state, self.threads, self.options, self.samples = random_state, threads, options, samples
+    def __init__(self, members: Optional[Sequence[str]] = None, season: Optional[int] = None,
+                 origins: Optional[int] = None, minutes: Optional[float] = None, threads: int = 0) -> None:
+        self.members, self.season, self.origins, self.minutes, self.threads = members, season, origins, minutes, threads
         super().__init__()
 
     def _fit(self, y: Any, X: Any = None, fh: Any = None) -> UnfoldForecaster:
-        self.forecaster_ = Forecaster(self.model, optimizer=self.optimizer, steps=self.steps, epochs=self.epochs,
-                                      minutes=self.minutes, random_state=self.random_state, threads=self.threads,
-                                      options=self.options).fit(y.to_numpy())
-        self._columns = y.columns if hasattr(y, "columns") else y.name
+        self.forecaster_ = Forecaster(self.members, season=self.season, origins=self.origins, minutes=self.minutes,
+                                      threads=self.threads).fit(y, X)
         return self
 
-    def _predict(self, fh: Any, X: Any = None) -> Any:
-        import pandas
+    def _steps(self, fh: Any) -> list[int]:
+        return numpy.asarray(fh.to_relative(self.cutoff).to_pandas(), dtype=int).tolist()  # type: ignore[no-any-return]
 
-        steps = numpy.asarray(fh.to_relative(self.cutoff).to_pandas(), dtype=int)
-        values = self.forecaster_.predict(int(steps.max()), samples=self.samples)[steps - 1]
-        index = fh.to_absolute_index(self.cutoff)
-        if isinstance(self._columns, pandas.Index):
-            return pandas.DataFrame(values.reshape(len(index), -1), index=index, columns=self._columns)
-        return pandas.Series(values, index=index, name=self._columns)
+    def _predict(self, fh: Any, X: Any = None) -> Any:
+        return self.forecaster_.predict(self._steps(fh), X).set_axis(fh.to_absolute_index(self.cutoff))
 
     def _predict_interval(self, fh: Any, X: Any, coverage: Any) -> Any:
         import pandas
 
-        steps = numpy.asarray(fh.to_relative(self.cutoff).to_pandas(), dtype=int)
         names = self._get_varnames()
         columns = pandas.MultiIndex.from_product([names, coverage, ["lower", "upper"]])
         table = pandas.DataFrame(index=fh.to_absolute_index(self.cutoff), columns=columns, dtype=float)
         for probability in coverage:
-            for side, values in zip(("lower", "upper"), self._limits(int(steps.max()), probability)):
-                for name, column in zip(names, values[steps - 1].reshape(len(steps), -1).T):
+            for side, limits in zip(("lower", "upper"), self._limits(self._steps(fh), X, probability)):
+                for name, column in zip(names, limits.to_numpy().reshape(len(table), -1).T):
                     table[name, probability, side] = column
         return table
 
-    def _limits(self, horizon: int, coverage: float) -> Any:
-        """Return the limits of all steps; both are the mean for a coverage of 0, by which sktime asks for the median."""
+    def _limits(self, steps: list[int], X: Any, coverage: float) -> Any:
+        """Return the limits; both are the forecast for a coverage of 0, by which sktime asks for the median."""
         if coverage == 0:
-            return (self.forecaster_.predict(horizon, samples=self.samples),) * 2
-        return self.forecaster_.predict_interval(horizon, samples=self.samples, coverage=coverage)
+            return (self.forecaster_.predict(steps, X),) * 2
+        return self.forecaster_.predict_interval(steps, X, coverage)
 
     def _update(self, y: Any, X: Any = None, update_params: bool = True) -> UnfoldForecaster:
-        self.forecaster_.update(y.to_numpy(), train=update_params and len(y) > 1)
+        self.forecaster_.update(y, X)
         return self
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Return small settings for the checks of sktime."""
-        return [{"model": "rnn:2", "steps": 3, "threads": 1, "samples": 5}, {"model": "gru:2", "epochs": 1, "threads": 1,
-                                                                             "samples": 5}]
+        return [{"members": ["naive"], "threads": 1}, {"members": ["mean", "ets"], "season": 2, "threads": 1}]

@@ -6,7 +6,7 @@ import unittest
 
 import numpy
 
-from unfold.estimators import Forecaster
+from unfold.estimators import NetworkForecaster
 from unfold.estimators._adaptive_intervals import FEWEST, MOST, RATE, AdaptiveIntervals, ModelLimits
 
 
@@ -103,7 +103,7 @@ class StreamTest(unittest.TestCase):
         horizon, start, change = 2, 300, 380
         for ratio, outside in ((3, "below"), (1 / 3, "above")):
             series = changing_series(5, 680, change, ratio)
-            fitted = Forecaster("ar:2", threads=1).fit(series[:start])
+            fitted = NetworkForecaster("ar:2", threads=1).fit(series[:start])
             fixed, adaptive = [], []
             for t in range(start, len(series) - horizon):
                 for found, y in ((fixed, fitted.series_), (adaptive, None)):
@@ -118,7 +118,7 @@ class StreamTest(unittest.TestCase):
 
     def test_update_appends_values_and_keeps_the_model(self):
         series = changing_series(6, 120, 60, 1)
-        fitted = Forecaster("gru:2", steps=3, threads=1).fit(series[:80])
+        fitted = NetworkForecaster("gru:2", steps=3, threads=1).fit(series[:80])
         low, high = fitted.predict_interval(4, samples=20)
         first = fitted.predict(4, y=series[:100], samples=20)
         self.assertIs(fitted.update(series[80:100]), fitted)
@@ -138,7 +138,7 @@ class StreamTest(unittest.TestCase):
 
     def test_intervals_of_other_probabilities_are_wider_or_narrower(self):
         series = changing_series(7, 100, 50, 1)
-        fitted = Forecaster("gru:2", steps=3, threads=1).fit(series)
+        fitted = NetworkForecaster("gru:2", steps=3, threads=1).fit(series)
         widths = []
         for coverage in (0.5, 0.8, 0.95):
             low, high = fitted.predict_interval(3, samples=50, coverage=coverage)
@@ -150,7 +150,7 @@ class StreamTest(unittest.TestCase):
 
     def test_pickle_continues_the_stream(self):
         series = changing_series(8, 130, 60, 3)
-        fitted = Forecaster("gru:2", steps=3, threads=1).fit(series[:60])
+        fitted = NetworkForecaster("gru:2", steps=3, threads=1).fit(series[:60])
         for t in range(60, 90):
             fitted.predict_interval(1, samples=20)
             fitted.update(series[t:t + 1])

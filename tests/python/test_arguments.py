@@ -238,11 +238,11 @@ class InterruptTest(Folder):
                 self.assertLess(self.seconds_to_stop(work), 20)
 
     def test_forecasts_stop_soon_after_an_interrupt(self):
-        setup = ("from unfold.estimators import Forecaster; y = numpy.sin(numpy.arange(2000) / 9); "
-                 "model = Forecaster('lstm:64', steps=2, threads=1).fit(y)")
+        setup = ("from unfold.estimators import NetworkForecaster; y = numpy.sin(numpy.arange(2000) / 9); "
+                 "model = NetworkForecaster('lstm:64', steps=2, threads=1).fit(y)")
         for work in ("model.predict(3000, samples=100_000)",  # take minutes
                      "model.predict(1_000_000, samples=5)",
-                     "Forecaster('lstm:256', steps=100_000, threads=1).fit(y)",
+                     "NetworkForecaster('lstm:256', steps=100_000, threads=1).fit(y)",
                      "model.partial_fit(numpy.tile(y, 3_000))"):
             with self.subTest(work):
                 self.assertLess(self.seconds_to_stop(work, setup), 20)

@@ -16,7 +16,7 @@ import numpy
 
 import unfold
 from scratch import command
-from unfold.estimators import DensityEstimator, Forecaster, NotFittedError, SequenceClassifier, SequenceTagger, SymbolModel
+from unfold.estimators import DensityEstimator, NetworkForecaster, NotFittedError, SequenceClassifier, SequenceTagger, SymbolModel
 from unfold.hmm import GaussianHMM
 from unfold.reservoir import ESN
 
@@ -205,7 +205,7 @@ class FrameTest(unittest.TestCase):
         days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(30)]
         for times in (days, [datetime.datetime.combine(day, datetime.time(7)) for day in days]):
             for name, frame in self.frames_of({"when": times, "v": values}).items():
-                for model, arguments in ((Forecaster("gru:2", steps=1), ()), (GaussianHMM(2), ()),
+                for model, arguments in ((NetworkForecaster("gru:2", steps=1), ()), (GaussianHMM(2), ()),
                                          (DensityEstimator("gaussian-mixture:1"), ()), (ESN(5), (values,)),
                                          (SequenceClassifier("gru:2", steps=1), ([0, 1] * 15,))):
                     with self.subTest(name, model=model), self.assertRaisesRegex(unfold.errors.DataError,
@@ -260,12 +260,12 @@ class FrameTest(unittest.TestCase):
                 again = SequenceClassifier("gru:2", steps=2, **SMALL).fit(numpy.asarray(table), y)
                 self.assertEqual(again.model_bytes_, contents)
                 with self.assertRaisesRegex(ValueError, "not finite, the first at position 3"):
-                    Forecaster("gru:2", steps=1).fit(table)
+                    NetworkForecaster("gru:2", steps=1).fit(table)
                 with self.assertRaisesRegex(ValueError, "not finite: Input X contains NaN"):
                     DensityEstimator("gaussian-mixture:1").fit(table)
         cells = objects.to_numpy().copy()
         cells[2, 2] = {}
-        for model in (hmm, Forecaster("gru:2"), DensityEstimator(), classifier):
+        for model in (hmm, NetworkForecaster("gru:2"), DensityEstimator(), classifier):
             arguments = (y,) if model is classifier else ()
             with self.subTest(model), self.assertRaisesRegex((TypeError, ValueError), "row 2, column c: "):
                 model.fit(pandas.DataFrame(cells, columns=list("abc")), *arguments)
@@ -274,7 +274,7 @@ class FrameTest(unittest.TestCase):
 
 
 class HabitsTest(unittest.TestCase):
-    kinds = (SequenceClassifier, SequenceTagger, Forecaster, SymbolModel)
+    kinds = (SequenceClassifier, SequenceTagger, NetworkForecaster, SymbolModel)
 
     def test_parameters_round_trip(self):
         for kind in self.kinds:
@@ -325,10 +325,10 @@ class TaggerTest(unittest.TestCase):
         self.assertEqual(p[0][:, list(fitted.classes_).index("RARE")].tolist(), [0, 0])
 
 
-class ForecasterTest(unittest.TestCase):
+class NetworkForecasterTest(unittest.TestCase):
     def test_forecaster_continues_a_wave(self):
         wave = [5 + 2 * math.sin(i / 3) for i in range(600)]
-        fitted = Forecaster("lstm:12", optimizer="adam:rate=0.01", steps=300, threads=1,
+        fitted = NetworkForecaster("lstm:12", optimizer="adam:rate=0.01", steps=300, threads=1,
                             options={"window": 50}).fit(wave[:560])
         mean = fitted.predict(10)
         self.assertEqual(mean.shape, (10,))
@@ -348,11 +348,11 @@ class ForecasterTest(unittest.TestCase):
                 y = pandas.Series(values, index=index)
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
-                    expected = Forecaster("gru:2", steps=2, threads=1).fit(y)
+                    expected = NetworkForecaster("gru:2", steps=2, threads=1).fit(y)
                 numpy.testing.assert_array_equal(expected.series_, values)
                 for other in (y[::-1], y.sample(frac=1, random_state=0), pandas.DataFrame({"y": y})[::-1]):
                     with self.assertWarnsRegex(UserWarning, "not in the order of time; they are sorted") as caught:
-                        fitted = Forecaster("gru:2", steps=2, threads=1).fit(other)
+                        fitted = NetworkForecaster("gru:2", steps=2, threads=1).fit(other)
                     self.assertEqual(caught.filename, __file__)
                     self.assertEqual(fitted.series_.ravel().tolist(), values.tolist())
                 with self.assertWarnsRegex(UserWarning, "06:00:00, follows .*read as if the distances were equal"):
@@ -370,7 +370,7 @@ class ForecasterTest(unittest.TestCase):
 
     def test_a_series_of_another_width_is_invalid_data(self):
         values = numpy.random.default_rng(0).normal(size=(40, 4))
-        fitted = Forecaster("gru:2", steps=2, threads=1).fit(values[:, 0])
+        fitted = NetworkForecaster("gru:2", steps=2, threads=1).fit(values[:, 0])
         for call in (lambda y: fitted.predict(2, y=y), fitted.partial_fit):
             with self.assertRaisesRegex(unfold.errors.DataError, "y has 4 columns, but the fitted series has 1") as caught:
                 call(values)
@@ -379,7 +379,7 @@ class ForecasterTest(unittest.TestCase):
 
     def test_forecaster_continues_vectors(self):
         series = numpy.array([[math.sin(i / 3), math.cos(i / 5)] for i in range(200)])
-        fitted = Forecaster("lstm:4", steps=5, threads=1).fit(series)
+        fitted = NetworkForecaster("lstm:4", steps=5, threads=1).fit(series)
         self.assertEqual(fitted.predict(4, samples=10).shape, (4, 2))
         with self.assertRaisesRegex(ValueError, "not finite"):
             fitted.fit([1.0, math.nan, 2.0])

@@ -11,7 +11,7 @@ import warnings
 import numpy
 
 from unfold.crf import CRF
-from unfold.estimators import DensityEstimator, Forecaster, SequenceClassifier, SequenceTagger, SymbolModel
+from unfold.estimators import DensityEstimator, Forecaster, NetworkForecaster, SequenceClassifier, SequenceTagger, SymbolModel
 from unfold.hmm import CategoricalHMM, GaussianHMM
 from unfold.reservoir import ESN
 
@@ -82,7 +82,8 @@ class ScikitLearnTest(unittest.TestCase):
         self.assertGreater(len(self.check(DensityEstimator("rnade:4", steps=5, threads=1), {})), 30)
 
     def test_estimators_of_other_data(self):
-        for estimator, reason in ((SequenceTagger(), TAGS), (Forecaster(), SERIES), (SymbolModel(), TEXTS),
+        for estimator, reason in ((SequenceTagger(), TAGS), (Forecaster(), SERIES), (NetworkForecaster(), SERIES),
+                                  (SymbolModel(), TEXTS),
                                   (CRF(), FEATURES), (CategoricalHMM(), SYMBOLS), (GaussianHMM(), SECOND)):
             self.without_data(estimator, reason)
 
@@ -188,7 +189,7 @@ class MetadataRoutingTest(unittest.TestCase):
                     CRF: {"fit": ["sample_weight"], "score": ["sample_weight"]},
                     GaussianHMM: {"fit": ["lengths", "sample_weight"], "score": ["lengths"]},
                     ESN: {"fit": ["sample_weight"], "score": ["sample_weight"]},
-                    Forecaster: {}}
+                    Forecaster: {"fit": ["fh"]}, NetworkForecaster: {}}
         for kind, methods in expected.items():
             with self.subTest(kind.__name__):
                 routing = get_routing_for_object(kind())

@@ -8,7 +8,7 @@ import numpy
 
 import unfold
 from unfold.crf import CRF
-from unfold.estimators import DensityEstimator, Forecaster, SequenceClassifier, SequenceTagger, SymbolModel
+from unfold.estimators import DensityEstimator, NetworkForecaster, SequenceClassifier, SequenceTagger, SymbolModel
 from unfold.hmm import GMMHMM, CategoricalHMM, GaussianHMM
 from unfold.reservoir import ESN
 
@@ -436,7 +436,7 @@ class WarmStartTest(unittest.TestCase):
         X, _ = bits()
         tags = [[int(x) for x in row] for row in X]
         rows = numpy.random.RandomState(0).randint(2, size=(60, 3)).astype(float)
-        for make, data in ((lambda **s: Forecaster("gru:3", **s), [(wave,), (wave[:50] + 1,)]),
+        for make, data in ((lambda **s: NetworkForecaster("gru:3", **s), [(wave,), (wave[:50] + 1,)]),
                            (lambda **s: SequenceTagger("gru:3", **s), [(X, tags), (X[:9], tags[:9])]),
                            (lambda **s: DensityEstimator("nade:3", **s), [(rows,), (rows[:40],)]),
                            (lambda **s: SymbolModel("gru:3", **s), [(["abcab" * 30],), (["bca" * 30],)])):
@@ -498,7 +498,7 @@ class PartialFitTest(unittest.TestCase):
 
     def test_other_estimators(self):
         wave = numpy.sin(numpy.arange(200) / 3)
-        model = Forecaster("gru:4", threads=1)
+        model = NetworkForecaster("gru:4", threads=1)
         for begin in range(0, 200, 50):
             model.partial_fit(wave[begin:begin + 50])
         numpy.testing.assert_array_equal(model.series_, wave)

@@ -198,8 +198,8 @@ class Forecaster(Parameters):
 
         Returns
         -------
-            For one series, a dictionary with "mase" (the error of the combination, relative to that of the previous
-            season), "season", "origins", "outliers", "diagnostics" and "members": a list of dictionaries with "name",
+            For one series, a dictionary with "mase" (the error of the combination: the mean absolute error, divided by
+            that of repeating the previous season), "season", "origins", "outliers", "diagnostics" and "members": a list of dictionaries with "name",
             "mase", "weight", "form" and "note". For several series, a list or dictionary of these.
         """
         _, report = self._forecast(int(self._steps_of(fh).max()), X, 0.8)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _data
 from ..errors import DataError
-from ._time_index import in_order_of_time, steps_of
+from ._time_index import in_order_of_time, steps_of, warn_of_gaps
 
 Floats = NDArray[numpy.float64]
 
@@ -32,6 +32,8 @@ class OneSeries:
         if index is None:
             return cls(name, values)
         complete, step = steps_of(index)
+        if complete is None and hasattr(index, "inferred_freq"):
+            warn_of_gaps(index, 7)
         if complete is None or len(complete) == len(index):
             return cls(name, values, index, None, step)
         rows = complete.get_indexer(index)
@@ -110,7 +112,7 @@ class Panel:
     def _of_pandas(cls, y: Any) -> Panel:
         if y.index.nlevels > 1:
             return cls._of_groups(y)
-        y = in_order_of_time(y, stacklevel=6)
+        y = in_order_of_time(y, stacklevel=6, gaps=True)
         if y.ndim == 1:
             return cls([OneSeries.of(y.name, _vector(y, "y"), y.index)], "series", y.name)
         columns = [OneSeries.of(name, _vector(y.iloc[:, i], f"column {name!r}"), y.index)
@@ -129,7 +131,7 @@ class Panel:
         levels = list(range(y.index.nlevels - 1))
         panel = []
         for name, one in y.groupby(level=levels if len(levels) > 1 else levels[0], sort=False):
-            one = in_order_of_time(one.droplevel(levels), stacklevel=7)
+            one = in_order_of_time(one.droplevel(levels), stacklevel=7, gaps=True)
             panel.append(OneSeries.of(name, _vector(one, f"series {name!r}"), one.index))
         return cls(panel, "groups", y.name, names)
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy
+
 from ..errors import DataError
 
 #: The pandas indexes of times.
 _TIMES = ("DatetimeIndex", "PeriodIndex", "TimedeltaIndex")
 
 
-def in_order_of_time(y: Any, stacklevel: int) -> Any:
+def in_order_of_time(y: Any, stacklevel: int, gaps: bool = False) -> Any:
     """Return a pandas series or table in the order of its time index; other values are returned unchanged.
 
-    Warns if rows were sorted, and if the index is not regular. Raises DataError for several index levels, and for times
+    Warns if rows were sorted and, unless ``gaps``, if the index is not regular. Raises DataError for several index levels, and for times
     that are missing or repeated.
     """
     index = getattr(y, "index", None)
@@ -35,11 +37,12 @@ def in_order_of_time(y: Any, stacklevel: int) -> Any:
                       stacklevel)
         y = y.sort_index()
         index = y.index
-    _warn_of_gaps(index, stacklevel + 1)
+    if not gaps:
+        warn_of_gaps(index, stacklevel + 1)
     return y
 
 
-def _warn_of_gaps(index: Any, stacklevel: int) -> None:
+def warn_of_gaps(index: Any, stacklevel: int) -> None:
     """Warn if the times have different distances, unless they follow a calendar, such as months or business days."""
     import pandas
 
@@ -58,8 +61,8 @@ def _warn_of_gaps(index: Any, stacklevel: int) -> None:
                   stacklevel)
 
 
-#: Frequencies of dates that are tried in this order, after the smallest difference.
-_CALENDARS = ("B", "MS", "ME", "BMS", "BME", "QS", "QE", "YS", "YE")
+#: Frequencies of dates that are tried in this order, after open days and the smallest difference.
+_CALENDARS = ("MS", "ME", "BMS", "BME", "QS", "QE", "YS", "YE")
 
 
 def steps_of(index: Any) -> tuple[Any, Any]:
@@ -81,12 +84,14 @@ def steps_of(index: Any) -> tuple[Any, Any]:
         return None, None
     differences = index[1:] - index[:-1]
     step = differences.min()
-    counts = differences / step
-    if not (abs(counts - counts.round()) < 1e-9).all() or counts.round().sum() + 1 > 2 * len(index):
+    counts = numpy.asarray(differences / step, dtype=float)
+    whole = counts.round()
+    steps = int(whole.sum())
+    if not (abs(counts - whole) < 1e-9).all() or steps + 1 > 2 * len(index):
         return None, None
-    if len(index) == counts.round().sum() + 1:
+    if len(index) == steps + 1:
         return index, step
-    complete = pandas.Index([index[0] + k * step for k in range(int(counts.round().sum()) + 1)], name=index.name)
+    complete = pandas.Index([index[0] + k * step for k in range(steps + 1)], name=index.name)
     return (complete, step) if (complete.get_indexer(index) >= 0).all() else (None, None)
 
 
@@ -101,7 +106,9 @@ def _dates_of(index: Any) -> tuple[Any, Any]:
             known = pandas.infer_freq(index) if len(index) > 2 else None
     if known is not None:
         return index, known
-    for step in ((index[1:] - index[:-1]).min(), *_CALENDARS):
+    for step in (_open_days(index), (index[1:] - index[:-1]).min(), *_CALENDARS):
+        if step is None:
+            continue
         try:
             complete = pandas.date_range(index[0], index[-1], freq=step, name=index.name)
         except ValueError:  # a frequency that this version of pandas does not know
@@ -109,3 +116,14 @@ def _dates_of(index: Any) -> tuple[Any, Any]:
         if len(complete) <= 2 * len(index) and index.isin(complete).all():
             return complete, step
     return None, None
+
+
+def _open_days(index: Any) -> Any:
+    """Return the frequency of the days of the week that occur, if these are days without a time and not all occur."""
+    import pandas
+
+    present = sorted(set(index.dayofweek))
+    if not (index == index.normalize()).all() or len(present) == 7 or len(index) < 3 * len(present) or len(present) < 2:
+        return None
+    names = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+    return pandas.offsets.CustomBusinessDay(weekmask=" ".join(names[day] for day in present))
