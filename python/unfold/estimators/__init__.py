@@ -5,6 +5,9 @@ They do not require scikit-learn. If it is installed, ``clone``, grid search and
 executes no code from the model. Data stays in memory: numbers are never converted to text, and nothing is written.
 """
 
+from collections.abc import Sequence  # for typing.get_type_hints
+from typing import Any
+
 from .._base import NotFittedError
 from ._adaptive_intervals import AdaptiveIntervals  # for typing.get_type_hints
 from ._classifier import SequenceClassifier
@@ -12,6 +15,7 @@ from ._density import DensityEstimator
 from ._forecaster import (
     Floats,  # for typing.get_type_hints
     Forecaster,
+    Steps,
 )
 from ._network_forecaster import NetworkForecaster
 from ._series_panel import Panel  # for typing.get_type_hints

@@ -6,7 +6,7 @@ import copy
 import operator
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -67,17 +67,17 @@ class Forecaster(Parameters):
 
     notes_: list[str]
 
-    def __init__(self, members: Optional[Sequence[str]] = None, *, season: Optional[int] = None,
-                 origins: Optional[int] = None, minutes: Optional[float] = None, threads: int = 0,
+    def __init__(self, members: Sequence[str] | None = None, *, season: int | None = None,
+                 origins: int | None = None, minutes: float | None = None, threads: int = 0,
                  verbose: bool = False) -> None:
         self.members, self.season, self.origins, self.minutes = members, season, origins, minutes
         self.threads, self.verbose = threads, verbose
 
     _panel: Panel
-    _known: Optional[list[Floats]]  # covariates [T, k] of each series
+    _known: list[Floats] | None  # covariates [T, k] of each series
     _horizon: Steps
     _intervals: list[AdaptiveIntervals]
-    _last: Optional[tuple[Any, Any]]
+    _last: tuple[Any, Any] | None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_panel")
@@ -268,7 +268,7 @@ class Forecaster(Parameters):
             self._last = (key, self._computed(horizon, known, wanted))
         return self._last[1][0], self._last[1][1]
 
-    def _computed(self, horizon: int, known: Optional[list[Floats]], coverage: tuple[float, ...]) -> Any:
+    def _computed(self, horizon: int, known: list[Floats] | None, coverage: tuple[float, ...]) -> Any:
         notes: list[str] = []
 
         def note(event: dict[str, Any]) -> None:
@@ -287,7 +287,7 @@ class Forecaster(Parameters):
         self.notes_ = notes
         return mean, report, {c: (low[k], high[k]) for k, c in enumerate(coverage)}
 
-    def _future(self, horizon: int, X: Any) -> Optional[list[Floats]]:
+    def _future(self, horizon: int, X: Any) -> list[Floats] | None:
         """Return the covariates ``[k, T + horizon]`` of each series."""
         if self._known is None:
             if X is not None:
@@ -319,7 +319,7 @@ def _steps(fh: Any) -> NDArray[numpy.int64]:
     return numpy.arange(1, count + 1)
 
 
-def _natural(value: Optional[int], name: str) -> int:
+def _natural(value: int | None, name: str) -> int:
     number = operator.index(value or 0)
     if number < 0:
         raise UsageError(f"{name} {number}: must not be negative")

@@ -52,7 +52,7 @@ class OneSeries:
         return times
 
     def future(self, steps: NDArray[numpy.int64]) -> Any:
-        """Return the index of the values that are so many steps after the last one; None without a pandas index."""
+        """Return the index of the values `steps` after the last one; None without a pandas index."""
         import pandas
 
         if self.index is None:
