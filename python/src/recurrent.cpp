@@ -500,7 +500,7 @@ typename Recurrent<T>::BlockSize Recurrent<T>::block_size() const {
       return b.plan->value_place(b.plan->outside(l.states[0].id)).root == root;
     });
     const Index stride = is_output ? b.directions() * width : width;
-    if (!is_output && b.plan->nodes()[at(root)].kind != Node::Kind::input) size.position += width;
+    if (!is_output && b.plan->nodes()[at(root)].kind() != Node::Kind::input) size.position += width;
     size.sequence += b.plan->history(root) * stride;
     size.constant += 16;  // alignment
   }

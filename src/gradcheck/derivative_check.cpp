@@ -411,7 +411,7 @@ class Checker {
 
   bool has_vector_maps() const {
     for (const Node& node : passes_.circuit().nodes())
-      for (const auto& term : node.terms)
+      for (const auto& term : node.terms())
         if (!term.dense() && !unit_weights(term.op.get()) && !as_attention(term.op.get()) &&
             !as_concatenation(term.op.get()) && !is_known(term.op.get(), ExportableOperator::Kind::share))
           return true;
@@ -421,7 +421,7 @@ class Checker {
   /// Returns the first operator without squared rules; empty if all have them.
   std::string without_squares() const {
     for (const Node& node : passes_.circuit().nodes())
-      for (const auto& term : node.terms)
+      for (const auto& term : node.terms())
         if (!term.dense() && !term.op->has_squared()) return std::string(term.op->name());
     return {};
   }
@@ -448,11 +448,11 @@ class Checker {
     CheckResult& result = open("path", "path pass = enumeration of all paths", 1e-9);
     if (passes_.structure().kind() != Structure::Kind::chains) return skip(result, "path norms are defined on chains");
     for (const Node& node : passes_.circuit().nodes()) {
-      const bool dropped = node.kind == Node::Kind::map && node.map == Map::mul &&
-                           passes_.circuit().nodes()[at(node.operands[1])].kind == Node::Kind::mask;
-      if (node.kind == Node::Kind::map && !map_info(node.map).homogeneous && !dropped)
+      const bool dropped = node.kind() == Node::Kind::pointwise && node.pointwise().map == Map::mul &&
+                           passes_.circuit().nodes()[at(node.pointwise().operands[1])].kind() == Node::Kind::mask;
+      if (node.kind() == Node::Kind::pointwise && !map_info(node.pointwise().map).homogeneous && !dropped)
         return skip(result, node.name + " is not positively homogeneous");
-      for (const auto& term : node.terms)
+      for (const auto& term : node.terms())
         if (as_mixed_sparse(term.op.get()) != nullptr)
           return skip(result, node.name + " has weights mixed by a vector");
     }

@@ -37,9 +37,9 @@ void Passes::draw(std::uint64_t seed) {
     const Node& node = circuit_.nodes()[i];
     Random random(seed, "check/" + node.name);
     const Index positions = structure_.part(node.part).positions();
-    if (node.kind == Node::Kind::input)
+    if (node.kind() == Node::Kind::input)
       for (Index k = 0; k < positions * node.size; ++k) inputs_.values[static_cast<int>(i)].push_back(random.normal());
-    if (node.kind == Node::Kind::symbols)  // some symbols are missing
+    if (node.kind() == Node::Kind::symbols)  // some symbols are missing
       for (Index k = 0; k < positions; ++k)
         inputs_.symbols[static_cast<int>(i)].push_back(
             random.below(8) == 0 ? kNoSymbol

@@ -43,10 +43,12 @@ Local evaluate(Map map, double a, double b, double k) {
 
 /// Returns the squared derivatives of the linearized map.
 Local evaluate_path(const Node& node, double a, double b) {
-  switch (node.map) {
+  switch (node.pointwise().map) {
     case Map::add:
     case Map::sub: return {a + b, 1, 1};
-    case Map::scale: return {node.constant * node.constant * a, node.constant * node.constant, 0};
+    case Map::scale:
+      return {node.pointwise().constant * node.pointwise().constant * a,
+              node.pointwise().constant * node.pointwise().constant, 0};
     case Map::relu:
     case Map::copy: return {a, 1, 0};
     default: throw UsageError("scalar graph: " + node.name + " has no interpretation as a sum over paths");
@@ -69,10 +71,11 @@ struct ScalarGraph::Builder {
       : graph(g), circuit(c), structure(over), inputs(in), reading(r), predecessors(c.nodes().size()) {
     for (std::size_t s = 0; s < c.nodes().size(); ++s) {
       const Node& node = c.nodes()[s];
-      if (node.kind != Node::Kind::link) continue;
+      if (node.kind() != Node::Kind::link) continue;
       const Structure& own = structure.part(node.part);
-      predecessors[s] = node.delay.crosses() ? own.rows_seen(node.delay, c.nodes()[at(node.source)].part - node.part)
-                                             : own.predecessors(node.delay, Corner::top_left);
+      predecessors[s] = node.link().delay.crosses()
+                            ? own.rows_seen(node.link().delay, c.nodes()[at(node.link().source)].part - node.part)
+                            : own.predecessors(node.link().delay, Corner::top_left);
     }
   }
 
@@ -102,14 +105,14 @@ struct ScalarGraph::Builder {
   }
 
   int add_signal(int signal, const Node& node, Index row) {
-    switch (node.kind) {
+    switch (node.kind()) {
       case Node::Kind::input: return add_input(signal, node, row);
       // An affine term looks up its symbol; for Reading::paths, every symbol is present.
       case Node::Kind::symbols: return add_constants(reading == Reading::paths ? node.size : 1, 1);
       case Node::Kind::mask: return add_constants(node.size, 1);
       case Node::Kind::link: return add_link(signal, node, row);
       case Node::Kind::affine: return add_affine(node, row);
-      case Node::Kind::map: return add_map(node, row);
+      case Node::Kind::pointwise: return add_map(node, row);
       case Node::Kind::slice: return add_slice(node, row);
       case Node::Kind::reorder: break;  // occurs in plans only
     }
@@ -144,24 +147,24 @@ struct ScalarGraph::Builder {
   }
 
   int add_link(int signal, const Node& node, Index row) {
-    if (node.delay.along == Delay::Along::block)
-      return add_children(
-          node, std::span(predecessors[at(signal)]).subspan(at(row * node.delay.width()), at(node.delay.width())));
+    if (node.link().delay.along == Delay::Along::block)
+      return add_children(node, std::span(predecessors[at(signal)])
+                                    .subspan(at(row * node.link().delay.width()), at(node.link().delay.width())));
     const Index before = predecessors[at(signal)][at(row)];
-    if (before >= 0 && node.delay.along != Delay::Along::child && node.delay.reads_children())
+    if (before >= 0 && node.link().delay.along != Delay::Along::child && node.link().delay.reads_children())
       return add_children(node, structure.part(node.part).child_rows(row));
-    if (before < 0 && node.initial < 0) return add_constants(node.size, 0);
-    const int from = before < 0 ? parameter_node(node.initial, 0, 0) : build(node.source, before);
+    if (before < 0 && node.link().initial < 0) return add_constants(node.size, 0);
+    const int from = before < 0 ? parameter_node(node.link().initial, 0, 0) : build(node.link().source, before);
     return add_copies(from, node.size);
   }
 
   /// Adds the sum of the children's values, or their concatenation.
   int add_children(const Node& node, std::span<const Index> children) {
-    const bool sum = node.delay.along == Delay::Along::children;
-    const auto width = static_cast<int>(node.size / node.delay.width());
+    const bool sum = node.link().delay.along == Delay::Along::children;
+    const auto width = static_cast<int>(node.size / node.link().delay.width());
     std::vector<int> sources;
-    for (const Index child : children) sources.push_back(child < 0 ? -1 : build(node.source, child));
-    if (!sum) sources.resize(at(node.delay.width()), -1);
+    for (const Index child : children) sources.push_back(child < 0 ? -1 : build(node.link().source, child));
+    if (!sum) sources.resize(at(node.link().delay.width()), -1);
     const int first = add_constants(node.size, 0);
     for (std::size_t k = 0; k < sources.size(); ++k)
       for (int i = 0; i < width && sources[k] >= 0; ++i) {
@@ -173,7 +176,7 @@ struct ScalarGraph::Builder {
   }
 
   int add_slice(const Node& node, Index row) {
-    return add_copies(build(node.operands[0], row) + static_cast<int>(node.offset), node.size);
+    return add_copies(build(node.slice().operand, row) + static_cast<int>(node.slice().offset), node.size);
   }
 
   int add_copies(int from, Index size) {
@@ -185,7 +188,7 @@ struct ScalarGraph::Builder {
   int add_affine(const Node& node, Index row) {
     std::vector<int> sources;
     std::vector<std::vector<Looked>> looks;  // attended positions of each term
-    for (const auto& term : node.terms) {
+    for (const auto& term : node.terms()) {
       sources.push_back(reads_symbol(term.source) ? -1 : build(term.source, row));
       looks.push_back(term.keys < 0 ? std::vector<Looked>() : add_weights(node.part, term, sources.back(), row));
     }
@@ -193,13 +196,13 @@ struct ScalarGraph::Builder {
     for (Index j = 0; j < node.size; ++j) {
       const int to = add(0);
       double total = 0;
-      if (node.bias >= 0) {
-        const int bias = parameter_node(node.bias, 0, j);
+      if (node.affine().bias >= 0) {
+        const int bias = parameter_node(node.affine().bias, 0, j);
         edge(bias, to, 1);
         total += value(bias);
       }
-      for (std::size_t k = 0; k < node.terms.size(); ++k) {
-        if (node.terms[k].keys < 0) total += add_term(node.terms[k], sources[k], row, j, to);
+      for (std::size_t k = 0; k < node.terms().size(); ++k) {
+        if (node.terms()[k].keys < 0) total += add_term(node.terms()[k], sources[k], row, j, to);
         for (const Looked& at_key : looks[k]) {
           const int found = at_key.values + static_cast<int>(j);
           edge(at_key.weight, to, value(found));
@@ -273,7 +276,7 @@ struct ScalarGraph::Builder {
   }
 
   bool reads_symbol(int source) const {
-    return reading == Reading::values && circuit.nodes()[at(source)].kind == Node::Kind::symbols;
+    return reading == Reading::values && circuit.nodes()[at(source)].kind() == Node::Kind::symbols;
   }
 
   double add_term(const Node::AffineTerm& term, int source, Index row, Index column, int to) {
@@ -341,8 +344,7 @@ struct ScalarGraph::Builder {
     for (Index e = 0; e < edges.count(); ++e) {
       if (edges.to()[at(e)] != column) continue;
       const int from = source + edges.from()[at(e)];
-      Node activation{.kind = Node::Kind::map, .name = "activation", .size = 1};
-      activation.map = form.activation;
+      const Node activation{.name = "activation", .size = 1, .operation = Node::Pointwise{.map = form.activation}};
       const Local s = values ? evaluate(form.activation, value(from), 0, 0) : evaluate_path(activation, value(from), 0);
       for (const Index r : acting(term, row)) {
         const int weight = parameter_node(term.parameter, r, e);
@@ -390,15 +392,15 @@ struct ScalarGraph::Builder {
   }
 
   int add_map(const Node& node, Index row) {
-    const bool dropped = node.map == Map::mul && circuit.nodes()[at(node.operands[1])].kind == Node::Kind::mask;
-    if (dropped) return add_copies(build(node.operands[0], row), node.size);
-    const int x0 = build(node.operands[0], row);
-    const int x1 = node.operands[1] < 0 ? -1 : build(node.operands[1], row);
+    const auto& [map, operands, constant] = node.pointwise();
+    const bool dropped = map == Map::mul && circuit.nodes()[at(operands[1])].kind() == Node::Kind::mask;
+    if (dropped) return add_copies(build(operands[0], row), node.size);
+    const int x0 = build(operands[0], row);
+    const int x1 = operands[1] < 0 ? -1 : build(operands[1], row);
     const int first = static_cast<int>(graph.values_.size());
     for (int i = 0; i < static_cast<int>(node.size); ++i) {
       const double a = value(x0 + i), b = x1 < 0 ? 0 : value(x1 + i);
-      const Local local =
-          reading == Reading::values ? evaluate(node.map, a, b, node.constant) : evaluate_path(node, a, b);
+      const Local local = reading == Reading::values ? evaluate(map, a, b, constant) : evaluate_path(node, a, b);
       const int to = add(local.value);
       edge(x0 + i, to, local.d0);
       if (x1 >= 0) edge(x1 + i, to, local.d1);
@@ -540,8 +542,8 @@ double ScalarGraph::count_edges(const Circuit& circuit, const Structure& structu
   for (const Node& node : circuit.nodes()) {
     double edges = 0;
     const Structure& own = structure.part(node.part);
-    if (node.kind == Node::Kind::affine)
-      for (const auto& term : node.terms) {
+    if (node.kind() == Node::Kind::affine)
+      for (const auto& term : node.terms()) {
         const Node& source = circuit.nodes()[at(term.source)];
         if (const SparseOperator* op = as_sparse(term.op.get())) {
           const Index rows = circuit.parameters()[at(term.parameter)].rows;
@@ -558,7 +560,7 @@ double ScalarGraph::count_edges(const Circuit& circuit, const Structure& structu
           edges += most * (5.0 * static_cast<double>(source.size) + 2.0 * static_cast<double>(node.size) + most);
           continue;
         }
-        edges += static_cast<double>(node.size) * (source.kind == Node::Kind::symbols ? 1 : 2 * source.size);
+        edges += static_cast<double>(node.size) * (source.kind() == Node::Kind::symbols ? 1 : 2 * source.size);
       }
     edges += 2.0 * static_cast<double>(node.size);
     all += edges * static_cast<double>(own.positions());

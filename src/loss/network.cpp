@@ -15,7 +15,7 @@ void Network<T>::validate() const {
     if (input.signal.circuit != plan->circuit())
       throw UsageError("the input " + input.field + " is not a signal of the circuit of the plan");
     require_index("network: input signal", input.signal.id, static_cast<Index>(plan->nodes().size()));
-    const Node::Kind kind = plan->nodes()[static_cast<std::size_t>(input.signal.id)].kind;
+    const Node::Kind kind = plan->nodes()[static_cast<std::size_t>(input.signal.id)].kind();
     if (kind != Node::Kind::input && kind != Node::Kind::symbols)
       throw UsageError("the input " + input.field + ": its signal is not an input of the circuit");
   }

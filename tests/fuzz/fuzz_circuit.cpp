@@ -17,8 +17,8 @@ constexpr Index kSmall = 50'000;
 void run(const Circuit& c) {
   Index numbers = c.parameter_count();
   for (const Node& node : c.nodes())
-    numbers += (node.kind == Node::Kind::symbols ? 1 : node.size) *
-               (node.kind == Node::Kind::link ? std::max<Index>(1, node.delay.steps) : 1);
+    numbers += (node.kind() == Node::Kind::symbols ? 1 : node.size) *
+               (node.kind() == Node::Kind::link ? std::max<Index>(1, node.link().delay.steps) : 1);
   if (numbers > kSmall || c.outputs().empty()) return;
   Team team(1);
   Parameters<float> parameters(c);

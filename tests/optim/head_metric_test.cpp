@@ -251,7 +251,7 @@ class ByDefinition {
       activities.push_back({});
       fishers.push_back({});
       const Dense f = loss.fisher(o);
-      for (const auto& term : output.terms) {
+      for (const auto& term : output.terms()) {
         const Matrix<double> w = task_.values[term.parameter];
         for (Index u = 0; u < w.rows; ++u) {
           double variance = 0;
@@ -280,7 +280,7 @@ class ByDefinition {
     for (std::size_t t = 0; t < slopes.size(); ++t) g0 += slopes[t][x], h00 += fishers[t][x];
     double d0 = g0 / h00;
     std::size_t unit = 0;
-    for (const auto& term : output.terms) {
+    for (const auto& term : output.terms()) {
       const ParameterInfo& p = task_.c.parameters()[at(term.parameter)];
       for (Index u = 0; u < p.rows; ++u, ++unit) {
         double g = 0, h0 = 0, h = damping;
@@ -305,11 +305,11 @@ class ByDefinition {
   /// The weights of a second kind of symbols have a separate matrix.
   void solve_node(int s) {
     const Node& node = task_.c.nodes()[at(s)];
-    if (node.kind != Node::Kind::affine || is_head(s)) return;
+    if (node.kind() != Node::Kind::affine || is_head(s)) return;
     std::vector<std::pair<Index, Index>> own;
     int kinds = 0;
-    for (const auto& term : node.terms)
-      if (task_.c.nodes()[at(term.source)].kind == Node::Kind::symbols && kinds++ > 0) {
+    for (const auto& term : node.terms())
+      if (task_.c.nodes()[at(term.source)].kind() == Node::Kind::symbols && kinds++ > 0) {
         const ParameterInfo& p = task_.c.parameters()[at(term.parameter)];
         own.emplace_back(p.offset, p.offset + p.size());
       }
@@ -349,8 +349,8 @@ class ByDefinition {
 
   void solve_starts() {
     for (const Node& node : task_.c.nodes()) {
-      if (node.kind != Node::Kind::link || node.initial < 0) continue;
-      const ParameterInfo& p = task_.c.parameters()[at(node.initial)];
+      if (node.kind() != Node::Kind::link || node.link().initial < 0) continue;
+      const ParameterInfo& p = task_.c.parameters()[at(node.link().initial)];
       for (Index q = p.offset; q < p.offset + p.size(); ++q) {
         double m = damping_;
         for (const auto& edge : graph_.edges())

@@ -67,13 +67,13 @@ std::vector<Vector> slopes_by_step(WindowProblem& problem, const std::string& af
   for (std::size_t i = 0; i < net.circuit.nodes().size(); ++i) {
     const Node& node = net.circuit.nodes()[i];
     const int id = static_cast<int>(i);
-    if (node.kind == Node::Kind::input) {
+    if (node.kind() == Node::Kind::input) {
       const ParameterInfo* start = nullptr;
       for (const ParameterInfo& p : problem.circuit.parameters())
         if (p.name.ends_with("/start")) start = &p;
       for (Index k = 0; k < node.size; ++k) inputs.values[id].push_back(problem.values.flat()[at(start->offset + k)]);
     }
-    if (node.kind == Node::Kind::symbols)
+    if (node.kind() == Node::Kind::symbols)
       inputs.symbols[id] = {read_symbols(problem.window)[at(std::stol(node.name.substr(1)))]};
   }
   passes.set_inputs(inputs);

@@ -40,8 +40,8 @@ inline MetricPass metric_pass(const Network<double>& net, Team& team, const Batc
   metric.accumulate(core, outer ? Modulus::outer : Modulus::adjoints);
   metric.direction(0, found.direction, found.gradient);
   for (const Node& node : circuit.nodes()) {
-    if (node.kind != Node::Kind::link || node.initial < 0) continue;
-    const ParameterInfo& p = circuit.parameters()[at(node.initial)];
+    if (node.kind() != Node::Kind::link || node.link().initial < 0) continue;
+    const ParameterInfo& p = circuit.parameters()[at(node.link().initial)];
     for (Index i = p.offset; i < p.offset + p.size(); ++i) {
       found.gradient[at(i)] = gradient[at(i)];
       found.direction[at(i)] = gradient[at(i)] / (squares[at(i)] + damping);

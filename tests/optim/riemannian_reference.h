@@ -170,13 +170,13 @@ struct BruteForce {
       if (edge.from < graph.parameters()) inputs_of[edge.to].emplace_back(edge.from, edge.partial);
     for (std::size_t s = 0; s < c.nodes().size(); ++s) {
       const Node& node = c.nodes()[s];
-      if (node.kind != Node::Kind::affine || static_cast<int>(s) == problem.logits.id) continue;
+      if (node.kind() != Node::Kind::affine || static_cast<int>(s) == problem.logits.id) continue;
       for (Index i = 0; i < node.size; ++i)
         solve_unit(graph, problem, static_cast<int>(s), i, b, phi, inputs_of, damping);
     }
     for (const Node& node : c.nodes()) {  // trained initial states: one more position, whose only input is 1
-      if (node.kind != Node::Kind::link || node.initial < 0) continue;
-      const ParameterInfo& p = c.parameters()[at(node.initial)];
+      if (node.kind() != Node::Kind::link || node.link().initial < 0) continue;
+      const ParameterInfo& p = c.parameters()[at(node.link().initial)];
       for (Index i = 0; i < node.size; ++i) {
         double m = damping;
         for (const auto& edge : graph.edges())
@@ -191,7 +191,7 @@ struct BruteForce {
     Vector of_node(phi.size(), 1);
     for (std::size_t s = 0; s < problem.circuit.nodes().size(); ++s) {
       const Node& node = problem.circuit.nodes()[s];
-      if (node.kind == Node::Kind::symbols) continue;
+      if (node.kind() == Node::Kind::symbols) continue;
       for (Index r = 0; r < problem.window.structure.positions(); ++r)
         for (Index i = 0; i < node.size; ++i)
           if (const Index n = graph.node(static_cast<int>(s), r, i); n >= graph.parameters())

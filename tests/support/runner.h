@@ -82,7 +82,7 @@ class Runner {
 
   bool has_vector_maps() const {
     for (const Node& node : circuit_.nodes())
-      for (const auto& term : node.terms)
+      for (const auto& term : node.terms())
         if (!term.dense() && !term.op->has_squared()) return true;
     return false;
   }
@@ -137,7 +137,7 @@ class Runner {
     const auto draw = [&](const char* what, Index s, Index p) {
       return numbers(what, node.name, window.name(s), window.begin + p);
     };
-    if (node.kind == Node::Kind::input) {
+    if (node.kind() == Node::Kind::input) {
       const Matrix<T> rows = unfolding_.input(signal(i));
       const auto put = [&](Index s, Index p, Index row, Index) {
         Random random = draw("input", s, p);
@@ -145,7 +145,7 @@ class Runner {
       };
       for_each_position(put, node.part);
     }
-    if (node.kind == Node::Kind::symbols) {
+    if (node.kind() == Node::Kind::symbols) {
       const std::span<Symbol> symbols = unfolding_.symbols(signal(i));
       const auto put = [&](Index s, Index p, Index row, Index) {
         Random random = draw("symbol", s, p);

@@ -62,8 +62,8 @@ Corpus random_corpus(const Alphabet& alphabet, Index length) {
 double dense_weights(const Circuit& circuit) {
   double weights = 0;
   for (const Node& node : circuit.nodes()) {
-    for (const Node::AffineTerm& term : node.terms) {
-      if (circuit.nodes()[static_cast<std::size_t>(term.source)].kind == Node::Kind::symbols) continue;
+    for (const Node::AffineTerm& term : node.terms()) {
+      if (circuit.nodes()[static_cast<std::size_t>(term.source)].kind() == Node::Kind::symbols) continue;
       weights += static_cast<double>(circuit.parameters()[static_cast<std::size_t>(term.parameter)].size());
     }
   }

@@ -185,12 +185,6 @@ double Rates::traffic(double bytes, double footprint) {
 
 // ------------------------------------------------------------------------------------------------------- lower bounds
 
-bool is_lookup(const Plan& plan, int source) {
-  while (plan.nodes()[static_cast<std::size_t>(source)].kind == Node::Kind::reorder)
-    source = plan.nodes()[static_cast<std::size_t>(source)].operands[0];
-  return plan.nodes()[static_cast<std::size_t>(source)].kind == Node::Kind::symbols;
-}
-
 /// Computes operations, bytes and attainable time of the stages of an unfolding from its plan.
 class Floors {
  public:
@@ -237,9 +231,9 @@ class Floors {
   void affine(const Segment& segment, const Item& item) {
     const Node& node = plan_.nodes()[static_cast<std::size_t>(item.node)];
     for (const auto& part : item.parts) {
-      const auto& term = node.terms[static_cast<std::size_t>(part.term)];
+      const auto& term = node.terms()[static_cast<std::size_t>(part.term)];
       const Index k = plan_.nodes()[static_cast<std::size_t>(term.source)].size, n = node.size;
-      if (is_lookup(plan_, term.source)) {
+      if (plan_.is_symbols(term.source)) {
         const double bytes = 2 * kFloat * static_cast<double>(rows_ * n);
         const double near = kFloat * static_cast<double>((segment.loop ? shape_.batch : rows_) * n);
         add(segment.loop ? Stage::recurrent : Stage::hoisted, 0, bytes, rates_.traffic(bytes, near));
@@ -266,9 +260,10 @@ class Floors {
     for (const int i : item.nodes) {
       const Node& node = plan_.nodes()[static_cast<std::size_t>(i)];
       const auto elements = static_cast<double>(rows_ * node.size);
-      const bool costly = node.map == Map::tanh || node.map == Map::sigmoid || node.map == Map::exp ||
-                          node.map == Map::log || node.map == Map::softplus;
-      if (costly) add(Stage::pointwise, elements, 0, rates_.function(node.map, elements));
+      const Map map = node.pointwise().map;
+      const bool costly =
+          map == Map::tanh || map == Map::sigmoid || map == Map::exp || map == Map::log || map == Map::softplus;
+      if (costly) add(Stage::pointwise, elements, 0, rates_.function(map, elements));
       // Forward: one write. Backward: value and adjoint are read, and the adjoint is written.
       const double once = kFloat * elements;
       if (!plan_.value_place(i).scratch()) add(Stage::pointwise, 0, 2 * once, rates_.traffic(2 * once, all_));
@@ -280,11 +275,11 @@ class Floors {
 
   void gradients(int i) {
     const Node& node = plan_.nodes()[static_cast<std::size_t>(i)];
-    if (node.kind != Node::Kind::affine) return;
-    for (const auto& term : node.terms) {
+    if (node.kind() != Node::Kind::affine) return;
+    for (const auto& term : node.terms()) {
       const Index k = plan_.nodes()[static_cast<std::size_t>(term.source)].size, n = node.size;
       const double adjoint = kFloat * static_cast<double>(rows_ * n);
-      if (is_lookup(plan_, term.source)) {
+      if (plan_.is_symbols(term.source)) {
         add(Stage::deferred, 0, 3 * adjoint, rates_.traffic(adjoint, adjoint));
       } else if (!term.dense()) {
         const double bytes = adjoint + kFloat * static_cast<double>(rows_ * k);

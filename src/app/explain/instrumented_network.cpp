@@ -47,32 +47,34 @@ std::string block_name(const ModelSpec& spec, const Node& affine, Index i) {
 /// them.
 std::string name_of_operand(const Circuit& circuit, const ModelSpec& spec, int id) {
   const Node* node = &circuit.nodes()[at(id)];
-  if (node->kind == Node::Kind::map && node->operands[1] >= 0) return name_of_operand(circuit, spec, node->operands[0]);
+  if (node->kind() == Node::Kind::pointwise && node->pointwise().operands[1] >= 0)
+    return name_of_operand(circuit, spec, node->pointwise().operands[0]);
   Index block = 0;
-  if (node->kind == Node::Kind::slice) {
-    block = node->offset / std::max<Index>(node->size, 1);
-    node = &circuit.nodes()[at(node->operands[0])];
+  if (node->kind() == Node::Kind::slice) {
+    block = node->slice().offset / std::max<Index>(node->size, 1);
+    node = &circuit.nodes()[at(node->slice().operand)];
   }
-  return node->kind == Node::Kind::affine ? block_name(spec, *node, block) : std::string();
+  return node->kind() == Node::Kind::affine ? block_name(spec, *node, block) : std::string();
 }
 
 bool is_read_from_outside(const Circuit& circuit, int id) {
   if (id < 0) return false;
   const Node& node = circuit.nodes()[at(id)];
-  return node.kind == Node::Kind::input || node.kind == Node::Kind::symbols ||
-         (node.kind == Node::Kind::link && node.delay.crosses());
+  return node.kind() == Node::Kind::input || node.kind() == Node::Kind::symbols ||
+         (node.kind() == Node::Kind::link && node.link().delay.crosses());
 }
 
 /// Returns whether a node is computed only from the inputs of the same position.
 bool reads_own_position(const Circuit& circuit, int id) {
   if (id < 0) return true;
   const Node& node = circuit.nodes()[at(id)];
-  if (node.kind == Node::Kind::link) return false;
-  return std::ranges::all_of(node.operands, [&](int operand) { return reads_own_position(circuit, operand); }) &&
-         std::ranges::all_of(node.terms, [&](const Node::AffineTerm& term) {
-           return reads_own_position(circuit, term.source) && reads_own_position(circuit, term.gate) &&
-                  reads_own_position(circuit, term.keys) && reads_own_position(circuit, term.values);
-         });
+  if (node.kind() == Node::Kind::link) return false;
+  if (node.kind() != Node::Kind::affine)
+    return std::ranges::all_of(node.reads(), [&](int read) { return reads_own_position(circuit, read); });
+  return std::ranges::all_of(node.terms(), [&](const Node::AffineTerm& term) {
+    return reads_own_position(circuit, term.source) && reads_own_position(circuit, term.gate) &&
+           reads_own_position(circuit, term.keys) && reads_own_position(circuit, term.values);
+  });
 }
 
 }  // namespace
@@ -100,12 +102,12 @@ template <class T>
 void Watched<T>::find_gates(const ModelSpec& spec) {
   for (std::size_t i = 0; i < circuit_.nodes().size(); ++i) {
     const Node& node = circuit_.nodes()[i];
-    if (node.kind != Node::Kind::map || node.part != 0) continue;
-    if (node.map != Map::sigmoid && node.map != Map::hard_sigmoid) continue;
+    if (node.kind() != Node::Kind::pointwise || node.part != 0) continue;
+    if (node.pointwise().map != Map::sigmoid && node.pointwise().map != Map::hard_sigmoid) continue;
     const auto id = static_cast<int>(i);
     // The output of a layer of sigmoid units is not a gate.
     if (std::ranges::any_of(network_.hidden, [&](const Signal& hidden) { return hidden.id == id; })) continue;
-    std::string name = name_of_operand(circuit_, spec, node.operands[0]);
+    std::string name = name_of_operand(circuit_, spec, node.pointwise().operands[0]);
     if (name.empty()) name = fmt::format("{} {}", scope_of(node.name), last_part(node.name));
     gates_.push_back({std::move(name), Signal{&circuit_, id}});
   }
@@ -115,8 +117,8 @@ template <class T>
 void Watched<T>::find_readers() {
   for (std::size_t i = 0; i < circuit_.nodes().size(); ++i) {
     const Node& node = circuit_.nodes()[i];
-    if (node.kind != Node::Kind::affine || node.part != 0) continue;
-    const bool reads = std::ranges::any_of(node.terms, [&](const Node::AffineTerm& term) {
+    if (node.kind() != Node::Kind::affine || node.part != 0) continue;
+    const bool reads = std::ranges::any_of(node.terms(), [&](const Node::AffineTerm& term) {
       return is_read_from_outside(circuit_, term.source) || is_read_from_outside(circuit_, term.gate) ||
              std::ranges::any_of(term.symbols, [&](int id) { return is_read_from_outside(circuit_, id); });
     });
@@ -127,11 +129,11 @@ void Watched<T>::find_readers() {
 std::vector<RecurrentBlock> recurrent_blocks(const Circuit& circuit, const ModelSpec& spec) {
   std::vector<RecurrentBlock> blocks;
   for (const Node& node : circuit.nodes()) {
-    if (node.kind != Node::Kind::affine || node.part != 0) continue;
-    for (const Node::AffineTerm& term : node.terms) {
+    if (node.kind() != Node::Kind::affine || node.part != 0) continue;
+    for (const Node::AffineTerm& term : node.terms()) {
       const Node& source = circuit.nodes()[at(term.source)];
-      const bool back = source.kind == Node::Kind::link &&
-                        (source.delay.along == Delay::Along::previous || source.delay.along == Delay::Along::next);
+      const bool back = source.kind() == Node::Kind::link && (source.link().delay.along == Delay::Along::previous ||
+                                                              source.link().delay.along == Delay::Along::next);
       if (!term.dense() || !back || node.size % source.size != 0) continue;
       const Index count = node.size / source.size;
       for (Index i = 0; i < count; ++i) {

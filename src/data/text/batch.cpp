@@ -92,7 +92,7 @@ void give(const Batch& batch, const NetworkInput& input, Range rows, Unfolding<T
   if (rows_of(field) < rows.end)
     refuse(input.field,
            "has " + std::to_string(rows_of(field)) + " rows, but the network reads " + std::to_string(rows.end));
-  if (unfolding.plan().nodes()[at(input.signal.id)].kind == Node::Kind::symbols)
+  if (unfolding.plan().nodes()[at(input.signal.id)].kind() == Node::Kind::symbols)
     give_symbols<T>(field, input.field, rows, unfolding.symbols(input.signal));
   else
     give_values<T>(field, input.field, rows, unfolding.input(input.signal));

@@ -126,7 +126,7 @@ void start_recurrence(const Circuit& circuit, const Node& affine, const Node::Af
   Matrix<T> tau = parameters[term.parameter];
   std::fill_n(tau.data, tau.rows * tau.cols, T{0});
   Matrix<T> rho{};
-  for (const auto& other : affine.terms)
+  for (const auto& other : affine.terms())
     if (other.dense()) rho = parameters[other.parameter];
   Random random(seed, affine.name + "/start");
   for (Index i = 0; i < affine.size; ++i) {
@@ -219,22 +219,23 @@ template <class T>
 void initialize_from_frequencies(const Circuit& circuit, Signal logits, std::span<const double> read,
                                  std::span<const double> predicted, std::uint64_t seed, Parameters<T>& parameters) {
   for (const Node& node : circuit.nodes())
-    for (const auto& term : node.terms)
+    for (const auto& term : node.terms())
       if (as_sparse(term.op.get()) != nullptr && term.gate >= 0)
         start_recurrence(circuit, node, term, read, seed, parameters);
   const Node& output = circuit.nodes()[at(logits.id)];
-  for (const auto& term : output.terms) {
+  for (const auto& term : output.terms()) {
     Matrix<T> w = parameters[term.parameter];
     std::fill_n(w.data, w.rows * w.cols, T{0});
   }
-  if (output.bias < 0) return;
+  const int bias = output.affine().bias;
+  if (bias < 0) return;
   const double total = std::accumulate(predicted.begin(), predicted.end(), 0.0);
   for (Index x = 0; x < output.size; ++x) {
     // A symbol that is never predicted gets a lower value than a symbol that is predicted once, but not -infinity.
     const double share = std::max(predicted[at(x)], 0.5) / std::max(total, 1.0);
     double log = 0;
     vector_log(&share, &log, 1);
-    parameters[output.bias](0, x) = static_cast<T>(log);
+    parameters[bias](0, x) = static_cast<T>(log);
   }
 }
 

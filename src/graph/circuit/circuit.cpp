@@ -47,7 +47,50 @@ class NewParameters {
   bool placed_ = false;
 };
 
+/// Calls `visit` with a reference to the index of every node that `node` (Node or const Node) reads; an operand or an
+/// input of a term that is absent has the index -1.
+template <class AnyNode, class Visit>
+void visit_reads(AnyNode& node, const Visit& visit) {
+  switch (node.kind()) {
+    case Node::Kind::input:
+    case Node::Kind::symbols:
+    case Node::Kind::mask: return;
+    case Node::Kind::link: return visit(std::get<Node::Link>(node.operation).source);
+    case Node::Kind::slice: return visit(std::get<Node::Slice>(node.operation).operand);
+    case Node::Kind::reorder: return visit(std::get<Node::Reorder>(node.operation).operand);
+    case Node::Kind::pointwise:
+      for (auto& operand : std::get<Node::Pointwise>(node.operation).operands) visit(operand);
+      return;
+    case Node::Kind::affine: {
+      auto& affine = std::get<Node::Affine>(node.operation);
+      for (auto& term : affine.terms) {
+        for (auto* input : {&term.source, &term.gate, &term.keys, &term.values}) visit(*input);
+        for (auto& symbols : term.symbols) visit(symbols);
+      }
+      return visit(affine.awake);
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<int> Node::reads() const {
+  std::vector<int> result;
+  visit_reads(*this, [&](int read) {
+    if (read >= 0) result.push_back(read);
+  });
+  return result;
+}
+
+void Node::replace_read(int from, int to) {
+  visit_reads(*this, [&](int& read) {
+    if (read == from) read = to;
+  });
+}
+
+void Node::throw_other_operation() const {
+  throw UsageError("circuit: " + name + " was read as a node with another operation");
+}
 
 Index Signal::size() const {
   if (!valid()) throw UsageError("circuit: a signal that belongs to no circuit was used");
@@ -149,11 +192,11 @@ void Circuit::check_part(const Node& node, Signal read) const {
 }
 
 Signal Circuit::input(std::string_view name, Index size) {
-  return add({.kind = Node::Kind::input, .name = path(name), .size = size, .part = part_});
+  return add({.name = path(name), .size = size, .part = part_, .operation = Node::Input{}});
 }
 
 Signal Circuit::symbols(std::string_view name, Index alphabet) {
-  return add({.kind = Node::Kind::symbols, .name = path(name), .size = alphabet, .part = part_});
+  return add({.name = path(name), .size = alphabet, .part = part_, .operation = Node::Symbols{}});
 }
 
 Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
@@ -174,15 +217,14 @@ Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
                                             ", which must be a multiple of the number of children"));
   if ((delay.along == Delay::Along::children || delay.along == Delay::Along::parent) && delay.steps != 1)
     throw UsageError("circuit: a link along " + describe(delay) + " cannot have a number of steps");
-  Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
-  node.part = part_;
-  node.delay = turned(delay);
+  const std::string name = path("link" + std::to_string(nodes_.size()));
+  Node::Link link{.delay = turned(delay)};
   NewParameters added(parameters_);
-  if (trained_initial) node.initial = add_parameter(node.name + "/start", 1, size, Init::zero());
+  if (trained_initial) link.initial = add_parameter(name + "/start", 1, size, Init::zero());
   added.place();
-  const bool begins = start_.valid() && part_ == 0 && !trained_initial && node.delay == Delay::previous();
-  const Signal link = add(std::move(node));
-  return begins ? add_initial_state(link) : link;
+  const bool begins = start_.valid() && part_ == 0 && !trained_initial && link.delay == Delay::previous();
+  const Signal signal = add({.name = name, .size = size, .part = part_, .operation = link});
+  return begins ? add_initial_state(signal) : signal;
 }
 
 /// Applies reversed() and mirrored() to a delay.
@@ -201,7 +243,7 @@ Signal Circuit::add_initial_state(Signal link) {
   const std::string name = node.name.substr(prefix_.size()) + "/start";
   const Signal start = tanh(affine(name, size, {{.parameter = "Q", .source = start_}}));
   const Signal first =
-      add({.kind = Node::Kind::link, .name = path(name + "/first"), .size = size, .delay = Delay::source_start()});
+      add({.name = path(name + "/first"), .size = size, .operation = Node::Link{.delay = Delay::source_start()}});
   feed(first, start);
   const Signal begun = link + first;
   begun_.emplace_back(begun.id, link.id);
@@ -209,16 +251,15 @@ Signal Circuit::add_initial_state(Signal link) {
 }
 
 Signal Circuit::link_like(const Node& node, const std::vector<ParameterInfo>& parameters) {
-  if (node.kind != Node::Kind::link) throw UsageError("circuit: link_like: " + node.name + " is not a link");
-  if (node.initial >= 0)
-    require_index("circuit: link_like: parameter", node.initial, static_cast<Index>(parameters.size()));
-  Node copy{.kind = Node::Kind::link, .name = node.name, .size = node.size};
-  copy.delay = node.delay;
+  if (node.kind() != Node::Kind::link) throw UsageError("circuit: link_like: " + node.name + " is not a link");
+  Node::Link copy{.delay = node.link().delay};
+  const int initial = node.link().initial;
+  if (initial >= 0) require_index("circuit: link_like: parameter", initial, static_cast<Index>(parameters.size()));
   NewParameters added(parameters_);
-  if (node.initial >= 0)
-    copy.initial = add_parameter(parameters[static_cast<std::size_t>(node.initial)].name, 1, node.size, Init::zero());
+  if (initial >= 0)
+    copy.initial = add_parameter(parameters[static_cast<std::size_t>(initial)].name, 1, node.size, Init::zero());
   added.place();
-  return add(std::move(copy));
+  return add({.name = node.name, .size = node.size, .operation = copy});
 }
 
 void Circuit::feed(Signal link, Signal source) {
@@ -226,27 +267,30 @@ void Circuit::feed(Signal link, Signal source) {
     if (link.circuit == this && link.id == begun) link.id = original;
   const Node& l = own(link, "feed");
   const Node& s = own(source, "feed");
-  if (l.kind != Node::Kind::link) throw UsageError("circuit: feed: " + l.name + " is not a link");
-  if (l.source >= 0) throw UsageError("circuit: feed: " + l.name + " is already fed");
-  if (s.kind == Node::Kind::symbols) throw UsageError("circuit: feed: " + s.name + " contains symbols, not numbers");
-  if (l.size != s.size * l.delay.width())
+  if (l.kind() != Node::Kind::link) throw UsageError("circuit: feed: " + l.name + " is not a link");
+  const Delay delay = l.link().delay;
+  const bool trained_initial = l.link().initial >= 0;
+  if (l.link().source >= 0) throw UsageError("circuit: feed: " + l.name + " is already fed");
+  if (s.kind() == Node::Kind::symbols) throw UsageError("circuit: feed: " + s.name + " contains symbols, not numbers");
+  if (l.size != s.size * delay.width())
     throw UsageError("circuit: feed: " + l.name + " has size " + std::to_string(l.size) + ", but its source " + s.name +
                      " has " + std::to_string(s.size));
-  if (!l.delay.crosses()) check_part(l, source);
-  if (l.delay.crosses() && s.part <= l.part)
-    throw UsageError("circuit: feed: " + l.name + " reads along " + describe(l.delay) + " from part " +
+  if (!delay.crosses()) check_part(l, source);
+  if (delay.crosses() && s.part <= l.part)
+    throw UsageError("circuit: feed: " + l.name + " reads along " + describe(delay) + " from part " +
                      std::to_string(l.part) + ", but " + s.name + " belongs to part " + std::to_string(s.part) +
                      ", which is not deeper");
   // Links that share a source share its memory beyond the boundary. A link of a link, or a second link with a trained
   // initial state, gets a separate source. So does a link with a trained initial state whose source does not depend on
   // parameters, because its adjoint needs memory.
-  bool own_source =
-      s.kind == Node::Kind::link || (l.initial >= 0 && (s.kind == Node::Kind::input || s.kind == Node::Kind::slice));
+  bool own_source = s.kind() == Node::Kind::link ||
+                    (trained_initial && (s.kind() == Node::Kind::input || s.kind() == Node::Kind::slice));
   for (const Node& other : nodes_)
-    if (other.kind == Node::Kind::link && other.source == source.id && (other.initial >= 0 || l.initial >= 0))
+    if (other.kind() == Node::Kind::link && other.link().source == source.id &&
+        (other.link().initial >= 0 || trained_initial))
       own_source = true;
   const int id = own_source ? map(Map::copy, source).id : source.id;
-  nodes_[static_cast<std::size_t>(link.id)].source = id;
+  std::get<Node::Link>(nodes_[static_cast<std::size_t>(link.id)].operation).source = id;
 }
 
 Node::AffineTerm Circuit::add_term(const Node& affine, const Term& term) {
@@ -266,7 +310,7 @@ Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
   const std::string who = "circuit: the " + std::string(op.name()) + " term " + name;
   if (op.reads_symbols() > 0) return add_symbol_operator(affine, term, name, who);
   const Node& source = own(term.source, affine.name);
-  if (source.kind == Node::Kind::symbols)
+  if (source.kind() == Node::Kind::symbols)
     throw UsageError(who + " reads symbols " + source.name + "; a lookup needs no operator");
   if (op.inputs() != source.size || op.outputs() != affine.size)
     throw UsageError(who + " maps " + std::to_string(op.inputs()) + " components to " + std::to_string(op.outputs()) +
@@ -279,7 +323,7 @@ Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
   Index alphabet = 0;
   if (term.gate.valid()) {
     const Node& gate = own(term.gate, affine.name);
-    if (gate.kind != Node::Kind::symbols)
+    if (gate.kind() != Node::Kind::symbols)
       throw UsageError("circuit: the gate of " + name + " is " + gate.name + ", which does not contain symbols");
     result.gate = term.gate.id;
     alphabet = gate.size;
@@ -293,7 +337,7 @@ Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
       throw UsageError(who + " reads keys of " + std::to_string(op.key_size()) + " and values of " +
                        std::to_string(op.value_size()) + " components, but " + keys.name + " has " +
                        std::to_string(keys.size) + " and " + values.name + " " + std::to_string(values.size));
-    if (keys.kind == Node::Kind::symbols || values.kind == Node::Kind::symbols)
+    if (keys.kind() == Node::Kind::symbols || values.kind() == Node::Kind::symbols)
       throw UsageError(who + " has keys or values that are symbols; it needs vectors");
     if (keys.part != values.part || keys.part <= source.part)
       throw UsageError(who + " reads " + keys.name + " and " + values.name +
@@ -319,7 +363,8 @@ Node::AffineTerm Circuit::add_symbol_operator(const Node& affine, const Term& te
   Node::AffineTerm result{.parameter = -1, .source = term.source.id, .op = term.op};
   for (const Signal symbols : term.symbols) {
     const Node& node = own(symbols, affine.name);
-    if (node.kind != Node::Kind::symbols) throw UsageError(who + " reads symbols, but " + node.name + " contains none");
+    if (node.kind() != Node::Kind::symbols)
+      throw UsageError(who + " reads symbols, but " + node.name + " contains none");
     result.symbols.push_back(symbols.id);
   }
   const ParameterShape shape = op.parameter_shape(0);
@@ -329,12 +374,13 @@ Node::AffineTerm Circuit::add_symbol_operator(const Node& affine, const Term& te
 
 Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term>& terms, const Init& bias,
                        bool with_bias) {
-  Node node{.kind = Node::Kind::affine, .name = path(name), .size = size};
+  Node node{.name = path(name), .size = size};
   if (terms.empty()) throw UsageError("circuit: affine " + node.name + " has no terms");
+  Node::Affine map;
   NewParameters added(parameters_);
   for (const Term& term : terms) {
     if (term.source.circuit != this || term.source.id >= 0) {
-      node.terms.push_back(add_term(node, term));
+      map.terms.push_back(add_term(node, term));
       continue;
     }
     int number = 0;
@@ -343,17 +389,18 @@ Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term
       Term one = term;
       one.parameter = parameter;
       one.source = part;
-      node.terms.push_back(add_term(node, one));
+      map.terms.push_back(add_term(node, one));
     }
   }
-  node.part = nodes_[static_cast<std::size_t>(node.terms.front().source)].part;
-  for (const Node::AffineTerm& term : node.terms) {
+  node.part = nodes_[static_cast<std::size_t>(map.terms.front().source)].part;
+  for (const Node::AffineTerm& term : map.terms) {
     check_part(node, {this, term.source});
     if (term.gate >= 0) check_part(node, {this, term.gate});
     for (const int symbols : term.symbols) check_part(node, {this, symbols});
   }
-  if (with_bias) node.bias = add_parameter(node.name + "/bias", 1, size, bias);
+  if (with_bias) map.bias = add_parameter(node.name + "/bias", 1, size, bias);
   added.place();
+  node.operation = std::move(map);
   return add(std::move(node));
 }
 
@@ -361,16 +408,13 @@ Signal Circuit::map(Map map, Signal x, double k) {
   const MapInfo& info = map_info(map);
   const Node& a = own(x, info.name);
   if (info.arity != 1) throw UsageError("circuit: map " + std::string(info.name) + " needs two operands");
-  if (a.kind == Node::Kind::symbols)
+  if (a.kind() == Node::Kind::symbols)
     throw UsageError("circuit: map " + std::string(info.name) + " reads symbols " + a.name +
                      "; only an affine term can read them");
-  Node node{
-      .kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
-  node.part = a.part;
-  node.map = map;
-  node.operands = {x.id, -1};
-  node.constant = k;
-  return add(std::move(node));
+  return add({.name = path(std::string(info.name) + std::to_string(nodes_.size())),
+              .size = a.size,
+              .part = a.part,
+              .operation = Node::Pointwise{.map = map, .operands = {x.id, -1}, .constant = k}});
 }
 
 Signal Circuit::map(Map map, Signal x, Signal y) {
@@ -378,73 +422,68 @@ Signal Circuit::map(Map map, Signal x, Signal y) {
   const Node& a = own(x, info.name);
   const Node& b = own(y, info.name);
   if (info.arity != 2) throw UsageError("circuit: map " + std::string(info.name) + " takes one operand");
-  if (a.kind == Node::Kind::symbols || b.kind == Node::Kind::symbols)
+  if (a.kind() == Node::Kind::symbols || b.kind() == Node::Kind::symbols)
     throw UsageError("circuit: map " + std::string(info.name) + " reads symbols; only an affine term can read them");
   if (a.size != b.size)
     throw UsageError("circuit: map " + std::string(info.name) + ": " + a.name + " has size " + std::to_string(a.size) +
                      ", but " + b.name + " has " + std::to_string(b.size));
-  Node node{
-      .kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
-  node.part = a.part;
+  Node node{.name = path(std::string(info.name) + std::to_string(nodes_.size())),
+            .size = a.size,
+            .part = a.part,
+            .operation = Node::Pointwise{.map = map, .operands = {x.id, y.id}}};
   check_part(node, y);
-  node.map = map;
-  node.operands = {x.id, y.id};
   return add(std::move(node));
 }
 
 Signal Circuit::slice(Signal x, Index offset, Index size) {
   const Node& a = own(x, "slice");
-  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: slice: " + a.name + " contains symbols, not numbers");
+  if (a.kind() == Node::Kind::symbols) throw UsageError("circuit: slice: " + a.name + " contains symbols, not numbers");
   if (offset < 0 || size < 1 || offset > a.size || size > a.size - offset)
     throw UsageError("circuit: slice of " + std::to_string(size) + " components from " + std::to_string(offset) +
                      " on is not within " + a.name + ", which has size " + std::to_string(a.size));
-  Node node{.kind = Node::Kind::slice, .name = a.name + "[" + std::to_string(offset) + "]", .size = size};
-  node.part = a.part;
-  node.operands = {x.id, -1};
-  node.offset = offset;
-  return add(std::move(node));
+  return add({.name = a.name + "[" + std::to_string(offset) + "]",
+              .size = size,
+              .part = a.part,
+              .operation = Node::Slice{.operand = x.id, .offset = offset}});
 }
 
 Signal Circuit::dropout(Signal x, double rate, Lasts lasts) {
   if (!(rate >= 0 && rate < 1)) throw UsageError("circuit: dropout rate " + std::to_string(rate) + " is not in [0, 1)");
   if (rate == 0) return x;
   const Node& a = own(x, "dropout");
-  Node node{.kind = Node::Kind::mask, .name = path("mask" + std::to_string(nodes_.size())), .size = a.size};
-  node.part = a.part;
-  node.constant = rate;
-  node.lasts = lasts;
-  return map(Map::mul, x, add(std::move(node)));
+  const Signal mask = add({.name = path("mask" + std::to_string(nodes_.size())),
+                           .size = a.size,
+                           .part = a.part,
+                           .operation = Node::Mask{.rate = rate, .lasts = lasts}});
+  return map(Map::mul, x, mask);
 }
 
 Signal Circuit::mask_like(const Node& mask) {
-  if (mask.kind != Node::Kind::mask) throw UsageError("circuit: mask_like: " + mask.name + " is not a mask");
-  Node copy{.kind = Node::Kind::mask, .name = mask.name, .size = mask.size};
-  copy.constant = mask.constant;
-  copy.lasts = mask.lasts;
-  return add(std::move(copy));
+  if (mask.kind() != Node::Kind::mask) throw UsageError("circuit: mask_like: " + mask.name + " is not a mask");
+  return add({.name = mask.name, .size = mask.size, .operation = mask.mask()});
 }
 
 void Circuit::compute_only_where(Signal affine, Signal awake, Index period) {
   const Node& a = own(awake, "only_where");
   const Node& wanted = own(affine, "only_where");
-  if (wanted.kind != Node::Kind::affine || wanted.awake >= 0)
+  if (wanted.kind() != Node::Kind::affine || wanted.affine().awake >= 0)
     throw UsageError("circuit: only_where: " + wanted.name + " is not an affine map, or already has a condition");
-  for (const Node::AffineTerm& term : wanted.terms)
+  for (const Node::AffineTerm& term : wanted.terms())
     if (!term.dense())
       throw UsageError("circuit: only_where: " + wanted.name + " has a " + std::string(term.op->name()) +
                        " map, which is computed everywhere");
   if (period < 1) throw UsageError("circuit: only_where: invalid period of " + std::to_string(period) + " positions");
   check_part(wanted, awake);
-  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: only_where: " + a.name + " contains symbols");
-  Node& node = nodes_[static_cast<std::size_t>(affine.id)];
-  node.awake = awake.id;
-  node.period = period;
+  if (a.kind() == Node::Kind::symbols) throw UsageError("circuit: only_where: " + a.name + " contains symbols");
+  auto& map = std::get<Node::Affine>(nodes_[static_cast<std::size_t>(affine.id)].operation);
+  map.awake = awake.id;
+  map.period = period;
 }
 
 Signal Circuit::join(std::vector<Signal> parts) {
   if (parts.empty()) throw UsageError("circuit: join requires at least one signal");
   for (const Signal& part : parts)
-    if (own(part, "join").kind == Node::Kind::symbols)
+    if (own(part, "join").kind() == Node::Kind::symbols)
       throw UsageError("circuit: join: " + own(part, "join").name + " contains symbols, not numbers");
   joins_.push_back(std::move(parts));
   return {this, -static_cast<int>(joins_.size())};
@@ -459,13 +498,17 @@ std::vector<Signal> Circuit::parts(Signal x) const {
 
 bool Circuit::is_symbols(Signal x) const {
   return x.circuit == this && x.id >= 0 && x.id < static_cast<int>(nodes_.size()) &&
-         nodes_[static_cast<std::size_t>(x.id)].kind == Node::Kind::symbols;
+         nodes_[static_cast<std::size_t>(x.id)].kind() == Node::Kind::symbols;
+}
+
+bool Circuit::is_read(Signal x) const {
+  return std::ranges::any_of(nodes_, [&](const Node& node) { return std::ranges::count(node.reads(), x.id) > 0; });
 }
 
 void Circuit::output(Signal x) {
   const Node& a = own(x, "output");
-  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: symbols " + a.name + " cannot be an output");
-  if (a.kind == Node::Kind::link || a.kind == Node::Kind::slice || a.kind == Node::Kind::mask)
+  if (a.kind() == Node::Kind::symbols) throw UsageError("circuit: symbols " + a.name + " cannot be an output");
+  if (a.kind() == Node::Kind::link || a.kind() == Node::Kind::slice || a.kind() == Node::Kind::mask)
     throw UsageError("circuit: output " + a.name + " is a view of another signal; declare map(Map::copy, x) instead");
   if (std::find(outputs_.begin(), outputs_.end(), x.id) == outputs_.end()) outputs_.push_back(x.id);
 }
@@ -473,7 +516,7 @@ void Circuit::output(Signal x) {
 void Circuit::validate() const {
   if (outputs_.empty()) throw UsageError("circuit: no output is declared; call output");
   for (const Node& node : nodes_)
-    if (node.kind == Node::Kind::link && node.source < 0)
+    if (node.kind() == Node::Kind::link && node.link().source < 0)
       throw UsageError("circuit: " + node.name + " is never fed; call feed");
 }
 
@@ -511,12 +554,13 @@ namespace {
 }
 
 Signal path_map(Circuit& result, const Node& node, Signal a, Signal b) {
-  const MapInfo& info = map_info(node.map);
-  if (!info.homogeneous) refuse_path(node, node.map);
+  const Node::Pointwise& map = node.pointwise();
+  const MapInfo& info = map_info(map.map);
+  if (!info.homogeneous) refuse_path(node, map.map);
   const auto weighted = [&](Signal s, double c) { return c == 1 ? s : result.map(Map::scale, s, c); };
-  const Signal first = weighted(a, info.path_coefficient(0, node.constant));
+  const Signal first = weighted(a, info.path_coefficient(0, map.constant));
   if (info.arity == 1) return result.map(Map::copy, first);
-  return result.map(Map::add, first, weighted(b, info.path_coefficient(1, node.constant)));
+  return result.map(Map::add, first, weighted(b, info.path_coefficient(1, map.constant)));
 }
 
 }  // namespace
@@ -526,7 +570,7 @@ std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int pr
     throw UsageError("path pass: the result must be a different circuit from the one that is read");
   if (probe != -1) {
     require_index("path pass: the node that is probed", probe, static_cast<Index>(circuit.nodes().size()));
-    if (circuit.nodes()[static_cast<std::size_t>(probe)].kind != Node::Kind::affine)
+    if (circuit.nodes()[static_cast<std::size_t>(probe)].kind() != Node::Kind::affine)
       throw UsageError("path pass: only an affine map can be probed");
   }
   std::vector<Signal> of(circuit.nodes().size());
@@ -544,40 +588,42 @@ std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int pr
       throw UsageError(
           "path pass: " + node.name +
           " runs over a separate chain; the path pass supports only circuits over one chain; use sgd or adam");
-    const auto operand = [&](int k) {
-      return node.operands[k] < 0 ? Signal{} : of[static_cast<std::size_t>(node.operands[k])];
-    };
-    switch (node.kind) {
+    const auto signal_of = [&](int read) { return read < 0 ? Signal{} : of[static_cast<std::size_t>(read)]; };
+    switch (node.kind()) {
       case Node::Kind::input:
       case Node::Kind::symbols:
       case Node::Kind::mask: of[i] = result.input(node.name, node.size); break;
       case Node::Kind::link:
         of[i] = result.link_like(node, parameters);
-        feeds.emplace_back(static_cast<int>(i), node.source);
+        feeds.emplace_back(static_cast<int>(i), node.link().source);
         break;
       case Node::Kind::affine: {
         std::vector<Term> terms;
-        for (const auto& term : node.terms) {
+        for (const auto& term : node.terms()) {
           const ParameterInfo& p = parameters[static_cast<std::size_t>(term.parameter)];
           terms.push_back({.parameter = term_name(p.name, node.name),
                            .source = of[static_cast<std::size_t>(term.source)],
                            .op = term.dense() ? nullptr : term.op->path_reading(p.name, p.rows)});
         }
-        if (node.bias >= 0) {
+        if (const int bias = node.affine().bias; bias >= 0) {
           if (!unit.valid()) unit = result.input("unit", 1);
-          terms.push_back({term_name(parameters[static_cast<std::size_t>(node.bias)].name, node.name), unit});
+          terms.push_back({term_name(parameters[static_cast<std::size_t>(bias)].name, node.name), unit});
         }
         of[i] = result.affine(node.name, node.size, terms, Init::zero(), false);
         if (static_cast<int>(i) == probe) of[i] = of[i] + result.input("probe", node.size);
         break;
       }
-      case Node::Kind::map: {
-        const bool masked = node.map == Map::mul &&
-                            (circuit.nodes()[static_cast<std::size_t>(node.operands[1])].kind == Node::Kind::mask);
-        of[i] = masked ? result.map(Map::copy, operand(0)) : path_map(result, node, operand(0), operand(1));
+      case Node::Kind::pointwise: {
+        const auto& operands = node.pointwise().operands;
+        const bool masked = node.pointwise().map == Map::mul &&
+                            circuit.nodes()[static_cast<std::size_t>(operands[1])].kind() == Node::Kind::mask;
+        of[i] = masked ? result.map(Map::copy, signal_of(operands[0]))
+                       : path_map(result, node, signal_of(operands[0]), signal_of(operands[1]));
         break;
       }
-      case Node::Kind::slice: of[i] = result.slice(operand(0), node.offset, node.size); break;
+      case Node::Kind::slice:
+        of[i] = result.slice(signal_of(node.slice().operand), node.slice().offset, node.size);
+        break;
       case Node::Kind::reorder: break;  // created only by plans, never part of a circuit
     }
   }

@@ -22,7 +22,7 @@ void Boundary<T>::lay() {
 
 template <class T>
 Index Boundary<T>::place_begun_earlier(int link, Index row) const {
-  if (node(link).delay.along != Delay::Along::first || node(link).part > 0) return -1;
+  if (node(link).link().delay.along != Delay::Along::first || node(link).part > 0) return -1;
   const Structure& structure = layout_.structure();
   const Index place = structure.place(structure.sequence_of_item(layout_.order().items[at(row)]));
   return fresh(place) ? -1 : place;
@@ -131,7 +131,7 @@ void Boundary<T>::load_adjoints(const State<T>* end) {
 template <class T>
 void Boundary<T>::load_kept_adjoints(const State<T>* end) {
   for (const Plan::Kept& k : plan_.kept()) {
-    const int source = node(k.link).source;
+    const int source = node(k.link).link().source;
     const Index n = node(k.link).size;
     for (Index p = 0; p < layout_.places() && plan_.needs_adjoint(source); ++p) {
       T* row = fresh(p) ? layout_.address(What::adjoint, source, 0, p) : kept_adjoint(k.link, p);
@@ -160,7 +160,7 @@ void Boundary<T>::store_adjoints(State<T>& start) {
         put(moves ? layout_.history_row(What::adjoint, c.source, back, p) : nullptr, n, to + c.offset + (back - 1) * n);
     }
     for (const Plan::Kept& k : plan_.kept()) {
-      const bool moves = !fresh(p) && plan_.needs_adjoint(node(k.link).source);
+      const bool moves = !fresh(p) && plan_.needs_adjoint(node(k.link).link().source);
       put(moves ? kept_adjoint(k.link, p) : nullptr, node(k.link).size, to + k.offset);
     }
   }
@@ -171,9 +171,9 @@ void Boundary<T>::load_tangents(const Parameters<T>& parameters, const T* direct
   for (const Plan::Carried& c : plan_.carried()) {
     if (!plan_.needs_adjoint(c.source)) continue;
     const Index n = node(c.source).size;
-    const auto& from = node(c.source).operands;
     const auto moves = [&](int operand) { return operand >= 0 && plan_.needs_adjoint(operand); };
-    if (node(c.source).kind == Node::Kind::map && !moves(from[0]) && !moves(from[1]))
+    if (node(c.source).kind() == Node::Kind::pointwise &&
+        std::ranges::none_of(node(c.source).pointwise().operands, moves))
       // Only the trained initial value depends on parameters, so no item writes the tangent.
       layout_.buffer(What::tangent, c.source).fill_zero();
     for (Index p = 0; p < layout_.places(part(c)); ++p)
@@ -192,21 +192,22 @@ void Boundary<T>::load_tangents(const Parameters<T>& parameters, const T* direct
 template <class T>
 void Boundary<T>::initial_gradients(const Parameters<T>& parameters, T* gradient, bool accumulate, bool squared) {
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-    const Node& link = node(i);
-    if (link.kind != Node::Kind::link || link.initial < 0) continue;
+    if (node(i).kind() != Node::Kind::link || node(i).link().initial < 0) continue;
+    const Node& node = this->node(i);
+    const Node::Link& link = node.link();
     T* g = parameters.view(gradient, link.initial).data;
-    if (!accumulate) std::fill_n(g, link.size, T{0});
+    if (!accumulate) std::fill_n(g, node.size, T{0});
     if (!plan_.live(i)) continue;
     const auto add = [&](const T* row) {
-      for (Index j = 0; j < link.size; ++j) g[j] += squared ? row[j] * row[j] : row[j];
+      for (Index j = 0; j < node.size; ++j) g[j] += squared ? row[j] * row[j] : row[j];
     };
     if (link.delay.along != Delay::Along::previous) {
-      for (Index r = layout_.rows(link.part); r-- > 0;)
+      for (Index r = layout_.rows(node.part); r-- > 0;)
         if (layout_.predecessors(i)[at(r)] < 0) add(layout_.address(What::adjoint, i, 0, r));
     } else if (plan_.needs_adjoint(link.source)) {
       for (Index back = 1; back <= link.delay.steps; ++back)
-        for (Index p = layout_.places(link.part); p-- > 0;)
-          if (fresh(p, link.part)) add(layout_.history_row(What::adjoint, link.source, back, p));
+        for (Index p = layout_.places(node.part); p-- > 0;)
+          if (fresh(p, node.part)) add(layout_.history_row(What::adjoint, link.source, back, p));
     }
   }
 }

@@ -13,12 +13,13 @@ ChainLoops::ChainLoops(const Plan& plan) {
     if (item.kind != Item::Kind::affine || !item.start || item.parts.size() > 2) continue;
     ChainLoop found{.affine = item.node};
     for (const auto& part : item.parts) {
-      const auto& term = node(item.node).terms[at(part.term)];
+      const auto& term = node(item.node).terms()[at(part.term)];
       const Node& source = node(term.source);
-      if (source.kind == Node::Kind::symbols && term.dense())
+      if (source.kind() == Node::Kind::symbols && term.dense())
         found.lookup = part.term;
       else if (!term.dense() && term.op->recurrence() != nullptr && part.adjoint_sets &&
-               source.kind == Node::Kind::link && source.source == item.node && source.delay == Delay::previous())
+               source.kind() == Node::Kind::link && source.link().source == item.node &&
+               source.link().delay == Delay::previous())
         found.term = part.term;
     }
     const auto parts = static_cast<std::size_t>((found.term >= 0) + (found.lookup >= 0));
@@ -37,16 +38,16 @@ ChainLoops::ChainLoops(const Plan& plan) {
 template <class T>
 Recurrence<T> ChainPass<T>::recurrence_of(const ChainLoop& loop) {
   const Node& affine = node(loop.affine);
-  const auto& term = affine.terms[at(loop.term)];
+  const auto& term = affine.terms()[at(loop.term)];
   Recurrence<T> result{.w = parameters()[term.parameter],
                        .gates = term.gate >= 0 ? layout_.lookup(term.gate) : nullptr,
                        .scratch = parts_.operator_scratch[0].data()};
   if (loop.lookup >= 0) {
-    const auto& lookup = affine.terms[at(loop.lookup)];
+    const auto& lookup = affine.terms()[at(loop.lookup)];
     result.lookup = parameters()[lookup.parameter];
     result.symbols = layout_.lookup(lookup.source);
   }
-  if (affine.bias >= 0) result.bias = parameters()[affine.bias].data;
+  if (affine.affine().bias >= 0) result.bias = parameters()[affine.affine().bias].data;
   return result;
 }
 

@@ -44,7 +44,8 @@ class Masks {
   template <class T>
   void fill(const Node& node, Index row, Matrix<T> mask) const {
     if (drawn_)
-      dropout_mask<T>(seed_, stream_of(node.name), keys(node.lasts, node.part).data() + row, node.constant, mask);
+      dropout_mask<T>(seed_, stream_of(node.name), keys(node.mask().lasts, node.part).data() + row, node.mask().rate,
+                      mask);
     else
       std::fill_n(mask.data, mask.rows * mask.cols, T{1});
   }

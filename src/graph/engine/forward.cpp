@@ -39,7 +39,7 @@ void ForwardPass<T>::run_item(std::size_t g, std::size_t index, const Work& work
       });
     case Item::Kind::pointwise: return run_program(parts_.programs.forward(g, index), work);
     case Item::Kind::gather: {
-      const int initial = node(item.node).initial;
+      const int initial = node(item.node).link().initial;
       const T* beyond = initial >= 0 ? parameters()[initial].data : nullptr;
       return LinkPass<T>(parts_).gather(What::value, item.node, work, beyond);
     }
@@ -59,7 +59,8 @@ void ForwardPass<T>::affine(const Segment& in, const Item& item, const Work& wor
   const Panels panels = whole ? Panels{Range{0, (n.size + kPanel - 1) / kPanel}} : work.panels(n.size, kPanel);
   if (panels.range.empty()) return;
   Matrix<T> y = matrix(What::value, item.node, work);
-  const T* bias = n.bias >= 0 ? parameters()[n.bias].data : nullptr;
+  const int bias_parameter = n.affine().bias;
+  const T* bias = bias_parameter >= 0 ? parameters()[bias_parameter].data : nullptr;
   Start start = !item.start ? Start::accumulate : bias != nullptr ? Start::bias : Start::zero;
   for (const auto& part : item.parts) {
     const auto& t = term_of(item, part);

@@ -12,17 +12,17 @@ void GradientPass<T>::run(Member& me, T* gradient, int after) {
   const auto of = [&](int parameter) { return parameters().view(gradient, parameter); };
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
     const Node& affine = node(i);
-    if (affine.kind != Node::Kind::affine) continue;
+    if (affine.kind() != Node::Kind::affine) continue;
     if (after != kAll && after != (plan_.live(i) ? plan_.last_segment(i) : 0)) continue;
     if (!plan_.live(i)) {  // no output depends on these parameters
       if (!options_.accumulate && me.id() == 0) clear(affine, gradient);
       continue;
     }
-    if (affine.awake >= 0) {
+    if (affine.affine().awake >= 0) {
       of_awake_rows(me, i, gradient);
       continue;
     }
-    for (const auto& term : affine.terms)
+    for (const auto& term : affine.terms())
       if (!term.dense()) of_operator(me, i, term, of(term.parameter));
     // All terms and the bias read a block of rows while it is in the second-level cache.
     const Index rows = layout_.rows(affine.part);
@@ -37,7 +37,7 @@ template <class T>
 void GradientPass<T>::of_rows(Member& me, int i, Range rows, bool accumulate, T* gradient) {
   const Node& affine = node(i);
   const auto of = [&](int parameter) { return parameters().view(gradient, parameter); };
-  for (const auto& term : affine.terms) {
+  for (const auto& term : affine.terms()) {
     if (!term.dense()) continue;
     if (const Symbol* read = layout_.lookup(term.source)) {
       of_lookup(me, i, read, of(term.parameter), rows, accumulate);
@@ -47,14 +47,14 @@ void GradientPass<T>::of_rows(Member& me, int i, Range rows, bool accumulate, T*
     of_product(me, i, term.source, bound.data != nullptr ? bound : of(term.parameter), bound.data != nullptr,
                {std::max(rows.begin, first_row_of(i, term)), rows.end}, accumulate);
   }
-  if (affine.bias >= 0)
-    accumulate_columns<T>(layout_.matrix(What::adjoint, i, 0, rows), of(affine.bias).data, my_columns(me, affine.size),
-                          accumulate ? Start::accumulate : Start::zero);
+  if (affine.affine().bias >= 0)
+    accumulate_columns<T>(layout_.matrix(What::adjoint, i, 0, rows), of(affine.affine().bias).data,
+                          my_columns(me, affine.size), accumulate ? Start::accumulate : Start::zero);
 }
 
 template <class T>
 void GradientPass<T>::of_awake_rows(Member& me, int i, T* gradient) {
-  const Matrix<T> awake = layout_.matrix(What::value, node(i).awake);
+  const Matrix<T> awake = layout_.matrix(What::value, node(i).affine().awake);
   bool accumulate = options_.accumulate;
   for (Index end = awake.rows, begin = end; end > 0; end = begin) {
     const bool on = awake(end - 1, 0) != 0;
@@ -66,12 +66,12 @@ void GradientPass<T>::of_awake_rows(Member& me, int i, T* gradient) {
 
 template <class T>
 void GradientPass<T>::clear(const Node& affine, T* gradient) const {
-  for (const auto& term : affine.terms) {
+  for (const auto& term : affine.terms()) {
     const Matrix<T> bound = parts_.weights.bound_gradient(term.parameter);
     const Matrix<T> g = bound.data != nullptr ? bound : parameters().view(gradient, term.parameter);
     for (Index r = 0; r < g.rows; ++r) std::fill_n(g.row(r), g.cols, T{0});
   }
-  if (affine.bias >= 0) std::fill_n(parameters().view(gradient, affine.bias).data, affine.size, T{0});
+  if (affine.affine().bias >= 0) std::fill_n(parameters().view(gradient, affine.affine().bias).data, affine.size, T{0});
 }
 
 /// Returns the gradient columns that a thread owns: whole panels if there are enough of them.
@@ -134,7 +134,7 @@ void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, boo
     return add(layout_.matrix(What::value, source, 0, rows), layout_.matrix(What::adjoint, i, 0, rows));
   for (auto [step, run] : layout_.runs(place, node(i).part)) {
     run = {std::max(run.begin, rows.begin), std::min(run.end, rows.end)};
-    if (run.empty() && (node(i).awake >= 0 || !rows.empty())) continue;
+    if (run.empty() && (node(i).affine().awake >= 0 || !rows.empty())) continue;
     Matrix<const T> x = layout_.matrix(What::value, source, step, run);
     if (squared_) x = square(me, x);
     add(x, layout_.matrix(What::adjoint, i, step, run));

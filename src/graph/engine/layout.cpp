@@ -74,20 +74,20 @@ template <class T>
 void Layout<T>::lay_node(int i) {
   const Node& it = node(i);
   const Index rows = this->rows(it.part);
-  if (it.kind == Node::Kind::symbols || it.kind == Node::Kind::reorder) symbols_[at(i)].assign(at(rows), kNoSymbol);
-  if (it.kind == Node::Kind::reorder) {
-    const auto &to = order(plan_.corner(i), it.part), &from = order(plan_.corner(it.operands[0]), it.part);
+  if (it.kind() == Node::Kind::symbols || it.kind() == Node::Kind::reorder) symbols_[at(i)].assign(at(rows), kNoSymbol);
+  if (it.kind() == Node::Kind::reorder) {
+    const auto &to = order(plan_.corner(i), it.part), &from = order(plan_.corner(it.reorder().operand), it.part);
     reorder_from_[at(i)].resize(at(rows));
     for (Index r = 0; r < rows; ++r) reorder_from_[at(i)][at(r)] = from.rows[at(to.items[at(r)])];
   }
-  if (it.kind != Node::Kind::link) return;
-  const bool shifted = it.delay.along == Delay::Along::previous;
+  if (it.kind() != Node::Kind::link) return;
+  const Delay& delay = it.link().delay;
+  const bool shifted = delay.along == Delay::Along::previous;
   const Structure& own = structure(it.part);
   if (shifted && own.kind() == Structure::Kind::chains) return;
-  std::vector<Index> found = it.delay.crosses()
-                                 ? own.rows_seen(it.delay, part(it.source) - it.part)
-                                 : own.predecessors(it.delay, plan_.corner(i));  // throws if the sources do not match
-                                                                                 // the delay
+  // `predecessors` throws if the sources do not match the delay.
+  std::vector<Index> found = delay.crosses() ? own.rows_seen(delay, part(it.link().source) - it.part)
+                                             : own.predecessors(delay, plan_.corner(i));
   if (!shifted) predecessors_[at(i)] = std::move(found);
 }
 
@@ -102,7 +102,7 @@ void Layout<T>::make_room(What what) {
 template <class T>
 bool Layout<T>::is_stored(What what, int root) const {
   if (!plan_.live(root) || position_in_total(plan_, what, root).root != root) return false;
-  return what == What::value ? node(root).kind != Node::Kind::symbols : plan_.needs_adjoint(root);
+  return what == What::value ? node(root).kind() != Node::Kind::symbols : plan_.needs_adjoint(root);
 }
 
 /// Allocates the buffers of the roots: history rows first, then one row per position (adjoint rings: 1 + history
@@ -130,21 +130,16 @@ template <class T>
 bool Layout<T>::can_bind(What what, int i) const {
   const Place& place = position_in_total(plan_, what, i);
   if (place.scratch() || place.column != 0 || place.shift != 0 || node(place.root).size != node(i).size) return false;
-  if (what == What::value) return node(place.root).kind != Node::Kind::input || plan_.history(place.root) == 0;
+  if (what == What::value) return node(place.root).kind() != Node::Kind::input || plan_.history(place.root) == 0;
   if (plan_.history(place.root) > 0 || plan_.adjoint_buffer(place.root).ring) return false;
-  return node(i).kind == Node::Kind::input || !is_read(i);  // readers would add to the caller's seed
+  return node(i).kind() == Node::Kind::input || !is_read(i);  // readers would add to the caller's seed
 }
 
 /// Returns whether another node reads a node.
 template <class T>
 bool Layout<T>::is_read(int i) const {
-  const auto reads = [&](const Node& n) {
-    return n.source == i || n.operands[0] == i || n.operands[1] == i ||
-           std::ranges::any_of(
-               n.terms, [&](const Node::AffineTerm& t) { return t.source == i || t.keys == i || t.values == i; });
-  };
   for (int reader = 0; reader < static_cast<int>(plan_.nodes().size()); ++reader)
-    if (plan_.live(reader) && reads(node(reader))) return true;
+    if (plan_.live(reader) && std::ranges::count(node(reader).reads(), i) > 0) return true;
   return false;
 }
 
@@ -276,9 +271,7 @@ T* Layout<T>::history_row(What what, int i, Index steps_back, Index place) {
 
 template <class T>
 const Symbol* Layout<T>::lookup(int source) const {
-  int s = source;
-  while (node(s).kind == Node::Kind::reorder) s = node(s).operands[0];
-  return node(s).kind == Node::Kind::symbols ? symbols_[at(source)].data() : nullptr;
+  return plan_.is_symbols(source) ? symbols_[at(source)].data() : nullptr;
 }
 
 template <class T>

@@ -11,13 +11,14 @@ namespace unfold {
 template <class T>
 void LinkPass<T>::gather(What what, int link, const Work& work, const T* initial) {
   const Node& n = node(link);
-  if (n.delay.along == Delay::Along::children) return add_children(what, link, work, initial);
-  if (n.delay.along == Delay::Along::each_child) return join_children(what, link, work);
-  if (n.delay.along == Delay::Along::block) return join_block(what, link, work);
+  const Node::Link& read = n.link();
+  if (read.delay.along == Delay::Along::children) return add_children(what, link, work, initial);
+  if (read.delay.along == Delay::Along::each_child) return join_children(what, link, work);
+  if (read.delay.along == Delay::Along::block) return join_block(what, link, work);
   const Range columns = work.columns(n.size, 16);
-  const bool known = what == What::value || plan_.needs_adjoint(n.source);
-  const Index from_stride = known ? layout_.stride(what, n.source) : 0, to_stride = layout_.stride(what, link);
-  const T* from = known ? layout_.address(what, n.source, 0, 0) : nullptr;
+  const bool known = what == What::value || plan_.needs_adjoint(read.source);
+  const Index from_stride = known ? layout_.stride(what, read.source) : 0, to_stride = layout_.stride(what, link);
+  const T* from = known ? layout_.address(what, read.source, 0, 0) : nullptr;
   T* to = layout_.address(what, link, 0, 0);
   const auto& end = parts_.boundary.end(link);
   const Matrix<const T> beyond = what == What::tangent ? end.tangents : end.values;
@@ -36,7 +37,7 @@ void LinkPass<T>::gather(What what, int link, const Work& work, const T* initial
 /// Returns false for a link that reads only at the start of a sequence if the sequence began in an earlier window.
 template <class T>
 bool LinkPass<T>::begins(int link, Index row) const {
-  if (node(link).delay.along != Delay::Along::source_start || node(link).part > 0) return true;
+  if (node(link).link().delay.along != Delay::Along::source_start || node(link).part > 0) return true;
   const Structure& structure = layout_.structure();
   return parts_.boundary.fresh(structure.place(structure.sequence_of_item(layout_.order().items[at(row)])));
 }
@@ -46,8 +47,9 @@ bool LinkPass<T>::begins(int link, Index row) const {
 template <class T>
 void LinkPass<T>::add_children(What what, int link, const Work& work, const T* initial) {
   const Node& n = node(link);
+  const Node::Link& read = n.link();
   const Range columns = work.columns(n.size, 16);
-  const bool known = what == What::value || plan_.needs_adjoint(n.source);
+  const bool known = what == What::value || plan_.needs_adjoint(read.source);
   const Structure& structure = layout_.structure(n.part);
   std::vector<const T*> rows;
   std::vector<T> terms;
@@ -55,7 +57,7 @@ void LinkPass<T>::add_children(What what, int link, const Work& work, const T* i
     T* to = layout_.address(what, link, 0, r);
     rows.clear();
     for (const Index child : structure.child_rows(r))
-      if (child >= 0 && known) rows.push_back(layout_.address(what, n.source, 0, child));
+      if (child >= 0 && known) rows.push_back(layout_.address(what, read.source, 0, child));
     const bool leaf = layout_.predecessors(link)[at(r)] < 0;
     terms.resize(rows.size());
     for (Index j = columns.begin; j < columns.end; ++j) {
@@ -79,16 +81,17 @@ void LinkPass<T>::add_children(What what, int link, const Work& work, const T* i
 template <class T>
 void LinkPass<T>::join_children(What what, int link, const Work& work) {
   const Node& n = node(link);
-  const Index width = node(n.source).size;
+  const Node::Link& read = n.link();
+  const Index width = node(read.source).size;
   const Range columns = work.columns(width, 16);
-  const bool known = what == What::value || plan_.needs_adjoint(n.source);
+  const bool known = what == What::value || plan_.needs_adjoint(read.source);
   const Structure& structure = layout_.structure(n.part);
   for (Index r = work.rows.begin; r < work.rows.end; ++r) {
     const std::span<const Index> children = structure.child_rows(r);
     T* to = layout_.address(what, link, 0, r);
-    for (Index k = 0; k < n.delay.steps; ++k, to += width) {
+    for (Index k = 0; k < read.delay.steps; ++k, to += width) {
       const Index child = k < static_cast<Index>(children.size()) ? children[at(k)] : -1;
-      const T* from = child >= 0 && known ? layout_.address(what, n.source, 0, child) : nullptr;
+      const T* from = child >= 0 && known ? layout_.address(what, read.source, 0, child) : nullptr;
       if (from != nullptr)
         std::copy(from + columns.begin, from + columns.end, to + columns.begin);
       else
@@ -101,11 +104,12 @@ void LinkPass<T>::join_children(What what, int link, const Work& work) {
 template <class T>
 void LinkPass<T>::join_block(What what, int link, const Work& work) {
   const Node& n = node(link);
-  const Index width = node(n.source).size, members = n.delay.width();
+  const Node::Link& read = n.link();
+  const Index width = node(read.source).size, members = read.delay.width();
   const Range columns = work.columns(width, 16);
-  const bool known = what == What::value || plan_.needs_adjoint(n.source);
-  const Index stride = layout_.stride(what, link), from_stride = known ? layout_.stride(what, n.source) : 0;
-  const T* source = known ? layout_.address(what, n.source, 0, 0) : nullptr;
+  const bool known = what == What::value || plan_.needs_adjoint(read.source);
+  const Index stride = layout_.stride(what, link), from_stride = known ? layout_.stride(what, read.source) : 0;
+  const T* source = known ? layout_.address(what, read.source, 0, 0) : nullptr;
   const Index* seen = layout_.predecessors(link).data();
   for (Index r = work.rows.begin; r < work.rows.end; ++r) {
     T* to = layout_.address(what, link, 0, 0) + r * stride;
@@ -124,14 +128,15 @@ void LinkPass<T>::join_block(What what, int link, const Work& work) {
 template <class T>
 void LinkPass<T>::scatter_to_block(int link, const Work& work, Range rows) {
   const Node& n = node(link);
-  const Index width = node(n.source).size, members = n.delay.width();
+  const Node::Link& read = n.link();
+  const Index width = node(read.source).size, members = read.delay.width();
   const Range columns = work.columns(width, 16);
   const Index* seen = layout_.predecessors(link).data();
   for (Index r = rows.end; r-- > rows.begin;) {
     const T* from = layout_.address(What::adjoint, link, 0, r);
     for (Index k = 0; k < members; ++k, from += width) {
       if (seen[r * members + k] < 0) continue;
-      T* to = layout_.address(What::adjoint, n.source, 0, seen[r * members + k]);
+      T* to = layout_.address(What::adjoint, read.source, 0, seen[r * members + k]);
       for (Index j = columns.begin; j < columns.end; ++j) to[j] += from[j];
     }
   }
@@ -141,16 +146,17 @@ void LinkPass<T>::scatter_to_block(int link, const Work& work, Range rows) {
 template <class T>
 void LinkPass<T>::scatter_to_children(int link, const Work& work, Range rows) {
   const Node& n = node(link);
-  const Index width = node(n.source).size;
+  const Node::Link& read = n.link();
+  const Index width = node(read.source).size;
   const Range columns = work.columns(width, 16);
-  const bool sum = n.delay.along == Delay::Along::children;
+  const bool sum = read.delay.along == Delay::Along::children;
   const Structure& structure = layout_.structure(n.part);
   for (Index r = rows.end; r-- > rows.begin;) {
     const std::span<const Index> children = structure.child_rows(r);
     const T* from = layout_.address(What::adjoint, link, 0, r);
-    for (std::size_t k = 0; k < children.size() && (sum || k < at(n.delay.steps)); ++k) {
+    for (std::size_t k = 0; k < children.size() && (sum || k < at(read.delay.steps)); ++k) {
       if (children[k] < 0) continue;
-      T* to = layout_.address(What::adjoint, n.source, 0, children[k]);
+      T* to = layout_.address(What::adjoint, read.source, 0, children[k]);
       const T* mine = sum ? from : from + static_cast<Index>(k) * width;
       for (Index j = columns.begin; j < columns.end; ++j) to[j] += mine[j];
     }
@@ -160,14 +166,16 @@ void LinkPass<T>::scatter_to_children(int link, const Work& work, Range rows) {
 template <class T>
 void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
   const Node& n = node(link);
-  if (!plan_.needs_adjoint(n.source)) return;
+  const Node::Link& read = n.link();
+  if (!plan_.needs_adjoint(read.source)) return;
   Range part = work.rows;
   if (!in_loop && !work.by_columns) {  // rows of other threads may be written, so one thread does all the work
     if (work.member->id() != 0 || part.begin != 0) return;
     part = {0, layout_.rows(n.part)};
   }
-  if (n.delay.along != Delay::Along::child && n.delay.reads_children()) return scatter_to_children(link, work, part);
-  if (n.delay.along == Delay::Along::block) return scatter_to_block(link, work, part);
+  if (read.delay.along != Delay::Along::child && read.delay.reads_children())
+    return scatter_to_children(link, work, part);
+  if (read.delay.along == Delay::Along::block) return scatter_to_block(link, work, part);
   const Range columns = work.columns(n.size, 16);
   const Matrix<T> beyond = parts_.boundary.end(link).adjoints;
   for (Index r = part.end; r-- > part.begin;) {
@@ -177,14 +185,15 @@ void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
       std::copy(from + columns.begin, from + columns.end, beyond.row(parts_.boundary.sequence_of(r)) + columns.begin);
     if (before < 0 || !begins(link, r)) continue;
     const Index place = parts_.boundary.place_begun_earlier(link, r);
-    T* to = place < 0 ? layout_.address(What::adjoint, n.source, 0, before) : parts_.boundary.kept_adjoint(link, place);
+    T* to =
+        place < 0 ? layout_.address(What::adjoint, read.source, 0, before) : parts_.boundary.kept_adjoint(link, place);
     for (Index j = columns.begin; j < columns.end; ++j) to[j] += from[j];
   }
 }
 
 template <class T>
 void LinkPass<T>::reorder(What what, int i, const Work& work) {
-  const int source = node(i).operands[0];
+  const int source = node(i).reorder().operand;
   const auto& from_row = layout_.reorder_from(i);
   if (layout_.lookup(i) != nullptr) {
     if (what == What::value && (!work.by_columns || work.member->id() == 0))
@@ -203,7 +212,7 @@ void LinkPass<T>::reorder(What what, int i, const Work& work) {
 
 template <class T>
 void LinkPass<T>::reorder_back(int i, bool sets, const Work& work) {
-  const int source = node(i).operands[0];
+  const int source = node(i).reorder().operand;
   if (!plan_.needs_adjoint(source)) return;
   const Range columns = work.columns(node(i).size, 16);
   for (Index r = work.rows.begin; r < work.rows.end; ++r) {

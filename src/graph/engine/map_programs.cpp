@@ -17,15 +17,16 @@ int slot_of(Program& program, What what, int node) {
 /// out (=|+=) partial_i(values) [^2] * seed, reading only the values that the partial needs.
 Instruction derivative(Program& program, const Node& n, int i, int input, Rule rule, int seed, int out,
                        bool accumulate) {
-  const MapInfo& info = map_info(n.map);
+  const auto& [map, operands, constant] = n.pointwise();
+  const MapInfo& info = map_info(map);
   Instruction instruction{
-      .map = n.map, .rule = rule, .input = static_cast<unsigned char>(input), .accumulate = accumulate};
-  instruction.k = n.constant;
+      .map = map, .rule = rule, .input = static_cast<unsigned char>(input), .accumulate = accumulate};
+  instruction.k = constant;
   instruction.seed = seed;
   instruction.out = out;
   if (info.needs_input) {
-    instruction.x0 = slot_of(program, What::value, n.operands[0]);
-    if (info.arity == 2) instruction.x1 = slot_of(program, What::value, n.operands[1]);
+    instruction.x0 = slot_of(program, What::value, operands[0]);
+    if (info.arity == 2) instruction.x1 = slot_of(program, What::value, operands[1]);
   }
   if (info.needs_output) instruction.y = slot_of(program, What::value, i);
   return instruction;
@@ -201,15 +202,15 @@ bool Programs::overlap(const Program::Slot& a, const Program::Slot& b) const {
 Program Programs::forward_program(const Item& item) const {
   Program program;
   for (int i : item.nodes) {
-    const Node& n = node(i);
-    const Place &mine = plan_.value_place(i), &operand = plan_.value_place(n.operands[0]);
+    const auto& [map, operands, constant] = node(i).pointwise();
+    const Place &mine = plan_.value_place(i), &operand = plan_.value_place(operands[0]);
     const bool same_memory =
         !mine.scratch() && mine.root == operand.root && mine.column == operand.column && mine.shift == operand.shift;
-    if (n.map == Map::copy && same_memory) continue;
-    Instruction instruction{.map = n.map, .rule = Rule::value};
-    instruction.k = n.constant;
-    instruction.x0 = slot_of(program, What::value, n.operands[0]);
-    if (n.operands[1] >= 0) instruction.x1 = slot_of(program, What::value, n.operands[1]);
+    if (map == Map::copy && same_memory) continue;
+    Instruction instruction{.map = map, .rule = Rule::value};
+    instruction.k = constant;
+    instruction.x0 = slot_of(program, What::value, operands[0]);
+    if (operands[1] >= 0) instruction.x1 = slot_of(program, What::value, operands[1]);
     instruction.out = slot_of(program, What::value, i);
     program.instructions.push_back(instruction);
   }
@@ -224,7 +225,7 @@ Program Programs::backward_program(const Item& item, Rule rule) const {
     const int i = item.nodes[k];
     if (!plan_.needs_adjoint(i)) continue;
     for (int input = 0; input < 2; ++input) {
-      const int operand = node(i).operands[at(input)];
+      const int operand = node(i).pointwise().operands[at(input)];
       if (operand < 0 || !plan_.needs_adjoint(operand)) continue;
       const int seed = slot_of(program, What::adjoint, i), out = slot_of(program, What::adjoint, operand);
       program.instructions.push_back(derivative(program, node(i), i, input, rule, seed, out, !item.sets[k][at(input)]));
@@ -247,7 +248,7 @@ Program Programs::tangent_program(const Item& item) const {
   for (int i : item.nodes) {
     bool first = true;
     for (int input = 0; input < 2; ++input) {
-      const int operand = node(i).operands[at(input)];
+      const int operand = node(i).pointwise().operands[at(input)];
       if (operand < 0 || !plan_.needs_adjoint(operand)) continue;
       const int seed = slot_of(program, What::tangent, operand), out = slot_of(program, What::tangent, i);
       program.instructions.push_back(

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "graph/engine/packed_weights.h"
+
 namespace unfold {
 namespace {
 
@@ -15,11 +17,8 @@ Index packed_numbers(const Plan& plan, std::size_t element_bytes) {
   Index numbers = 0;
   for (std::size_t i = 0; i < plan.nodes().size(); ++i) {
     if (!plan.live(static_cast<int>(i))) continue;
-    for (const auto& term : plan.nodes()[i].terms) {
-      int source = term.source;
-      while (plan.nodes()[at(source)].kind == Node::Kind::reorder) source = plan.nodes()[at(source)].operands[0];
-      if (plan.nodes()[at(source)].kind == Node::Kind::symbols || !term.dense()) continue;
-      if (counted[at(term.parameter)] != 0) continue;
+    for (const auto& term : plan.nodes()[i].terms()) {
+      if (!is_product(plan, term) || counted[at(term.parameter)] != 0) continue;
       counted[at(term.parameter)] = 1;
       const ParameterInfo& p = plan.parameters()[at(term.parameter)];
       numbers += p.rows * whole(p.cols) + p.cols * whole(p.rows);
@@ -35,7 +34,7 @@ PlannedMemory planned_memory(const Plan& plan, std::size_t element_bytes) {
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
     if (!plan.live(i)) continue;
     const Index n = plan.nodes()[at(i)].size, history = plan.history(i);
-    if (plan.value_place(i).root == i && plan.nodes()[at(i)].kind != Node::Kind::symbols)
+    if (plan.value_place(i).root == i && plan.nodes()[at(i)].kind() != Node::Kind::symbols)
       memory.row += n, memory.chain += history * n;
     if (plan.adjoint_place(i).root != i || !plan.needs_adjoint(i)) continue;
     if (plan.adjoint_buffer(i).ring)

@@ -5,9 +5,7 @@
 namespace unfold {
 
 bool is_product(const Plan& plan, const Node::AffineTerm& term) {
-  int s = term.source;
-  while (plan.nodes()[at(s)].kind == Node::Kind::reorder) s = plan.nodes()[at(s)].operands[0];
-  return plan.nodes()[at(s)].kind != Node::Kind::symbols && term.dense();
+  return term.dense() && !plan.is_symbols(term.source);
 }
 
 template <class T>
@@ -19,7 +17,7 @@ PackedWeights<T>::PackedWeights(const Plan& plan, Precision precision)
   for (Set& set : sets_) set.matrices.resize(dense_.size()), set.changed.assign(dense_.size(), 1);
   for (std::size_t i = 0; i < plan.nodes().size(); ++i)
     if (plan.live(static_cast<int>(i)))
-      for (const auto& term : plan.nodes()[i].terms)
+      for (const auto& term : plan.nodes()[i].terms())
         if (is_product(plan, term)) dense_[at(term.parameter)] = 1;
 }
 

@@ -17,7 +17,7 @@ Precision checked(Precision precision, std::size_t number_bytes) {
 Index most_scratch(const Plan& plan, Index seen) {
   Index most = 0;
   for (const Node& n : plan.nodes())
-    for (const auto& term : n.terms)
+    for (const auto& term : n.terms())
       if (!term.dense()) most = std::max(most, term.op->scratch() + seen * term.op->scratch_per_seen());
   return most;
 }

@@ -43,7 +43,7 @@ class PassBase {
  protected:
   const Node& node(int i) const { return layout_.node(i); }
   const Node::AffineTerm& term_of(const Item& item, const Item::Part& part) const {
-    return node(item.node).terms[static_cast<std::size_t>(part.term)];
+    return node(item.node).terms()[static_cast<std::size_t>(part.term)];
   }
   const Segment& segment(std::size_t g) const { return plan_.segments()[g]; }
   const Parameters<T>& parameters() const { return *parts_.parameters; }
@@ -82,9 +82,9 @@ class PassBase {
   bool skips_leaves(const Node::AffineTerm& term) const {
     if (!term.dense() && !term.op->vanishes()) return false;
     int source = term.source;
-    while (node(source).kind == Node::Kind::slice) source = node(source).operands[0];
+    while (node(source).kind() == Node::Kind::slice) source = node(source).slice().operand;
     const Node& link = node(source);
-    return link.kind == Node::Kind::link && link.delay.reads_children() && link.initial < 0;
+    return link.kind() == Node::Kind::link && link.link().delay.reads_children() && link.link().initial < 0;
   }
   /// Returns whether the rows of a loop's step are leaves, where a term that skips leaves contributes nothing.
   bool is_leaf_step(const Segment& in, const Work& work, const Node::AffineTerm& term) const {
@@ -94,8 +94,9 @@ class PassBase {
   /// (Circuit::compute_only_where).
   template <class Use>
   void for_each_active_range(const Node& affine, const Work& work, Use&& use) {
-    if (affine.awake < 0) return use(work, true);
-    const Matrix<T> awake = matrix(What::value, affine.awake, work);
+    const int condition = affine.affine().awake;
+    if (condition < 0) return use(work, true);
+    const Matrix<T> awake = matrix(What::value, condition, work);
     for (Index begin = 0, end = 0; begin < work.rows.size(); begin = end) {
       const bool on = awake(begin, 0) != 0;
       while (end < work.rows.size() && (awake(end, 0) != 0) == on) ++end;

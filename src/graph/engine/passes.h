@@ -49,7 +49,7 @@ class ChainPass : private PassBase<T> {
 
  private:
   UNFOLD_PASS_OVER
-  const RecurrenceKernel& kernel() const { return *node(loop_.affine).terms[at(loop_.term)].op->recurrence(); }
+  const RecurrenceKernel& kernel() const { return *node(loop_.affine).terms()[at(loop_.term)].op->recurrence(); }
   Recurrence<T> recurrence_of(const ChainLoop& loop);
   const ChainLoop& loop_;
 };

@@ -59,7 +59,7 @@ void Schedule::lay(Laid& part, const Structure& structure) const {
 bool Schedule::has_operators(const Segment& segment) const {
   return std::any_of(segment.items.begin(), segment.items.end(), [&](const Item& item) {
     return std::any_of(item.parts.begin(), item.parts.end(),
-                       [&](const auto& part) { return !node(item.node).terms[at(part.term)].dense(); });
+                       [&](const auto& part) { return !node(item.node).terms()[at(part.term)].dense(); });
   });
 }
 
@@ -105,7 +105,7 @@ bool Schedule::in_data_units(const Item& item, Index unit) const {
   if (item.kind == Item::Kind::pointwise) return true;
   if (item.kind != Item::Kind::affine || node(item.node).size % unit != 0) return false;
   return std::all_of(item.parts.begin(), item.parts.end(), [&](const auto& part) {
-    const auto& term = node(item.node).terms[at(part.term)];
+    const auto& term = node(item.node).terms()[at(part.term)];
     return !is_product(plan_, term) || node(term.source).size % unit == 0;
   });
 }

@@ -11,9 +11,9 @@ namespace unfold {
 
 void require_steppable(const Plan& plan) {
   for (const Node& node : plan.nodes())
-    if (node.kind == Node::Kind::link && node.delay.along != Delay::Along::previous &&
-        node.delay.along != Delay::Along::first)
-      throw UsageError("stepper: " + node.name + " reads along " + describe(node.delay) +
+    if (node.kind() == Node::Kind::link && node.link().delay.along != Delay::Along::previous &&
+        node.link().delay.along != Delay::Along::first)
+      throw UsageError("stepper: " + node.name + " reads along " + describe(node.link().delay) +
                        "; a circuit can be stepped only if all its links read earlier positions");
 }
 
@@ -48,7 +48,7 @@ void StepProgram<T>::run(State<T>& state) {
 template <class T>
 void StepProgram<T>::find_reads() {
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-    if (node(i).kind != Node::Kind::symbols || !plan_.live(i)) continue;
+    if (node(i).kind() != Node::Kind::symbols || !plan_.live(i)) continue;
     const Read read{layout_.symbols(i).data(), static_cast<std::uint32_t>(node(i).size), i};
     if (read_.node < 0)
       read_ = read;
@@ -125,11 +125,11 @@ template <class T>
 void StepProgram<T>::affine(const Member& me, int i) {
   const Node& n = node(i);
   Steps steps = terms(me, i, waiting_[i]);
-  if (n.awake < 0) {
+  if (n.affine().awake < 0) {
     std::move(steps.begin(), steps.end(), std::back_inserter(steps_));
     return;
   }
-  steps_.push_back([awake = row(n.awake), y = row(i), size = n.size, steps = std::move(steps)] {
+  steps_.push_back([awake = row(n.affine().awake), y = row(i), size = n.size, steps = std::move(steps)] {
     if (*awake == 0) return static_cast<void>(std::fill_n(y, size, T{0}));
     for (const Step& step : steps) step();
   });
@@ -141,7 +141,7 @@ typename StepProgram<T>::Steps StepProgram<T>::terms(const Member& me, int i,
                                                      const std::vector<const Node::AffineTerm*>& terms) {
   const Index n = node(i).size;
   T* const y = row(i);
-  const T* start = node(i).bias >= 0 ? parameters()[node(i).bias].data : nullptr;
+  const T* start = node(i).affine().bias >= 0 ? parameters()[node(i).affine().bias].data : nullptr;
   Steps steps;
   std::vector<BoundLookup<T>> lookups;
   std::vector<BoundTerm<T>> products;
@@ -193,7 +193,7 @@ void StepProgram<T>::keep_first(int link) {
   const auto kept =
       std::find_if(plan_.kept().begin(), plan_.kept().end(), [&](const auto& k) { return k.link == link; });
   steps_.push_back(
-      [this, offset = kept->offset, size = node(link).size, from = row(node(link).source), to = row(link)] {
+      [this, offset = kept->offset, size = node(link).size, from = row(node(link).link().source), to = row(link)] {
         std::copy_n(begins_ ? from : state_row_ + offset, size, to);
         std::copy_n(to, size, state_row_ + offset);
       });

@@ -34,7 +34,7 @@ std::vector<typename StoredActivations<T>::Part> StoredActivations<T>::parts_of(
   std::vector<Part> parts;
   exact = rounded = 0;
   for (int root = 0; root < static_cast<int>(plan.nodes().size()); ++root) {
-    const Node::Kind kind = layout.node(root).kind;
+    const Node::Kind kind = layout.node(root).kind();
     if (!plan.live(root) || plan.value_place(root).root != root) continue;
     if (kind == Node::Kind::symbols || kind == Node::Kind::input || kind == Node::Kind::mask) continue;
     const bool whole = holds_output(plan, root);

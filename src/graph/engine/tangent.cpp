@@ -36,7 +36,7 @@ void TangentPass<T>::run_item(std::size_t g, std::size_t index, const Work& work
     case Item::Kind::pointwise: return run_program(parts_.programs.tangent(g, index), work);
     case Item::Kind::gather: {
       if (!plan_.needs_adjoint(item.node)) return;
-      const int initial = node(item.node).initial;
+      const int initial = node(item.node).link().initial;
       const T* beyond = initial >= 0 ? moved(initial).data : nullptr;
       return LinkPass<T>(parts_).gather(What::tangent, item.node, work, beyond);
     }
@@ -73,7 +73,7 @@ void TangentPass<T>::affine(const Item& item, const Work& work) {
   if (panels.empty()) return;
   const Range columns{panels.begin * kPanel, std::min(n.size, panels.end * kPanel)};
   Matrix<T> y = matrix(What::tangent, item.node, work);
-  const T* bias = n.bias >= 0 ? moved(n.bias).data : nullptr;
+  const T* bias = n.affine().bias >= 0 ? moved(n.affine().bias).data : nullptr;
   Start start = !item.start ? Start::accumulate : bias != nullptr ? Start::bias : Start::zero;
   for (const auto& part : item.parts) {
     const auto& t = term_of(item, part);

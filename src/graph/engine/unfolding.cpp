@@ -36,7 +36,7 @@ namespace {
 void refuse_shared_memory(const Plan& plan, const Structure& structure) {
   if (!structure.shares_sources()) return;
   for (const Node& n : plan.nodes())
-    for (const auto& term : n.terms)
+    for (const auto& term : n.terms())
       if (term.keys >= 0)
         throw UsageError("backward pass: sequences share a source that " + n.name +
                          " reads with attention; give each sequence a separate source");
@@ -126,7 +126,7 @@ struct Unfolding<T>::Body : Parts<T> {
   void require_readable(What what, Signal signal, int i) const {
     if (is_readable(what, i)) return;
     const std::string& name = node(signal.id).name;
-    if (node(signal.id).kind == Node::Kind::symbols)
+    if (node(signal.id).kind() == Node::Kind::symbols)
       throw UsageError("unfolding: " + name + " is not kept as numbers; read it with `symbols`");
     const std::string fault =
         "unfolding: " + std::string(what == What::value ? "" : "the tangent of ") + name + " is not kept; declare ";
@@ -137,9 +137,10 @@ struct Unfolding<T>::Body : Parts<T> {
   /// Returns the signal that a view reads, which can be an output, or the node itself.
   int viewed(int i) const {
     const Node& n = node(i);
-    if (n.kind == Node::Kind::slice || n.kind == Node::Kind::reorder || this->plan->is_exit(i))
-      return viewed(n.operands[0]);
-    return n.kind == Node::Kind::link && !n.delay.to_end() ? viewed(n.source) : i;
+    if (n.kind() == Node::Kind::slice) return viewed(n.slice().operand);
+    if (n.kind() == Node::Kind::reorder) return viewed(n.reorder().operand);
+    if (this->plan->is_exit(i)) return viewed(n.pointwise().operands[0]);
+    return n.kind() == Node::Kind::link && !n.link().delay.to_end() ? viewed(n.link().source) : i;
   }
   void require_kept(int i) const {
     if (kept[at(i)] == 0) throw UsageError("unfolding: " + node(i).name + " is not kept");
@@ -184,7 +185,7 @@ struct Unfolding<T>::Body : Parts<T> {
   }
   int input_with_derivative(Signal input) const {
     const int i = id_of(input);
-    if (node(i).kind != Node::Kind::input || !this->plan->live(i) || !this->plan->needs_adjoint(i))
+    if (node(i).kind() != Node::Kind::input || !this->plan->live(i) || !this->plan->needs_adjoint(i))
       throw UsageError("unfolding: " + node(i).name +
                        " is not an input with derivatives; set PlanOptions::input_derivatives");
     return i;
@@ -213,10 +214,10 @@ Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision 
   body_->kept = kept_values(*body_->plan);
   body_->readable.assign(at(nodes), 0);
   for (int i = 0; i < nodes; ++i) {
-    if (!body_->plan->is_exit(i) && body_->node(i).kind != Node::Kind::reorder) body_->signals = i + 1;
+    if (!body_->plan->is_exit(i) && body_->node(i).kind() != Node::Kind::reorder) body_->signals = i + 1;
     const bool is_unshifted = body_->plan->value_place(i).shift == 0;
     if (is_unshifted && body_->is_readable(What::value, i)) body_->readable[at(i)] = 1;
-    if (body_->plan->live(i) && body_->node(i).kind == Node::Kind::symbols) body_->symbol_nodes.push_back(i);
+    if (body_->plan->live(i) && body_->node(i).kind() == Node::Kind::symbols) body_->symbol_nodes.push_back(i);
   }
   body_->seeded.assign(at(nodes), 0);
   body_->offload = std::move(offload);
@@ -289,7 +290,7 @@ Matrix<T> Unfolding<T>::input(Signal signal) {
   Body& b = *body_;
   b.id_of(signal);
   b.require_laid();
-  if (b.node(signal.id).kind != Node::Kind::input)
+  if (b.node(signal.id).kind() != Node::Kind::input)
     throw UsageError("unfolding: " + b.node(signal.id).name + " is not an input");
   if (!b.plan->live(signal.id)) throw UsageError("unfolding: no output depends on input " + b.node(signal.id).name);
   if (b.backend != nullptr) b.backend->expect(What::value, signal.id);
@@ -301,7 +302,7 @@ std::span<Symbol> Unfolding<T>::symbols(Signal signal) {
   Body& b = *body_;
   b.id_of(signal);
   b.require_laid();
-  if (b.node(signal.id).kind != Node::Kind::symbols)
+  if (b.node(signal.id).kind() != Node::Kind::symbols)
     throw UsageError("unfolding: " + b.node(signal.id).name + " does not contain symbols");
   return b.layout.symbols(signal.id);
 }
@@ -314,7 +315,7 @@ Matrix<const T> Unfolding<T>::value(Signal signal) const {
     b.require_readable(What::value, signal, i);
   if (!b.forwarded) [[unlikely]] {
     b.require_laid();
-    if (b.node(i).kind != Node::Kind::input) b.require_forward("unfolding: value");
+    if (b.node(i).kind() != Node::Kind::input) b.require_forward("unfolding: value");
   }
   if (b.backend != nullptr) b.backend->fetch(What::value, i);
   return b.layout.matrix(What::value, i);
@@ -412,7 +413,7 @@ void Unfolding<T>::recall(const StoredActivations<T>& from, const State<T>* stat
     b.masks.number(me, b.layout);
     me.sync();
     for (int i = 0; i < static_cast<int>(b.plan->nodes().size()); ++i) {
-      if (b.node(i).kind != Node::Kind::mask || !b.plan->live(i)) continue;
+      if (b.node(i).kind() != Node::Kind::mask || !b.plan->live(i)) continue;
       const Range mine = me.share(b.layout.rows(b.layout.part(i)));
       b.masks.fill(b.node(i), mine.begin, b.layout.matrix(What::value, i, 0, mine));
     }
@@ -452,7 +453,7 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
                      std::to_string(b.plan->parameter_count()));
   if (options.algebra == Algebra::squared)
     for (const Node& n : b.plan->nodes())
-      for (const auto& term : n.terms)
+      for (const auto& term : n.terms())
         if (!term.dense() && !term.op->has_squared())
           throw UsageError("modulus pass: " + n.name + " has parameters of a " + std::string(term.op->name()) +
                            " map, which are not weights of units");
@@ -470,7 +471,7 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
 template <class T>
 Matrix<const T> Unfolding<T>::affine_adjoint(Signal affine) const {
   Body& b = *body_;
-  if (b.node(b.id_of(affine)).kind != Node::Kind::affine)
+  if (b.node(b.id_of(affine)).kind() != Node::Kind::affine)
     throw UsageError("unfolding: " + b.node(affine.id).name + " is not an affine map");
   require_order(b.went_back, "unfolding: affine_adjoint", "call backward first");
   if (!b.plan->live(affine.id) || !b.plan->needs_adjoint(affine.id))
@@ -618,7 +619,7 @@ void Unfolding<T>::bind_end(Signal link, Matrix<const T> values, Matrix<T> adjoi
   Body& b = *body_;
   b.require_host("bind_end");
   const Node& node = b.node(b.id_of(link));
-  if (node.kind != Node::Kind::link || node.delay != Delay::next() || node.part != 0)
+  if (node.kind() != Node::Kind::link || node.link().delay != Delay::next() || node.part != 0)
     throw UsageError("unfolding: bind_end: " + node.name + " is not a link to the next position");
   b.boundary.set_end(link.id, {values, adjoints, tangents});
 }

@@ -58,7 +58,7 @@ void DevicePasses<T>::backward(std::span<T> gradient, const BackwardOptions& opt
     device_->download(all.data(), gradient_.address(), bytes_of<T>(all.size()));
     for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
       const Node& n = node(i);
-      if (n.kind != Node::Kind::affine) continue;
+      if (n.kind() != Node::Kind::affine) continue;
       const auto take = [&](int p) {
         const ParameterInfo& info = plan_.parameters()[at(p)];
         for (Index k = info.offset; k < info.offset + info.size(); ++k) {
@@ -66,14 +66,14 @@ void DevicePasses<T>::backward(std::span<T> gradient, const BackwardOptions& opt
           gradient[at(k)] = options.accumulate ? gradient[at(k)] + g : g;
         }
       };
-      for (const auto& term : n.terms) take(term.parameter);
-      if (n.bias >= 0) take(n.bias);
+      for (const auto& term : n.terms()) take(term.parameter);
+      if (n.affine().bias >= 0) take(n.affine().bias);
     }
   }
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-    const Node& link = node(i);
-    if (link.kind != Node::Kind::link || link.initial < 0 || !plan_.live(i)) continue;
-    fetch(What::adjoint, link.delay.along == Delay::Along::previous ? link.source : i);
+    if (node(i).kind() != Node::Kind::link || !plan_.live(i)) continue;
+    const Node::Link& link = node(i).link();
+    if (link.initial >= 0) fetch(What::adjoint, link.delay.along == Delay::Along::previous ? link.source : i);
   }
   parts_.boundary.initial_gradients(*parts_.parameters, gradient.data(), options.accumulate, false);
   if (options.done != nullptr)
@@ -118,7 +118,7 @@ void DevicePasses<T>::upload_symbol_lists() {
   bool moved = false;
   std::vector<char> done(plan_.nodes().size(), 0);
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i)
-    for (const auto& term : node(i).terms) {
+    for (const auto& term : node(i).terms()) {
       if (!plan_.live(i) || layout_.lookup(term.source) == nullptr || std::exchange(done[at(term.source)], 1)) continue;
       const auto& symbols = layout_.symbols(term.source);
       const Index alphabet = node(term.source).size;
@@ -147,9 +147,9 @@ void DevicePasses<T>::upload_symbol_lists() {
     }
   Index most = 0;
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-    if (node(i).kind != Node::Kind::affine || !plan_.live(i)) continue;
+    if (node(i).kind() != Node::Kind::affine || !plan_.live(i)) continue;
     most = std::max(most, row_parts_count_ * node(i).size);
-    for (const auto& term : node(i).terms)
+    for (const auto& term : node(i).terms())
       if (layout_.lookup(term.source) != nullptr)
         most = std::max(most, symbol_lists_[at(term.source)].parts * node(i).size);
   }
@@ -170,12 +170,12 @@ template <class T>
 void DevicePasses<T>::gradients(bool squared, bool accumulate) {
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
     const Node& affine = node(i);
-    if (affine.kind != Node::Kind::affine || !plan_.live(i)) continue;
-    for (const auto& term : affine.terms) gradient_of_rows(i, term, squared, accumulate);
-    if (affine.bias >= 0)
+    if (affine.kind() != Node::Kind::affine || !plan_.live(i)) continue;
+    for (const auto& term : affine.terms()) gradient_of_rows(i, term, squared, accumulate);
+    if (affine.affine().bias >= 0)
       sum_lists(address(What::adjoint, i, {0, {0, 0}}), layout_.stride(What::adjoint, i), affine.size,
-                row_parts_.address(), 0, row_parts_count_, row_ends_.address(), 1, parameter(affine.bias, gradient_),
-                !accumulate);
+                row_parts_.address(), 0, row_parts_count_, row_ends_.address(), 1,
+                parameter(affine.affine().bias, gradient_), !accumulate);
   }
 }
 

@@ -22,10 +22,11 @@ void check_device_support(const Plan& plan) {
     const Node& n = plan.nodes()[at(i)];
     if (!plan.live(i)) continue;
     if (n.part > 0) refuse(n, "belongs to a deeper part (encoder, characters of words, attention)");
-    if (n.awake >= 0) refuse(n, "is not computed at every position");
-    for (const auto& term : n.terms)
+    if (n.kind() == Node::Kind::affine && n.affine().awake >= 0) refuse(n, "is not computed at every position");
+    for (const auto& term : n.terms())
       if (!term.dense()) refuse(n, fmt::format("has a {} term", term.op->name()));
-    if (n.kind == Node::Kind::link && (n.delay.reads_children() || n.delay.along == Delay::Along::parent))
+    if (n.kind() == Node::Kind::link &&
+        (n.link().delay.reads_children() || n.link().delay.along == Delay::Along::parent))
       refuse(n, "runs over trees");
   }
   for (std::size_t g = 0; g < plan.segments().size(); ++g)
@@ -175,18 +176,18 @@ void DevicePasses<T>::upload_inputs() {
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
     const Node& n = node(i);
     if (!plan_.live(i)) continue;
-    if (n.kind == Node::Kind::input) {
+    if (n.kind() == Node::Kind::input) {
       const Buffer<T>& host = layout_.buffer(What::value, i);
       device_->upload(buffer(What::value, i).address(), host.data(), bytes_of<T>(host.size()));
       expected_[0][at(i)] = 0;
-    } else if (n.kind == Node::Kind::symbols) {
+    } else if (n.kind() == Node::Kind::symbols) {
       const auto& host = layout_.symbols(i);
       moved |= symbols_[at(i)].reserve(device_, host.size() * sizeof(Symbol));
       device_->upload(symbols_[at(i)].address(), host.data(), host.size() * sizeof(Symbol));
-    } else if (n.kind == Node::Kind::mask) {
+    } else if (n.kind() == Node::Kind::mask) {
       moved |= keys_[at(i)].reserve(device_, bytes_of<std::uint64_t>(layout_.rows()));
       if (!parts_.masks.drawn()) continue;
-      const auto& keys = parts_.masks.keys(n.lasts, n.part);
+      const auto& keys = parts_.masks.keys(n.mask().lasts, n.part);
       device_->upload(keys_[at(i)].address(), keys.data(), keys.size() * sizeof(std::uint64_t));
     }
   }
@@ -410,7 +411,7 @@ void DevicePasses<T>::run_item(Kind kind, std::size_t g, std::size_t index, cons
         return;
       }
       if (kind == Kind::tangent && !plan_.needs_adjoint(item.node)) return;
-      const int initial = node(item.node).initial;
+      const int initial = node(item.node).link().initial;
       return gather(kind == Kind::tangent ? What::tangent : What::value, item.node, rows,
                     initial >= 0 ? parameter(initial, kind == Kind::tangent ? direction_ : parameters_) : 0);
     }
@@ -436,7 +437,8 @@ void DevicePasses<T>::run_program(Kind kind, std::size_t g, std::size_t index, c
 template <class T>
 void DevicePasses<T>::affine_forward(const Item& item, const Rows& rows) {
   const Node& n = node(item.node);
-  const Address bias = n.bias >= 0 ? parameter(n.bias, parameters_) : 0, y = address(What::value, item.node, rows);
+  const Address bias = n.affine().bias >= 0 ? parameter(n.affine().bias, parameters_) : 0,
+                y = address(What::value, item.node, rows);
   const Index ld = layout_.stride(What::value, item.node), count = rows.range.size();
   bool sets = item.start;
   for (const auto& part : item.parts) {
@@ -496,13 +498,14 @@ void DevicePasses<T>::affine_backward(const Item& item, const Rows& rows, bool s
 template <class T>
 void DevicePasses<T>::gather(What what, int link, const Rows& rows, Address initial) {
   const Node& n = node(link);
-  const bool known = what == What::value || plan_.needs_adjoint(n.source);
+  const int source = n.link().source;
+  const bool known = what == What::value || plan_.needs_adjoint(source);
   launch(FixedKernel::gather_rows, rows.range.size() * n.size,
          Arguments()
              .add(address(what, link, rows))
              .add(layout_.stride(what, link))
-             .add(known ? address(what, n.source, {0, {0, 0}}) : Address{0})
-             .add(known ? layout_.stride(what, n.source) : Index{0})
+             .add(known ? address(what, source, {0, {0, 0}}) : Address{0})
+             .add(known ? layout_.stride(what, source) : Index{0})
              .add(list(layout_.predecessors(link)) + sizeof(Index) * at(rows.range.begin))
              .add(rows.range.size())
              .add(n.size)
@@ -513,9 +516,10 @@ void DevicePasses<T>::gather(What what, int link, const Rows& rows, Address init
 template <class T>
 void DevicePasses<T>::scatter(int link, bool in_loop, const Rows& rows) {
   const Node& n = node(link);
-  if (!plan_.needs_adjoint(n.source)) return;
-  const Index to_ld = layout_.stride(What::adjoint, n.source), from_ld = layout_.stride(What::adjoint, link);
-  const Address to = address(What::adjoint, n.source, {0, {0, 0}});
+  const int source = n.link().source;
+  if (!plan_.needs_adjoint(source)) return;
+  const Index to_ld = layout_.stride(What::adjoint, source), from_ld = layout_.stride(What::adjoint, link);
+  const Address to = address(What::adjoint, source, {0, {0, 0}});
   if (in_loop)
     return launch(FixedKernel::scatter_rows, rows.range.size() * n.size,
                   Arguments()
@@ -572,8 +576,8 @@ void DevicePasses<T>::mask(int i, const Rows& rows) {
              .add(keys_[at(i)].address() + sizeof(std::uint64_t) * at(rows.range.begin))
              .add(settings_.address())
              .add(static_cast<Index>(stream_of(n.name)))
-             .add(static_cast<Index>(std::nearbyint(n.constant * 0x1p32)))
-             .add(1 / (1 - n.constant)));
+             .add(static_cast<Index>(std::nearbyint(n.mask().rate * 0x1p32)))
+             .add(1 / (1 - n.mask().rate)));
 }
 
 template class DevicePasses<float>;

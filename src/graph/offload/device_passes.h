@@ -75,7 +75,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   const Node& node(int i) const { return layout_.node(i); }
   const Segment& segment(std::size_t g) const { return plan_.segments()[g]; }
   const Node::AffineTerm& term_of(const Item& item, const Item::Part& part) const {
-    return node(item.node).terms[at(part.term)];
+    return node(item.node).terms()[at(part.term)];
   }
 
   // --- memory

@@ -41,7 +41,7 @@ bool DevicePasses<T>::softmax(int i, std::span<const Symbol> targets, T scale, b
 /// Returns nullptr if there are trained initial states, because their gradients are computed on the host.
 template <class T>
 Resident<T>* DevicePasses<T>::resident() {
-  const bool starts = std::ranges::any_of(plan_.nodes(), [](const Node& n) { return n.initial >= 0; });
+  const bool starts = std::ranges::any_of(plan_.nodes(), [](const Node& n) { return n.trained_initial() >= 0; });
   return starts ? nullptr : this;
 }
 

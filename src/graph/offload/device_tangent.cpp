@@ -10,7 +10,8 @@ namespace unfold {
 template <class T>
 void DevicePasses<T>::affine_tangent(const Item& item, const Rows& rows) {
   const Node& n = node(item.node);
-  const Address bias = n.bias >= 0 ? parameter(n.bias, direction_) : 0, y = address(What::tangent, item.node, rows);
+  const Address bias = n.affine().bias >= 0 ? parameter(n.affine().bias, direction_) : 0,
+                y = address(What::tangent, item.node, rows);
   const Index ld = layout_.stride(What::tangent, item.node), count = rows.range.size();
   if (item.start) start_rows(What::tangent, item.node, rows, bias);
   for (const auto& part : item.parts) {

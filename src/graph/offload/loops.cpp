@@ -38,7 +38,7 @@ class LoopReader {
       if (item.kind == Item::Kind::affine) {
         units = std::gcd(units, node(item.node).size);
         for (const auto& part : item.parts)
-          units = std::gcd(units, node(node(item.node).terms[at(part.term)].source).size);
+          units = std::gcd(units, node(node(item.node).terms()[at(part.term)].source).size);
       }
       for (const int i : item.nodes) units = std::gcd(units, node(i).size);
     }
@@ -61,14 +61,15 @@ class LoopReader {
 
   void read_forward(const Item& item) {
     const Node& n = node(item.node);
-    LoopPlan::Product product{.to = variable(What::value, item.node),
-                              .blocks = n.size / loop_.units,
-                              .adds = !item.start,
-                              .bias = item.start && n.bias >= 0 ? plan_.parameters()[at(n.bias)].offset : -1,
-                              .sources = {}};
+    LoopPlan::Product product{
+        .to = variable(What::value, item.node),
+        .blocks = n.size / loop_.units,
+        .adds = !item.start,
+        .bias = item.start && n.affine().bias >= 0 ? plan_.parameters()[at(n.affine().bias)].offset : -1,
+        .sources = {}};
     for (const auto& part : item.parts) {
-      const auto& t = n.terms[at(part.term)];
-      if (!t.dense() || node(t.source).kind == Node::Kind::symbols) return void(fits_ = false);
+      const auto& t = n.terms()[at(part.term)];
+      if (!t.dense() || node(t.source).kind() == Node::Kind::symbols) return void(fits_ = false);
       fits_ &= plan_.value_place(t.source).shift <= 1;
       product.sources.push_back({.place = variable(What::value, t.source),
                                  .inputs = node(t.source).size,
@@ -81,7 +82,7 @@ class LoopReader {
   void read_backward(const Item& item) {
     const Node& n = node(item.node);
     for (auto part = item.parts.rbegin(); part != item.parts.rend(); ++part) {
-      const auto& t = n.terms[at(part->term)];
+      const auto& t = n.terms()[at(part->term)];
       if (!t.dense()) return void(fits_ = false);
       if (!plan_.needs_adjoint(t.source)) continue;
       add({.to = variable(What::adjoint, t.source),

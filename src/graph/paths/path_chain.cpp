@@ -53,7 +53,7 @@ PathChain<T>::PathChain(const Circuit& squared, Team& team, int probe)
 template <class T>
 void PathChain<T>::fill_inputs(T value) {
   for (std::size_t i = 0; i < circuit_.nodes().size(); ++i)
-    if (circuit_.nodes()[i].kind == Node::Kind::input && unfolding_.plan().live(static_cast<int>(i))) {
+    if (circuit_.nodes()[i].kind() == Node::Kind::input && unfolding_.plan().live(static_cast<int>(i))) {
       Matrix<T> rows = unfolding_.input(signal(static_cast<int>(i)));
       std::fill_n(rows.data, rows.rows * rows.cols, static_cast<int>(i) == probe_ ? T{0} : value);
     }

@@ -21,12 +21,9 @@ std::vector<char> ancestors(const Circuit& circuit, int from) {
   while (!open.empty()) {
     const int i = open.back();
     open.pop_back();
-    if (i < 0 || reached[at(i)]) continue;
+    if (reached[at(i)]) continue;
     reached[at(i)] = 1;
-    const Node& node = circuit.nodes()[at(i)];
-    for (const auto& term : node.terms) open.push_back(term.source);
-    open.insert(open.end(), node.operands.begin(), node.operands.end());
-    open.push_back(node.source);
+    for (const int read : circuit.nodes()[at(i)].reads()) open.push_back(read);
   }
   return reached;
 }
@@ -34,9 +31,9 @@ std::vector<char> ancestors(const Circuit& circuit, int from) {
 std::vector<Recurrent> recurrent_terms(const Circuit& circuit) {
   std::vector<Recurrent> result;
   for (std::size_t i = 0; i < circuit.nodes().size(); ++i)
-    for (std::size_t k = 0; k < circuit.nodes()[i].terms.size(); ++k)
-      if (ancestors(circuit, circuit.nodes()[i].terms[k].source)[i]) {
-        if (const auto& term = circuit.nodes()[i].terms[k]; !term.dense())
+    for (std::size_t k = 0; k < circuit.nodes()[i].terms().size(); ++k)
+      if (ancestors(circuit, circuit.nodes()[i].terms()[k].source)[i]) {
+        if (const auto& term = circuit.nodes()[i].terms()[k]; !term.dense())
           throw UsageError("path pass: the second term of the metric supports only dense matrices, and " +
                            circuit.parameters()[at(term.parameter)].name + " is " + std::string(term.op->name()) +
                            "; use only the first term (kappa=1)");
@@ -66,14 +63,14 @@ struct ScaledRows {
 class SecondTerm {
  public:
   SecondTerm(const Circuit& circuit, const Recurrent& where, Team& team) : team_(team) {
-    const Node::AffineTerm& term = circuit.nodes()[at(where.affine)].terms[at(where.term)];
+    const Node::AffineTerm& term = circuit.nodes()[at(where.affine)].terms()[at(where.term)];
     of_ = path_reading(circuit, squared_, where.affine);
     matrix_ = term.parameter;
     h_signal_ = squared_.map(Map::copy, of_[at(term.source)]);
     squared_.output(h_signal_);
     const Node& probed = squared_.nodes()[at(of_[at(where.affine)].id)];
-    z_ = {&squared_, probed.operands[0]};
-    probe_ = {&squared_, probed.operands[1]};
+    z_ = {&squared_, probed.pointwise().operands[0]};
+    probe_ = {&squared_, probed.pointwise().operands[1]};
     chain_ = std::make_unique<PathChain<double>>(squared_, team, probe_.id);
   }
 
@@ -167,7 +164,7 @@ class SecondTerm {
 /// links point backward.
 void refuse_what_looks_ahead(const Circuit& circuit) {
   for (const Node& node : circuit.nodes())
-    if (node.kind == Node::Kind::link && node.delay.along == Delay::Along::next)
+    if (node.kind() == Node::Kind::link && node.link().delay.along == Delay::Along::next)
       throw UsageError("path pass: the second term of the metric supports only links to earlier positions; " +
                        node.name + " reads a later position; use kappa=1");
 }

@@ -22,7 +22,7 @@ class LastWriters {
 
   bool keep(int i) const {
     const Place& place = plan_.value_place(i);
-    if (!plan_.live(i) || place.scratch() || contains_symbols(i)) return false;
+    if (!plan_.live(i) || place.scratch() || plan_.is_symbols(i)) return false;
     const auto first = writers_[at(place.root)].begin() + place.column;
     return std::all_of(first, first + node(i).size, [writer = writer_of(i)](int last) { return last == writer; });
   }
@@ -38,22 +38,19 @@ class LastWriters {
 
   /// Returns whether a node is a copy of its operand in the same place, which no pass writes.
   bool is_same_memory(int i) const {
-    if (node(i).kind != Node::Kind::map || node(i).map != Map::copy) return false;
-    const Place &mine = plan_.value_place(i), &operand = plan_.value_place(node(i).operands[0]);
+    if (node(i).kind() != Node::Kind::pointwise || node(i).pointwise().map != Map::copy) return false;
+    const Place &mine = plan_.value_place(i), &operand = plan_.value_place(node(i).pointwise().operands[0]);
     return mine.root == operand.root && mine.column == operand.column && mine.shift == operand.shift;
   }
 
   /// Returns the node that writes the values of a node, which may be a view.
   int writer_of(int i) const {
     const Node& n = node(i);
-    if (n.kind == Node::Kind::slice || is_same_memory(i)) return writer_of(n.operands[0]);
-    if (n.kind == Node::Kind::link && n.delay.along == Delay::Along::previous) return writer_of(n.source);
+    if (n.kind() == Node::Kind::slice) return writer_of(n.slice().operand);
+    if (is_same_memory(i)) return writer_of(n.pointwise().operands[0]);
+    if (n.kind() == Node::Kind::link && n.link().delay.along == Delay::Along::previous)
+      return writer_of(n.link().source);
     return i;
-  }
-
-  bool contains_symbols(int i) const {
-    if (node(i).kind == Node::Kind::reorder) return contains_symbols(node(i).operands[0]);
-    return node(i).kind == Node::Kind::symbols;
   }
 
   const Plan& plan_;

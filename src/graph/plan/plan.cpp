@@ -28,19 +28,24 @@ Plan::Plan(const Circuit& circuit, std::vector<int> outputs, const PlanOptions& 
       if (item.kind == Item::Kind::affine) last_segment_[at(item.node)] = static_cast<int>(g);
 }
 
+bool Plan::is_symbols(int i) const {
+  while (nodes_[at(i)].kind() == Node::Kind::reorder) i = nodes_[at(i)].reorder().operand;
+  return nodes_[at(i)].kind() == Node::Kind::symbols;
+}
+
 double Plan::flops_per_position() const {
   double flops = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (live_[i] && nodes_[i].kind == Node::Kind::affine)
-      for (const auto& term : nodes_[i].terms) {
+    if (live_[i] && nodes_[i].kind() == Node::Kind::affine)
+      for (const auto& term : nodes_[i].terms()) {
         const Node& source = nodes_[at(term.source)];
-        const bool lookup = source.kind == Node::Kind::symbols;
+        const bool lookup = source.kind() == Node::Kind::symbols;
         if (!term.dense()) {
           flops += term.op->operations();
           continue;
         }
         flops += static_cast<double>(nodes_[i].size) * (lookup ? 1.0 : 2.0 * static_cast<double>(source.size)) /
-                 static_cast<double>(nodes_[i].period);
+                 static_cast<double>(nodes_[i].affine().period);
       }
   return flops;
 }
@@ -51,7 +56,7 @@ Index Plan::loop_weights() const {
     if (segment.loop)
       for (const Item& item : segment.items)
         for (const auto& part : item.parts)
-          count += parameters_[at(nodes_[at(item.node)].terms[at(part.term)].parameter)].size();
+          count += parameters_[at(nodes_[at(item.node)].terms()[at(part.term)].parameter)].size();
   return count;
 }
 
@@ -71,7 +76,7 @@ std::string print_item(const Plan& plan, const Item& item) {
       const Node& node = plan.nodes()[static_cast<std::size_t>(item.node)];
       std::string text = name(item.node) + (item.start ? " = bias" : " +=");
       for (const auto& part : item.parts) {
-        const auto& term = node.terms[static_cast<std::size_t>(part.term)];
+        const auto& term = node.terms()[static_cast<std::size_t>(part.term)];
         text += " + " + name(term.source) + " * " + plan.parameters()[static_cast<std::size_t>(term.parameter)].name;
       }
       return text;
@@ -81,9 +86,10 @@ std::string print_item(const Plan& plan, const Item& item) {
       for (int node : item.nodes) text += " " + name(node) + "->" + print_place(plan, plan.value_place(node));
       return text;
     }
-    case Item::Kind::gather:
-      return name(item.node) + " = " + name(plan.nodes()[static_cast<std::size_t>(item.node)].source) + " at " +
-             describe(plan.nodes()[static_cast<std::size_t>(item.node)].delay);
+    case Item::Kind::gather: {
+      const Node::Link& link = plan.nodes()[static_cast<std::size_t>(item.node)].link();
+      return name(item.node) + " = " + name(link.source) + " at " + describe(link.delay);
+    }
     case Item::Kind::reorder: return name(item.node) + " = reordered";
     case Item::Kind::mask: return name(item.node) + " = dropout mask";
   }

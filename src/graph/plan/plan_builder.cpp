@@ -14,8 +14,9 @@ PlanBuilder::PlanBuilder(Plan& plan, const Circuit& circuit, std::vector<int> ou
   for (const int output : outputs) {
     require_index("plan: output", output, static_cast<Index>(circuit.nodes().size()));
     const Node& node = circuit.nodes()[at(output)];
-    const bool is_view = node.kind == Node::Kind::slice || (node.kind == Node::Kind::link && !node.delay.to_end());
-    if (node.kind == Node::Kind::symbols || is_view)
+    const bool is_view =
+        node.kind() == Node::Kind::slice || (node.kind() == Node::Kind::link && !node.link().delay.to_end());
+    if (node.kind() == Node::Kind::symbols || is_view)
       throw UsageError("plan: " + node.name + " cannot be an output: it is a view of another signal, or symbols");
   }
   plan_.circuit_ = &circuit;
@@ -41,22 +42,6 @@ void PlanBuilder::build() {
   find_carried();
 }
 
-std::vector<int> PlanBuilder::inputs_of(int i) const {
-  const Node& n = plan_.nodes_[at(i)];
-  std::vector<int> result;
-  for (int operand : n.operands)
-    if (operand >= 0) result.push_back(operand);
-  for (const auto& term : n.terms) {
-    result.push_back(term.source);
-    for (const int other : {term.gate, term.keys, term.values})
-      if (other >= 0) result.push_back(other);
-    result.insert(result.end(), term.symbols.begin(), term.symbols.end());
-  }
-  if (n.source >= 0) result.push_back(n.source);
-  if (n.awake >= 0) result.push_back(n.awake);
-  return result;
-}
-
 void PlanBuilder::find_live() {
   plan_.live_.assign(plan_.nodes_.size(), 0);
   std::vector<int> open = plan_.outputs_;
@@ -64,7 +49,7 @@ void PlanBuilder::find_live() {
     const int i = open.back();
     open.pop_back();
     if (std::exchange(plan_.live_[at(i)], 1)) continue;
-    for (int input : inputs_of(i)) open.push_back(input);
+    for (int input : node(i).reads()) open.push_back(input);
   }
 }
 
@@ -79,7 +64,7 @@ void PlanBuilder::find_components() {
     number[at(v)] = low[at(v)] = next++;
     stack.push_back(v);
     on_stack[at(v)] = 1;
-    for (int w : inputs_of(v)) {
+    for (int w : node(v).reads()) {
       if (number[at(w)] < 0) {
         visit(w);
         low[at(v)] = std::min(low[at(v)], low[at(w)]);
@@ -108,12 +93,12 @@ void PlanBuilder::choose_corners() {
   plan_.corner_.assign(plan_.nodes_.size(), Corner::top_left);
   std::vector<unsigned> along(loop_.size(), 0);
   for (int i = 0; i < count(); ++i)
-    if (plan_.live_[at(i)] && node(i).kind == Node::Kind::link && same_loop(i, node(i).source)) {
-      if (node(i).delay.to_end())
-        throw UsageError("plan: " + node(i).name + " reads along " + describe(node(i).delay) + ", but its source " +
-                         node(node(i).source).name +
+    if (plan_.live_[at(i)] && node(i).kind() == Node::Kind::link && same_loop(i, node(i).link().source)) {
+      if (node(i).link().delay.to_end())
+        throw UsageError("plan: " + node(i).name + " reads along " + describe(node(i).link().delay) +
+                         ", but its source " + node(node(i).link().source).name +
                          " depends on it at that position; feed it a signal that is computed earlier");
-      along[at(component_[at(i)])] |= 1u << static_cast<unsigned>(node(i).delay.along);
+      along[at(component_[at(i)])] |= 1u << static_cast<unsigned>(node(i).link().delay.along);
     }
   const auto has = [&](int c, Along a) { return (along[at(c)] >> static_cast<unsigned>(a)) & 1u; };
   for (int i = 0; i < count(); ++i) {
@@ -152,85 +137,56 @@ void PlanBuilder::add_exits() {
     bool carried = is_shift(node(s)), read_outside = std::count(plan_.outputs_.begin(), plan_.outputs_.end(), s) > 0;
     for (int c = 0; c < n; ++c) {
       if (!plan_.live_[at(c)]) continue;
-      carried |= is_shift(node(c)) && node(c).source == s && same_loop(c, s);
+      carried |= is_shift(node(c)) && node(c).link().source == s && same_loop(c, s);
       if (component_[at(c)] != component_[at(s)])
-        for (int input : inputs_of(c)) read_outside |= input == s;
+        for (int input : node(c).reads()) read_outside |= input == s;
     }
     if (!carried || !read_outside) continue;
-    Node copy{.kind = Node::Kind::map, .name = node(s).name + "/exit", .size = node(s).size, .part = node(s).part};
-    copy.map = Map::copy;
-    copy.operands = {s, -1};
+    Node copy{.name = node(s).name + "/exit",
+              .size = node(s).size,
+              .part = node(s).part,
+              .operation = Node::Pointwise{.map = Map::copy, .operands = {s, -1}}};
     const int e = add_node(std::move(copy), component_[at(s)], plan_.corner_[at(s)]);
     plan_.exit_[at(s)] = e;
-    for (int c = 0; c < n; ++c) {
-      if (!plan_.live_[at(c)] || component_[at(c)] == component_[at(s)]) continue;
-      for (int& operand : node(c).operands)
-        if (operand == s) operand = e;
-      for (auto& term : node(c).terms)
-        for (int* read : {&term.source, &term.keys, &term.values})
-          if (*read == s) *read = e;
-      if (node(c).source == s) node(c).source = e;
-      if (node(c).awake == s) node(c).awake = e;
-    }
+    for (int c = 0; c < n; ++c)
+      if (plan_.live_[at(c)] && component_[at(c)] != component_[at(s)]) node(c).replace_read(s, e);
     std::replace(plan_.outputs_.begin(), plan_.outputs_.end(), s, e);
   }
   plan_.exit_.resize(at(count()), -1);
   plan_.is_exit_.resize(at(count()), 1);
 }
 
+/// Adds a node with the values of `source` in the order of a corner.
+int PlanBuilder::add_reorder(int source, const char* suffix, Corner corner) {
+  loop_.push_back(0);
+  Node added{.name = node(source).name + suffix,
+             .size = node(source).size,
+             .part = node(source).part,
+             .operation = Node::Reorder{source}};
+  return add_node(std::move(added), static_cast<int>(loop_.size()) - 1, corner);
+}
+
 /// If a loop over a grid runs from a different corner than its source, the source is copied into that order.
 void PlanBuilder::add_reorders() {
   const int n = count();
   std::vector<std::array<int, 4>> copies(at(n), {-1, -1, -1, -1});
-  const auto in_order = [&](int source, int consumer) {
-    const Corner corner = plan_.corner_[at(consumer)];
+  const auto in_order = [&](int source, Corner corner) {
     if (plan_.corner_[at(source)] == corner) return source;
     int& copy = copies[at(source)][static_cast<std::size_t>(corner)];
-    if (copy < 0) {
-      Node added{.kind = Node::Kind::reorder,
-                 .name = node(source).name + "/reordered",
-                 .size = node(source).size,
-                 .part = node(source).part};
-      added.operands = {source, -1};
-      loop_.push_back(0);
-      copy = add_node(std::move(added), static_cast<int>(loop_.size()) - 1, corner);
-    }
+    if (copy < 0) copy = add_reorder(source, "/reordered", corner);
     return copy;
   };
-  for (int c = 0; c < n; ++c) {
-    if (!plan_.live_[at(c)]) continue;
-    for (std::size_t k = 0; k < 2; ++k)
-      if (const int s = node(c).operands[k]; s >= 0) {
-        const int t = in_order(s, c);
-        node(c).operands[k] = t;
+  for (int c = 0; c < n; ++c)
+    if (plan_.live_[at(c)])
+      for (const int read : node(c).reads()) {
+        const bool memory = node(c).kind() == Node::Kind::affine && node(read).part != node(c).part;
+        const int ordered = memory ? read : in_order(read, plan_.corner_[at(c)]);
+        if (ordered != read) node(c).replace_read(read, ordered);
       }
-    for (std::size_t k = 0; k < node(c).terms.size(); ++k) {
-      const int t = in_order(node(c).terms[k].source, c);
-      node(c).terms[k].source = t;
-      if (const int gate = node(c).terms[k].gate; gate >= 0) {
-        const int g = in_order(gate, c);
-        node(c).terms[k].gate = g;
-      }
-      for (std::size_t s = 0; s < node(c).terms[k].symbols.size(); ++s) {
-        const int read = in_order(node(c).terms[k].symbols[s], c);
-        node(c).terms[k].symbols[s] = read;
-      }
-    }
-    if (node(c).source >= 0) {
-      const int t = in_order(node(c).source, c);
-      node(c).source = t;
-    }
-  }
   // Readers outside the circuit expect the main order.
   for (int& output : plan_.outputs_)
     if (plan_.corner_[at(output)] != Corner::top_left) {
-      Node added{.kind = Node::Kind::reorder,
-                 .name = node(output).name + "/output",
-                 .size = node(output).size,
-                 .part = node(output).part};
-      added.operands = {output, -1};
-      loop_.push_back(0);
-      const int copy = add_node(std::move(added), static_cast<int>(loop_.size()) - 1, Corner::top_left);
+      const int copy = add_reorder(output, "/output", Corner::top_left);
       plan_.exit_.resize(at(count()), -1);
       for (int i = 0; i < n; ++i)
         if (plan_.exit_[at(i)] == output) plan_.exit_[at(i)] = copy;
@@ -253,7 +209,7 @@ int PlanBuilder::stage_of(int component) {
   int stage = loop_[at(component)] ? 1 : 0;
   for (int i = 0; i < count(); ++i) {
     if (!plan_.live_[at(i)] || component_[at(i)] != component) continue;
-    for (int input : inputs_of(i)) {
+    for (int input : node(i).reads()) {
       const int other = component_[at(input)];
       if (other == component) continue;
       const int before = stage_of(other);
@@ -264,18 +220,12 @@ int PlanBuilder::stage_of(int component) {
   return stage_[at(component)] = stage;
 }
 
-/// Returns whether a term's source is a symbol, possibly reordered.
-bool PlanBuilder::is_lookup(int source) const {
-  while (plan_.nodes_[at(source)].kind == Node::Kind::reorder) source = plan_.nodes_[at(source)].operands[0];
-  return plan_.nodes_[at(source)].kind == Node::Kind::symbols;
-}
-
 /// Returns whether an affine map inside a loop has products with operands from outside. Lookups alone are not hoisted,
 /// because inside the loop they need no extra pass over memory.
 bool PlanBuilder::hoistable(int i) const {
-  const auto& terms = plan_.nodes_[at(i)].terms;
+  const auto terms = plan_.nodes_[at(i)].terms();
   return options_.hoist && std::any_of(terms.begin(), terms.end(), [&](const auto& term) {
-           return !is_lookup(term.source) && !same_loop(i, term.source);
+           return !plan_.is_symbols(term.source) && !same_loop(i, term.source);
          });
 }
 
@@ -285,15 +235,15 @@ Item PlanBuilder::affine_item(int i, bool hoisted_part, bool inner_part) const {
   const Node& n = plan_.nodes_[at(i)];
   Item item{.kind = Item::Kind::affine, .node = i, .start = hoisted_part};
   const auto add = [&](auto&& wanted) {
-    for (std::size_t k = 0; k < n.terms.size(); ++k)
-      if (wanted(n.terms[k].source)) item.parts.push_back({static_cast<int>(k), false});
+    for (std::size_t k = 0; k < n.terms().size(); ++k)
+      if (wanted(n.terms()[k].source)) item.parts.push_back({static_cast<int>(k), false});
   };
   const auto inner = [&](int s) { return same_loop(i, s); };
   if (hoisted_part) {
-    add([&](int s) { return is_lookup(s); });
-    add([&](int s) { return !is_lookup(s) && !inner(s); });
+    add([&](int s) { return plan_.is_symbols(s); });
+    add([&](int s) { return !plan_.is_symbols(s) && !inner(s); });
   }
-  if (inner_part) add([&](int s) { return !is_lookup(s) && inner(s); });
+  if (inner_part) add([&](int s) { return !plan_.is_symbols(s) && inner(s); });
   return item;
 }
 
@@ -314,19 +264,21 @@ void PlanBuilder::make_segments() {
       std::vector<Item> units;
       for (int i = 0; i < count(); ++i) {
         if (!plan_.live_[at(i)] || !belongs(component_[at(i)], node(i).part)) continue;
-        const Node& n = node(i);
-        const bool in_loop = loop_[at(component_[at(i)])];
-        if (n.kind == Node::Kind::affine) {
-          const bool hoisted = in_loop && hoistable(i);
-          units.push_back(affine_item(i, !hoisted, true));
-        } else if (n.kind == Node::Kind::map) {
-          units.push_back({.kind = Item::Kind::pointwise, .nodes = {i}});
-        } else if (n.kind == Node::Kind::link && !is_shift(n)) {
-          units.push_back({.kind = Item::Kind::gather, .node = i});
-        } else if (n.kind == Node::Kind::reorder) {
-          units.push_back({.kind = Item::Kind::reorder, .node = i});
-        } else if (n.kind == Node::Kind::mask) {
-          units.push_back({.kind = Item::Kind::mask, .node = i});
+        switch (node(i).kind()) {
+          case Node::Kind::input:
+          case Node::Kind::symbols:
+          case Node::Kind::slice: break;
+          case Node::Kind::affine: {
+            const bool hoisted = loop_[at(component_[at(i)])] && hoistable(i);
+            units.push_back(affine_item(i, !hoisted, true));
+            break;
+          }
+          case Node::Kind::pointwise: units.push_back({.kind = Item::Kind::pointwise, .nodes = {i}}); break;
+          case Node::Kind::link:
+            if (!is_shift(node(i))) units.push_back({.kind = Item::Kind::gather, .node = i});
+            break;
+          case Node::Kind::reorder: units.push_back({.kind = Item::Kind::reorder, .node = i}); break;
+          case Node::Kind::mask: units.push_back({.kind = Item::Kind::mask, .node = i}); break;
         }
       }
       return units;
@@ -336,7 +288,7 @@ void PlanBuilder::make_segments() {
         Segment segment{.stage = stage, .part = part};
         auto units = units_of([&](int c, int p) { return stage_[at(c)] == stage && p == part; });
         for (int i = 0; i < count(); ++i)  // work hoisted out of loops of the next stage
-          if (plan_.live_[at(i)] && node(i).kind == Node::Kind::affine && loop_[at(component_[at(i)])] &&
+          if (plan_.live_[at(i)] && node(i).kind() == Node::Kind::affine && loop_[at(component_[at(i)])] &&
               stage_[at(component_[at(i)])] == stage + 1 && node(i).part == part && hoistable(i))
             units.push_back(affine_item(i, true, false));
         order_items(segment, std::move(units));
@@ -351,8 +303,8 @@ void PlanBuilder::make_segments() {
           segment.part = node(i).part;
           segment.corner = plan_.corner_[at(i)];
           segment.descending |=
-              node(i).kind == Node::Kind::link && same_loop(i, node(i).source) &&
-              (node(i).delay.along == Delay::Along::next || node(i).delay.along == Delay::Along::parent);
+              node(i).kind() == Node::Kind::link && same_loop(i, node(i).link().source) &&
+              (node(i).link().delay.along == Delay::Along::next || node(i).link().delay.along == Delay::Along::parent);
         }
       order_items(segment, units_of([&](int other, int) { return other == c; }));
       plan_.segments_.push_back(std::move(segment));
@@ -366,30 +318,30 @@ std::vector<int> PlanBuilder::unit_sources(const Segment& segment, const Item& u
   std::vector<int> open, result;
   if (unit.kind == Item::Kind::affine) {
     for (const auto& part : unit.parts) {
-      const auto& term = plan_.nodes_[at(unit.node)].terms[at(part.term)];
+      const auto& term = plan_.nodes_[at(unit.node)].terms()[at(part.term)];
       for (const int read : {term.source, term.gate, term.keys, term.values})
         if (read >= 0) open.push_back(read);
       open.insert(open.end(), term.symbols.begin(), term.symbols.end());
     }
-    if (const int awake = plan_.nodes_[at(unit.node)].awake; awake >= 0) open.push_back(awake);
+    if (const int awake = plan_.nodes_[at(unit.node)].affine().awake; awake >= 0) open.push_back(awake);
   } else if (unit.kind == Item::Kind::gather) {
-    if (!segment.loop) open.push_back(plan_.nodes_[at(unit.node)].source);
+    if (!segment.loop) open.push_back(plan_.nodes_[at(unit.node)].link().source);
   } else if (unit.kind == Item::Kind::pointwise) {
     for (int i : unit.nodes)
-      for (int operand : plan_.nodes_[at(i)].operands)
+      for (int operand : plan_.nodes_[at(i)].pointwise().operands)
         if (operand >= 0) open.push_back(operand);
   } else if (unit.kind == Item::Kind::reorder) {
-    open.push_back(plan_.nodes_[at(unit.node)].operands[0]);
+    open.push_back(plan_.nodes_[at(unit.node)].reorder().operand);
   }
   while (!open.empty()) {
     const int i = open.back();
     open.pop_back();
     const Node& n = plan_.nodes_[at(i)];
-    if (n.kind == Node::Kind::slice) {
-      open.push_back(n.operands[0]);
+    if (n.kind() == Node::Kind::slice) {
+      open.push_back(n.slice().operand);
     } else if (is_shift(n)) {
-      const bool other_step = segment.loop && same_loop(i, n.source);
-      if (!other_step) open.push_back(n.source);
+      const bool other_step = segment.loop && same_loop(i, n.link().source);
+      if (!other_step) open.push_back(n.link().source);
     } else {
       result.push_back(i);
     }
@@ -417,8 +369,8 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
   // Outside a loop, a shifted view reads other rows, which other tiles and threads may still be changing.
   const auto reads_other_rows = [&](const Item& item) {
     for (int i : item.nodes)
-      for (int operand : plan_.nodes_[at(i)].operands) {
-        while (operand >= 0 && node(operand).kind == Node::Kind::slice) operand = node(operand).operands[0];
+      for (int operand : plan_.nodes_[at(i)].pointwise().operands) {
+        while (operand >= 0 && node(operand).kind() == Node::Kind::slice) operand = node(operand).slice().operand;
         if (operand >= 0 && !segment.loop && is_shift(node(operand))) return true;
       }
     return false;
@@ -446,24 +398,25 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
   // An item that reads rows other than its own (a shifted view outside a loop, a gather, a reordering) must wait for
   // all rows.
   for (const Item& item : segment.items) {
-    const bool in_sequence = segment.loop && item.kind == Item::Kind::gather &&
-                             node(item.node).delay.along == Delay::Along::next;  // reads rows of the same sequence
+    const bool in_sequence =
+        segment.loop && item.kind == Item::Kind::gather &&
+        node(item.node).link().delay.along == Delay::Along::next;  // reads rows of the same sequence
     if ((item.kind == Item::Kind::gather && !in_sequence) || item.kind == Item::Kind::reorder)
       segment.rows_independent = false;
     if (segment.loop) continue;
     std::vector<int> open;
     if (item.kind == Item::Kind::affine)
       for (const auto& part : item.parts) {
-        const auto& term = node(item.node).terms[at(part.term)];
+        const auto& term = node(item.node).terms()[at(part.term)];
         open.push_back(term.source);
         if (term.keys >= 0)
           segment.rows_independent = false;  // rows that read the same chain write to the same adjoints
       }
     for (int i : item.nodes)
-      for (int operand : node(i).operands)
+      for (int operand : node(i).pointwise().operands)
         if (operand >= 0) open.push_back(operand);
     for (int i : open) {
-      while (node(i).kind == Node::Kind::slice) i = node(i).operands[0];
+      while (node(i).kind() == Node::Kind::slice) i = node(i).slice().operand;
       if (is_shift(node(i))) segment.rows_independent = false;
     }
   }

@@ -18,26 +18,25 @@ class PlanBuilder {
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static bool is_shift(const Node& node) {
-    return node.kind == Node::Kind::link && node.delay.along == Delay::Along::previous;
+    return node.kind() == Node::Kind::link && node.link().delay.along == Delay::Along::previous;
   }
   Node& node(int i) { return plan_.nodes_[at(i)]; }
   int count() const { return static_cast<int>(plan_.nodes_.size()); }
 
   // plan_builder.cpp: order of execution
-  std::vector<int> inputs_of(int i) const;  ///< operands, term sources and the source of a link
   void find_live();
   void find_components();
   void choose_corners();
   void add_exits();
   void add_reorders();
   int add_node(Node node, int component, Corner corner);
+  int add_reorder(int source, const char* suffix, Corner corner);
   void choose_stages();
   int stage_of(int component);
   bool same_loop(int a, int b) const { return component_[at(a)] == component_[at(b)] && loop_[at(component_[at(a)])]; }
   void make_segments();
   void order_items(Segment& segment, std::vector<Item> units);
   std::vector<int> unit_sources(const Segment& segment, const Item& unit) const;
-  bool is_lookup(int source) const;
   bool hoistable(int i) const;
   Item affine_item(int i, bool hoisted_part, bool inner_part) const;
 

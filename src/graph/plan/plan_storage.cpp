@@ -8,14 +8,26 @@ void PlanBuilder::find_uses() {
   uses_.assign(plan_.nodes_.size(), {});
   for (int i = 0; i < count(); ++i) {
     if (!plan_.live_[at(i)]) continue;
+    const auto use = [&](int read, int operand) {
+      if (read >= 0) uses_[at(read)].push_back({i, operand});
+    };
     const Node& n = node(i);
-    for (int k = 0; k < 2; ++k)
-      if (n.operands[at(k)] >= 0) uses_[at(n.operands[at(k)])].push_back({i, k});
-    for (std::size_t k = 0; k < n.terms.size(); ++k)
-      for (const int read : {n.terms[k].source, n.terms[k].keys, n.terms[k].values})
-        if (read >= 0) uses_[at(read)].push_back({i, static_cast<int>(k)});
-    if (n.source >= 0) uses_[at(n.source)].push_back({i, -1});
-    if (n.awake >= 0) uses_[at(n.awake)].push_back({i, -1});
+    switch (n.kind()) {
+      case Node::Kind::input:
+      case Node::Kind::symbols:
+      case Node::Kind::mask: break;
+      case Node::Kind::link: use(n.link().source, -1); break;
+      case Node::Kind::pointwise:
+        for (int k = 0; k < 2; ++k) use(n.pointwise().operands[at(k)], k);
+        break;
+      case Node::Kind::slice: use(n.slice().operand, 0); break;
+      case Node::Kind::reorder: use(n.reorder().operand, 0); break;
+      case Node::Kind::affine:
+        for (std::size_t k = 0; k < n.terms().size(); ++k)
+          for (const int read : {n.terms()[k].source, n.terms()[k].keys, n.terms()[k].values})
+            use(read, static_cast<int>(k));
+        use(n.affine().awake, -1);
+    }
   }
   item_of_.assign(plan_.nodes_.size(), -1);
   int number = 0;
@@ -31,15 +43,20 @@ void PlanBuilder::find_uses() {
 /// (of i or of a reader).
 bool PlanBuilder::needed_by_backward(int i) const {
   const Node& n = plan_.nodes_[at(i)];
-  if (n.kind == Node::Kind::map && map_info(n.map).needs_output) return true;
+  if (n.kind() == Node::Kind::pointwise && map_info(n.pointwise().map).needs_output) return true;
   for (const Use& use : uses_[at(i)]) {
     const Node& reader = plan_.nodes_[at(use.consumer)];
-    switch (reader.kind) {
+    switch (reader.kind()) {
       case Node::Kind::affine: return true;
-      case Node::Kind::map:
-        if (map_info(reader.map).needs_input) return true;
+      case Node::Kind::pointwise:
+        if (map_info(reader.pointwise().map).needs_input) return true;
         break;
-      default:  // views and copies: determined by their readers
+      case Node::Kind::input:
+      case Node::Kind::symbols:
+      case Node::Kind::mask:
+      case Node::Kind::link:
+      case Node::Kind::slice:
+      case Node::Kind::reorder:  // views and copies: determined by their readers
         if (needed_by_backward(use.consumer)) return true;
     }
   }
@@ -49,10 +66,10 @@ bool PlanBuilder::needed_by_backward(int i) const {
 /// Returns whether only maps of the same item read the node; it then need not leave the tile.
 bool PlanBuilder::may_stay_in_tile(int i, bool for_values) const {
   const Node& n = plan_.nodes_[at(i)];
-  if (!options_.scratch || n.kind != Node::Kind::map || uses_[at(i)].empty()) return false;
+  if (!options_.scratch || n.kind() != Node::Kind::pointwise || uses_[at(i)].empty()) return false;
   if (std::count(plan_.outputs_.begin(), plan_.outputs_.end(), i) > 0 || plan_.exit_[at(i)] >= 0) return false;
   for (const Use& use : uses_[at(i)])
-    if (plan_.nodes_[at(use.consumer)].kind != Node::Kind::map || item_of_[at(use.consumer)] != item_of_[at(i)])
+    if (plan_.nodes_[at(use.consumer)].kind() != Node::Kind::pointwise || item_of_[at(use.consumer)] != item_of_[at(i)])
       return false;
   return !for_values || !needed_by_backward(i);
 }
@@ -60,24 +77,25 @@ bool PlanBuilder::may_stay_in_tile(int i, bool for_values) const {
 /// Returns whether the memory of x is free once its reader, a map, has run: nothing else reads those columns, and no
 /// derivative needs them.
 bool PlanBuilder::free_after(int x, int reader) const {
-  if (!options_.in_place || x < 0 || map_info(plan_.nodes_[at(reader)].map).needs_input) return false;
+  if (!options_.in_place || x < 0 || map_info(plan_.nodes_[at(reader)].pointwise().map).needs_input) return false;
   if (uses_[at(x)].size() != 1 || uses_[at(x)][0].consumer != reader) return false;
   int owner = x;
-  if (plan_.nodes_[at(x)].kind == Node::Kind::slice) {
-    owner = plan_.nodes_[at(x)].operands[0];
-    const Node& mine = plan_.nodes_[at(x)];
+  if (plan_.nodes_[at(x)].kind() == Node::Kind::slice) {
+    owner = plan_.nodes_[at(x)].slice().operand;
+    const Index first = plan_.nodes_[at(x)].slice().offset, end = first + plan_.nodes_[at(x)].size;
     const bool disjoint = std::all_of(uses_[at(owner)].begin(), uses_[at(owner)].end(), [&](const Use& use) {
       const Node& other = plan_.nodes_[at(use.consumer)];
-      return use.consumer == x || (other.kind == Node::Kind::slice && (other.offset + other.size <= mine.offset ||
-                                                                       mine.offset + mine.size <= other.offset));
+      return use.consumer == x || (other.kind() == Node::Kind::slice &&
+                                   (other.slice().offset + other.size <= first || end <= other.slice().offset));
     });
     if (!disjoint) return false;
   }
   const Node& o = plan_.nodes_[at(owner)];
-  const bool owns_memory = o.kind == Node::Kind::affine || (o.kind == Node::Kind::map && !plan_.is_exit_[at(owner)]);
+  const bool owns_memory =
+      o.kind() == Node::Kind::affine || (o.kind() == Node::Kind::pointwise && !plan_.is_exit_[at(owner)]);
   const bool read_by_others = std::count(plan_.outputs_.begin(), plan_.outputs_.end(), owner) > 0 ||
                               plan_.exit_[at(owner)] >= 0 ||
-                              (o.kind == Node::Kind::map && map_info(o.map).needs_output);
+                              (o.kind() == Node::Kind::pointwise && map_info(o.pointwise().map).needs_output);
   return owns_memory && !read_by_others && plan_.corner_[at(owner)] == plan_.corner_[at(reader)];
 }
 
@@ -85,7 +103,7 @@ bool PlanBuilder::free_after(int x, int reader) const {
 bool PlanBuilder::only_maps_read(int i) const {
   return std::count(plan_.outputs_.begin(), plan_.outputs_.end(), i) == 0 && plan_.exit_[at(i)] < 0 &&
          std::all_of(uses_[at(i)].begin(), uses_[at(i)].end(),
-                     [&](const Use& use) { return plan_.nodes_[at(use.consumer)].kind == Node::Kind::map; });
+                     [&](const Use& use) { return plan_.nodes_[at(use.consumer)].kind() == Node::Kind::pointwise; });
 }
 
 /// Places the values of the maps of one item, in the order of execution. `places` already contains the places of their
@@ -94,7 +112,7 @@ void PlanBuilder::place_maps(const Item& item, std::vector<Place>& places) {
   std::vector<Place> free;  // memory of operands whose last readers were maps of this item
   for (const int i : item.nodes) {
     std::vector<Place> mine;  // memory that map i itself frees
-    for (const int x : node(i).operands) {
+    for (const int x : node(i).pointwise().operands) {
       if (!free_after(x, i)) continue;
       const Place place = resolve(places, x);
       if (!place.scratch() && place.shift == 0) mine.push_back(place);
@@ -102,7 +120,7 @@ void PlanBuilder::place_maps(const Item& item, std::vector<Place>& places) {
     if (may_stay_in_tile(i, true)) {
       places[at(i)] = {};
     } else if (plan_.is_exit_[at(i)]) {
-      const Place place = resolve(places, node(i).operands[0]);
+      const Place place = resolve(places, node(i).pointwise().operands[0]);
       places[at(i)] = place.scratch() || place.shift != 0 ? Place{i, 0, 0} : place;
     } else {
       // Use the map's own operand, otherwise memory freed by earlier maps, last first.
@@ -118,14 +136,14 @@ void PlanBuilder::place_maps(const Item& item, std::vector<Place>& places) {
 /// Returns the place of a view, derived from the place of the viewed node.
 Place PlanBuilder::resolve(const std::vector<Place>& places, int i) const {
   const Node& n = plan_.nodes_[at(i)];
-  if (n.kind == Node::Kind::slice) {
-    Place place = resolve(places, n.operands[0]);
-    place.column += n.offset;
+  if (n.kind() == Node::Kind::slice) {
+    Place place = resolve(places, n.slice().operand);
+    place.column += n.slice().offset;
     return place;
   }
   if (is_shift(n)) {
-    Place place = resolve(places, n.source);
-    place.shift += n.delay.steps;
+    Place place = resolve(places, n.link().source);
+    place.shift += n.link().delay.steps;
     return place;
   }
   return places[at(i)];
@@ -134,9 +152,9 @@ Place PlanBuilder::resolve(const std::vector<Place>& places, int i) const {
 void PlanBuilder::place_values() {
   auto& places = plan_.value_;
   places.assign(plan_.nodes_.size(), {});
-  const auto is_view = [&](int i) { return node(i).kind == Node::Kind::slice || is_shift(node(i)); };
+  const auto is_view = [&](int i) { return node(i).kind() == Node::Kind::slice || is_shift(node(i)); };
   for (int i = 0; i < count(); ++i)
-    if (plan_.live_[at(i)] && node(i).kind != Node::Kind::map && !is_view(i)) places[at(i)] = {i, 0, 0};
+    if (plan_.live_[at(i)] && node(i).kind() != Node::Kind::pointwise && !is_view(i)) places[at(i)] = {i, 0, 0};
   for (const Segment& segment : plan_.segments_)
     for (const Item& item : segment.items) place_maps(item, places);
   plan_.history_.assign(plan_.nodes_.size(), 0);
@@ -158,19 +176,19 @@ void PlanBuilder::place_adjoints() {
     changed = false;
     for (int i = 0; i < count(); ++i) {
       if (!plan_.live_[at(i)] || needs[at(i)]) continue;
-      bool need = node(i).kind == Node::Kind::affine || node(i).initial >= 0 ||
-                  (options_.input_derivatives && node(i).kind == Node::Kind::input);
-      if (node(i).kind != Node::Kind::affine)
-        for (int input : inputs_of(i)) need |= needs[at(input)] != 0;
+      bool need = node(i).kind() == Node::Kind::affine || node(i).trained_initial() >= 0 ||
+                  (options_.input_derivatives && node(i).kind() == Node::Kind::input);
+      if (node(i).kind() != Node::Kind::affine)
+        for (int input : node(i).reads()) need |= needs[at(input)] != 0;
       for (int j = 0; j < count(); ++j)  // a trained initial value shares the memory of the link's source
-        need |= is_shift(node(j)) && plan_.live_[at(j)] && node(j).initial >= 0 && node(j).source == i;
+        need |= is_shift(node(j)) && plan_.live_[at(j)] && node(j).trained_initial() >= 0 && node(j).link().source == i;
       if (need) needs[at(i)] = 1, changed = true;
     }
   }
   auto& places = plan_.adjoint_;
   places.assign(plan_.nodes_.size(), {});
   plan_.adjoint_buffer_.assign(plan_.nodes_.size(), {});
-  const auto is_view = [&](int i) { return node(i).kind == Node::Kind::slice || is_shift(node(i)); };
+  const auto is_view = [&](int i) { return node(i).kind() == Node::Kind::slice || is_shift(node(i)); };
   for (int i = 0; i < count(); ++i)
     if (needs[at(i)] && !is_view(i) && !may_stay_in_tile(i, false)) {
       places[at(i)] = {i, 0, 0};
@@ -198,20 +216,20 @@ void PlanBuilder::choose_adjoint_modes() {
     bool whole = true, outside_reader = false;
     for (int i = 0; i < count(); ++i) {
       if (!plan_.live_[at(i)] || !plan_.needs_adjoint_[at(i)]) continue;
-      if (node(i).kind == Node::Kind::link) {
+      if (node(i).kind() == Node::Kind::link) {
         if (is_shift(node(i)) && plan_.adjoint_[at(i)].root == r) {
           ++shifts;
           tail = plan_.adjoint_[at(i)].shift;
           whole &= same_loop(i, r) && node(i).size == node(r).size;
-        } else if (!is_shift(node(i)) && plan_.adjoint_[at(node(i).source)].root == r) {
+        } else if (!is_shift(node(i)) && plan_.adjoint_[at(node(i).link().source)].root == r) {
           ++gathers;
         }
       }
-      for (const auto& term : node(i).terms)  // every step of the rows that attend to it adds to the memory
+      for (const auto& term : node(i).terms())  // every step of the rows that attend to it adds to the memory
         for (const int memory : {term.keys, term.values})
           gathers += memory >= 0 && plan_.adjoint_[at(memory)].root == r;
       if (!same_loop(i, r))
-        for (int input : inputs_of(i)) outside_reader |= plan_.adjoint_[at(input)].root == r;
+        for (int input : node(i).reads()) outside_reader |= plan_.adjoint_[at(input)].root == r;
     }
     const bool seeded = std::count(plan_.outputs_.begin(), plan_.outputs_.end(), r) > 0;
     if (shifts == 1 && whole && gathers == 0 && !seeded)
@@ -219,7 +237,7 @@ void PlanBuilder::choose_adjoint_modes() {
     else if ((shifts > 0 || gathers > 0) && !seeded)
       buffer.zeroed = true;
     const bool looped = loop_[at(component_[at(r)])];
-    buffer.ring = options_.ring && looped && !seeded && !outside_reader && node(r).kind == Node::Kind::map &&
+    buffer.ring = options_.ring && looped && !seeded && !outside_reader && node(r).kind() == Node::Kind::pointwise &&
                   !plan_.is_exit_[at(r)];
   }
   while (!simulate_writers()) {
@@ -228,8 +246,8 @@ void PlanBuilder::choose_adjoint_modes() {
     AdjointBuffer& buffer = plan_.adjoint_buffer_[at(r)];
     bool gathered_loop = false;  // rings need links that shift, not gather
     for (int i = 0; i < count(); ++i)
-      gathered_loop |= plan_.live_[at(i)] && node(i).kind == Node::Kind::link && !is_shift(node(i)) && buffer.exists &&
-                       same_loop(i, r);
+      gathered_loop |= plan_.live_[at(i)] && node(i).kind() == Node::Kind::link && !is_shift(node(i)) &&
+                       buffer.exists && same_loop(i, r);
     if (buffer.zeroed || gathered_loop) buffer.ring = false;
   }
 }
@@ -274,16 +292,17 @@ bool PlanBuilder::simulate_writers() {
         };
         if (item->kind == Item::Kind::affine) {
           for (auto part = item->parts.rbegin(); part != item->parts.rend(); ++part) {
-            const int source = node(item->node).terms[at(part->term)].source;
+            const int source = node(item->node).terms()[at(part->term)].source;
             if (turn(source)) part->adjoint_sets = write(source);
           }
         } else if (item->kind == Item::Kind::reorder) {
-          if (turn(node(item->node).operands[0])) item->adjoint_sets = write(node(item->node).operands[0]);
+          const int operand = node(item->node).reorder().operand;
+          if (turn(operand)) item->adjoint_sets = write(operand);
         } else if (item->kind == Item::Kind::pointwise) {
           item->sets.resize(item->nodes.size());
           for (std::size_t k = item->nodes.size(); k-- > 0;)
             for (std::size_t o = 0; o < 2; ++o) {
-              const int operand = node(item->nodes[k]).operands[o];
+              const int operand = node(item->nodes[k]).pointwise().operands[o];
               if (operand >= 0 && turn(operand)) item->sets[k][o] = write(operand);
             }
         }
@@ -304,19 +323,20 @@ void PlanBuilder::find_carried() {
   for (int i = 0; i < count(); ++i) {
     if (!plan_.live_[at(i)]) continue;
     if (node(i).part > 0) plan_.recomputable_ = false;
-    if (node(i).kind != Node::Kind::link) continue;
+    if (node(i).kind() != Node::Kind::link) continue;
+    const Node::Link& link = node(i).link();
     if (!is_shift(node(i))) {
       plan_.recomputable_ = false;
-      if (node(i).delay.along == Delay::Along::first && node(i).part == 0) plan_.kept_.push_back({i, 0});
+      if (link.delay.along == Delay::Along::first && node(i).part == 0) plan_.kept_.push_back({i, 0});
       continue;
     }
-    if (!same_loop(i, node(i).source)) plan_.recomputable_ = false;
+    if (!same_loop(i, link.source)) plan_.recomputable_ = false;
     auto known = std::find_if(plan_.carried_.begin(), plan_.carried_.end(),
-                              [&](const Plan::Carried& c) { return c.source == node(i).source; });
+                              [&](const Plan::Carried& c) { return c.source == link.source; });
     if (known == plan_.carried_.end()) {
-      plan_.carried_.push_back({node(i).source, node(i).delay.steps, node(i).initial, 0});
+      plan_.carried_.push_back({link.source, link.delay.steps, link.initial, 0});
     } else {
-      known->steps = std::max(known->steps, node(i).delay.steps);
+      known->steps = std::max(known->steps, link.delay.steps);
     }
   }
   for (Plan::Carried& c : plan_.carried_) {

@@ -29,8 +29,8 @@ class CircuitCopy {
     for (std::size_t i = 0; i < data_.nodes.size(); ++i) add_node(static_cast<int>(i));
     for (std::size_t i = 0; i < data_.nodes.size(); ++i) {
       const Node& node = data_.nodes[i];
-      if (node.kind == Node::Kind::link) c_.feed(made_[i], any(node, node.source));
-      if (node.awake >= 0) add_condition(static_cast<int>(i));
+      if (node.kind() == Node::Kind::link) c_.feed(made_[i], any(node, node.link().source));
+      if (node.kind() == Node::Kind::affine && node.affine().awake >= 0) add_condition(static_cast<int>(i));
     }
     for (const ParameterInfo& p : data_.parameters)
       if (!is_read(static_cast<int>(&p - data_.parameters.data()))) c_.parameter(p.name, p.rows, p.cols, p.init);
@@ -52,7 +52,7 @@ class CircuitCopy {
                        std::to_string(given_.size()));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Node& node = data_.nodes[static_cast<std::size_t>(inputs[i])];
-      if (node.size != given_[i].size() || (node.kind == Node::Kind::symbols) != c_.is_symbols(given_[i]))
+      if (node.size != given_[i].size() || (node.kind() == Node::Kind::symbols) != c_.is_symbols(given_[i]))
         fail(node, "has a different size or type from the signal that is passed for it");
     }
     for (const Node& node : data_.nodes)
@@ -88,21 +88,23 @@ class CircuitCopy {
     const Node& node = data_.nodes[static_cast<std::size_t>(i)];
     std::optional<Circuit::Scope> scope;
     const bool is_unnamed =
-        node.kind == Node::Kind::link || node.kind == Node::Kind::map || node.kind == Node::Kind::mask;
+        node.kind() == Node::Kind::link || node.kind() == Node::Kind::pointwise || node.kind() == Node::Kind::mask;
     if (is_unnamed && !scope_of(node.name).empty()) scope.emplace(c_, scope_of(node.name));
-    switch (node.kind) {
+    switch (node.kind()) {
       case Node::Kind::input:
       case Node::Kind::symbols: add_input(node); break;
       case Node::Kind::link: {
         std::optional<Circuit::InPart> part;
         enter_part(node, part);
-        made_.push_back(c_.link(node.size, node.delay, node.initial >= 0));
-        if (node.initial >= 0) parameter(node, node.initial);
+        made_.push_back(c_.link(node.size, node.link().delay, node.link().initial >= 0));
+        if (node.link().initial >= 0) parameter(node, node.link().initial);
         break;
       }
       case Node::Kind::affine: add_affine(node); break;
-      case Node::Kind::map: add_map(i, node); break;
-      case Node::Kind::slice: made_.push_back(c_.slice(any(node, node.operands[0]), node.offset, node.size)); break;
+      case Node::Kind::pointwise: add_map(i, node); break;
+      case Node::Kind::slice:
+        made_.push_back(c_.slice(any(node, node.slice().operand), node.slice().offset, node.size));
+        break;
       case Node::Kind::mask: add_mask(i, node); break;
       case Node::Kind::reorder: fail(node, "is of a kind that occurs only in plans");
     }
@@ -115,7 +117,8 @@ class CircuitCopy {
     }
     std::optional<Circuit::InPart> part;
     enter_part(node, part);
-    made_.push_back(node.kind == Node::Kind::input ? c_.input(node.name, node.size) : c_.symbols(node.name, node.size));
+    made_.push_back(node.kind() == Node::Kind::input ? c_.input(node.name, node.size)
+                                                     : c_.symbols(node.name, node.size));
   }
 
   /// Returns the name of a parameter within its affine map.
@@ -128,8 +131,8 @@ class CircuitCopy {
 
   void add_affine(const Node& node) {
     std::vector<Term> terms;
-    terms.reserve(node.terms.size());
-    for (const Node::AffineTerm& term : node.terms) {
+    terms.reserve(node.terms().size());
+    for (const Node::AffineTerm& term : node.terms()) {
       const ParameterInfo& p = parameter(node, term.parameter);
       Term made{.parameter = own_name(node, p), .source = any(node, term.source), .init = p.init, .op = term.op};
       if (term.gate >= 0) made.gate = any(node, term.gate);
@@ -138,9 +141,9 @@ class CircuitCopy {
       for (const int symbols : term.symbols) made.symbols.push_back(any(node, symbols));
       terms.push_back(std::move(made));
     }
-    const bool with_bias = node.bias >= 0;
-    made_.push_back(
-        c_.affine(node.name, node.size, terms, with_bias ? parameter(node, node.bias).init : Init::zero(), with_bias));
+    const int bias = node.affine().bias;
+    const Init init = bias >= 0 ? parameter(node, bias).init : Init::zero();
+    made_.push_back(c_.affine(node.name, node.size, terms, init, bias >= 0));
   }
 
   void add_map(int i, const Node& node) {
@@ -148,22 +151,22 @@ class CircuitCopy {
       if (static_cast<std::size_t>(i) + 1 != made_.size()) fail(node, "does not multiply by its mask");
       return;
     }
-    const Signal x = any(node, node.operands[0]);
-    made_.push_back(node.operands[1] >= 0 ? c_.map(node.map, x, any(node, node.operands[1]))
-                                          : c_.map(node.map, x, node.constant));
+    const auto& [map, operands, constant] = node.pointwise();
+    const Signal x = any(node, operands[0]);
+    made_.push_back(operands[1] >= 0 ? c_.map(map, x, any(node, operands[1])) : c_.map(map, x, constant));
   }
 
-  bool is_mask(int i) const { return data_.nodes[static_cast<std::size_t>(i)].kind == Node::Kind::mask; }
+  bool is_mask(int i) const { return data_.nodes[static_cast<std::size_t>(i)].kind() == Node::Kind::mask; }
 
   /// A mask is always followed by the product that applies it.
   void add_mask(int i, const Node& node) {
     const auto next = static_cast<std::size_t>(i) + 1;
-    if (next >= data_.nodes.size() || data_.nodes[next].kind != Node::Kind::map || data_.nodes[next].map != Map::mul ||
-        data_.nodes[next].operands[1] != i)
-      fail(node, "is a mask that no product applies");
-    if (!(node.constant > 0)) fail(node, "is a mask without a rate");
-    const Signal x = any(node, data_.nodes[next].operands[0]);
-    const Signal product = c_.dropout(x, node.constant, node.lasts);
+    const bool is_map = next < data_.nodes.size() && data_.nodes[next].kind() == Node::Kind::pointwise;
+    const Node::Pointwise applied = is_map ? data_.nodes[next].pointwise() : Node::Pointwise{};
+    if (applied.map != Map::mul || applied.operands[1] != i) fail(node, "is a mask that no product applies");
+    const auto& [rate, lasts] = node.mask();
+    if (!(rate > 0)) fail(node, "is a mask without a rate");
+    const Signal product = c_.dropout(any(node, applied.operands[0]), rate, lasts);
     made_.push_back({&c_, product.id - 1});
     made_.push_back(product);
   }
@@ -171,23 +174,21 @@ class CircuitCopy {
   /// Calls compute_only_where. Throws UsageError if the condition depends on the map without a link.
   void add_condition(int i) {
     const Node& node = data_.nodes[static_cast<std::size_t>(i)];
-    any(node, node.awake);
+    const int awake = node.affine().awake;
+    any(node, awake);
     std::vector<char> seen(data_.nodes.size(), 0);
-    std::vector<int> open = {node.awake};
+    std::vector<int> open = {awake};
     while (!open.empty()) {
       const int id = open.back();
       open.pop_back();
       if (id == i) fail(node, "is computed only where a signal that depends on it is nonzero");
-      if (id < 0 || id >= static_cast<int>(seen.size()) || std::exchange(seen[static_cast<std::size_t>(id)], 1) != 0)
-        continue;
+      if (id >= static_cast<int>(seen.size()) || std::exchange(seen[static_cast<std::size_t>(id)], 1) != 0) continue;
       const Node& read = data_.nodes[static_cast<std::size_t>(id)];
-      open.insert(open.end(), {read.operands[0], read.operands[1], read.awake});
-      for (const Node::AffineTerm& term : read.terms) {
-        open.insert(open.end(), {term.source, term.gate, term.keys, term.values});
-        open.insert(open.end(), term.symbols.begin(), term.symbols.end());
-      }
+      if (read.kind() == Node::Kind::link) continue;
+      for (const int other : read.reads()) open.push_back(other);
     }
-    c_.compute_only_where(made_[static_cast<std::size_t>(i)], made_[static_cast<std::size_t>(node.awake)], node.period);
+    c_.compute_only_where(made_[static_cast<std::size_t>(i)], made_[static_cast<std::size_t>(awake)],
+                          node.affine().period);
   }
 
   Circuit& c_;
@@ -203,14 +204,15 @@ class CircuitCopy {
 std::vector<int> CircuitData::inputs() const {
   std::vector<int> result;
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (nodes[i].kind == Node::Kind::input || nodes[i].kind == Node::Kind::symbols)
+    if (nodes[i].kind() == Node::Kind::input || nodes[i].kind() == Node::Kind::symbols)
       result.push_back(static_cast<int>(i));
   return result;
 }
 
 CircuitData data_of(const Circuit& circuit) {
   for (const Node& node : circuit.nodes())
-    if (node.kind == Node::Kind::link && node.source < 0) throw UsageError("circuit: " + node.name + " is never fed");
+    if (node.kind() == Node::Kind::link && node.link().source < 0)
+      throw UsageError("circuit: " + node.name + " is never fed");
   return {circuit.nodes(), circuit.parameters(), circuit.outputs()};
 }
 

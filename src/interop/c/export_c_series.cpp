@@ -119,7 +119,7 @@ constexpr const char* kFeatures = R"({
 template <class T>
 const Node::AffineTerm* kernels_of(const NetworkModel<T>& model) {
   for (const Node& node : model.network().circuit().nodes())
-    for (const Node::AffineTerm& term : node.terms)
+    for (const Node::AffineTerm& term : node.terms())
       if (as_random_kernels(term.op.get()) != nullptr) return &term;
   return nullptr;
 }
@@ -223,8 +223,8 @@ int @find(const char *text, size_t size);
     const Parameters<T>& parameters = of_.model.parameters();
     const Matrix<const T> thresholds = parameters[term_.parameter];
     const Node& map = readout();
-    if (map.terms.size() != 1 || !map.terms.front().dense()) throw UsageError("its readout has several terms");
-    const Matrix<const T> weights = parameters[map.terms.front().parameter], biases = parameters[map.bias];
+    if (map.terms().size() != 1 || !map.terms().front().dense()) throw UsageError("its readout has several terms");
+    const Matrix<const T> weights = parameters[map.terms().front().parameter], biases = parameters[map.affine().bias];
     text += "};\n";
     std::string table = fmt::format("static const float @thresholds[] = {{");
     for (Index i = 0; i < thresholds.cols; ++i)

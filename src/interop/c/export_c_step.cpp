@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "interop/c/export_c_shared.h"
 #include "interop/c/export_c_writer.h"
 #include "unfold/base/error.h"
 
@@ -35,8 +36,8 @@ bool CStepWriter<T>::last_is_of_output(int output) const {
   const int base = places_.find(output).base;
   return last.kind == Item::Kind::affine && last.node == base && !places_.history().contains(base) &&
          std::ranges::all_of(last.parts, [&](const Item::Part& part) {
-           const int source = node(base).terms[at(part.term)].source;
-           return node(source).kind == Node::Kind::symbols || places_.find(source).shift == 0;
+           const int source = node(base).terms()[at(part.term)].source;
+           return node(source).kind() == Node::Kind::symbols || places_.find(source).shift == 0;
          });
 }
 
@@ -73,7 +74,7 @@ void CStepWriter<T>::declare_values() {
   }
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
     const bool given = std::ranges::find(inputs_.numbers, i) != inputs_.numbers.end();
-    const bool computed = node(i).kind == Node::Kind::affine || places_.stored(i);
+    const bool computed = node(i).kind() == Node::Kind::affine || places_.stored(i);
     if (state_size_of(i) > 0 && (given || (plan_.live(i) && computed)))
       out_.fields += text_(fmt::format("  @real v{}[{}]; /* {} */\n", i, state_size_of(i), comment_text(node(i).name)));
   }
@@ -124,7 +125,7 @@ void CStepWriter<T>::affine(const Item& item) {
   std::size_t first = 0;
   if (item.parts.empty() && !item.start) return;
   say("/* {} */", comment_text(n.name));
-  const auto term_of = [&](std::size_t k) -> const Node::AffineTerm& { return n.terms[at(item.parts[k].term)]; };
+  const auto term_of = [&](std::size_t k) -> const Node::AffineTerm& { return n.terms()[at(item.parts[k].term)]; };
   if (item.start) {
     const bool lookup = !item.parts.empty() && is_lookup(term_of(0));
     from = looked_up(n, lookup ? &term_of(0) : nullptr);
@@ -172,8 +173,9 @@ void CStepWriter<T>::pointwise(const Item& item, const CTile* tile) {
     for (const int i : item.nodes) {
       if (plan_.is_exit(i)) continue;
       const Node& n = node(i);
+      const auto& operands = n.pointwise().operands;
       text += fmt::format("{}  const @vector x{} = {};\n", indent_, i,
-                          map_text(n, operand(n.operands[0], vectors), operand(n.operands[1], vectors)));
+                          map_text(n, operand(operands[0], vectors), operand(operands[1], vectors)));
       if (places_.stored(i))
         text += fmt::format("{}  {};\n", indent_,
                             vectors.store(fmt::format("s->v{} + {}0", i, first), fmt::format("x{}", i)));
@@ -206,12 +208,13 @@ void CStepWriter<T>::by_vectors(Index size, const std::function<std::string(cons
 /// The C expression of an element-wise function; corresponds to the table in numerics/maps-inl.h.
 template <class T>
 std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const std::string& y) {
-  const std::string all = fmt::format("@@_ALL({})", text_.number(static_cast<double>(static_cast<T>(n.constant))));
+  const std::string all =
+      fmt::format("@@_ALL({})", text_.number(static_cast<double>(static_cast<T>(n.pointwise().constant))));
   const auto function = [&](const char* name) {
     call(name);
     return fmt::format("@{}({})", name, x);
   };
-  switch (n.map) {
+  switch (n.pointwise().map) {
     case Map::add: return x + " + " + y;
     case Map::sub: return x + " - " + y;
     case Map::mul: return x + " * " + y;
@@ -227,7 +230,8 @@ std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const 
     case Map::log: return function("log");
     case Map::square: return x + " * " + x;
     case Map::copy: return x;
-    default: throw UsageError("it has the map " + std::string(map_info(n.map).name) + ", which is not supported");
+    default:
+      throw UsageError("it has the map " + std::string(map_info(n.pointwise().map).name) + ", which is not supported");
   }
 }
 

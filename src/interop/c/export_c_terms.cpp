@@ -82,7 +82,7 @@ std::string CStepWriter<T>::looked_up(const Node& n, const Node::AffineTerm* ter
   else
     for (Index j = 0; j < padded_to_lanes(n.size); ++j) components.push_back(j < n.size ? j : -1);
   const auto width = static_cast<Index>(components.size());
-  const T* bias = n.bias >= 0 ? parameters_[n.bias].data : nullptr;
+  const T* bias = n.affine().bias >= 0 ? parameters_[n.affine().bias].data : nullptr;
   const Matrix<const T> w = term != nullptr ? Matrix<const T>(parameters_[term->parameter]) : Matrix<const T>{};
   const Index symbols = term != nullptr ? w.rows : 0;
   std::vector<T> table(at((symbols + 1) * width), T{0});

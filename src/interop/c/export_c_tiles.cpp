@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "interop/c/export_c_shared.h"
 #include "interop/c/export_c_writer.h"
 
 namespace unfold {
@@ -56,7 +57,7 @@ void CStepWriter<T>::find_tiles(int output) {
   Index bytes = 0;
   for (const Item* item : items_)
     for (const Item::Part& part : item->parts)
-      if (const auto& term = node(item->node).terms[at(part.term)]; !is_lookup(term) && term.dense())
+      if (const auto& term = node(item->node).terms()[at(part.term)]; !is_lookup(term) && term.dense())
         bytes += node(item->node).size * node(term.source).size * static_cast<Index>(sizeof(T));
   for (const auto& [i, count] : units) {
     const Index gates = node(i).size / count;
@@ -86,15 +87,15 @@ void CStepWriter<T>::note_readers(std::map<int, Index>& units, std::set<int>& re
   for (const auto& [base, steps] : places_.history()) refused.insert(base);
   for (const Item* item : items_) {
     for (std::size_t k = 0; k < item->parts.size(); ++k) {
-      const Node::AffineTerm& term = node(item->node).terms[at(item->parts[k].term)];
+      const Node::AffineTerm& term = node(item->node).terms()[at(item->parts[k].term)];
       if (!term.dense() || (is_lookup(term) && (k > 0 || !item->start))) refused.insert(item->node);
       if (!is_lookup(term)) refused.insert(places_.find(term.source).base);
     }
     for (const int i : item->nodes)
-      for (const int operand : node(i).operands) {
+      for (const int operand : node(i).pointwise().operands) {
         if (operand < 0 || plan_.is_exit(i)) continue;
         const ValueLocation place = places_.find(operand);
-        if (place.ones || node(place.base).kind != Node::Kind::affine) continue;
+        if (place.ones || node(place.base).kind() != Node::Kind::affine) continue;
         const Index size = node(operand).size;
         if (place.offset % size != 0 || (units.contains(place.base) && units[place.base] != size))
           refused.insert(place.base);
@@ -110,7 +111,7 @@ bool CStepWriter<T>::is_local(int i) const {
   for (std::size_t k = 0; k < items_.size(); ++k) {
     const Item& item = *items_[k];
     if (item.kind == Item::Kind::affine && item.node == i) {
-      const auto multiplies = [&](const Item::Part& part) { return !is_lookup(node(i).terms[at(part.term)]); };
+      const auto multiplies = [&](const Item::Part& part) { return !is_lookup(node(i).terms()[at(part.term)]); };
       if (std::ranges::none_of(item.parts, multiplies)) return false;
       first = std::min(first, k);
     }
@@ -127,7 +128,7 @@ bool CStepWriter<T>::is_local(int i) const {
 template <class T>
 bool CStepWriter<T>::reads(const Item& program, int base) const {
   for (const int i : program.nodes)
-    for (const int operand : node(i).operands)
+    for (const int operand : node(i).pointwise().operands)
       if (operand >= 0 && !plan_.is_exit(i))
         if (const ValueLocation place = places_.find(operand); !place.ones && place.base == base) return true;
   return false;
@@ -184,12 +185,12 @@ typename CStepWriter<T>::TiledMap CStepWriter<T>::tiled_map(const Item& item) {
   TiledMap map{.node = item.node};
   std::size_t first = 0;
   if (item.start) {
-    const bool lookup = !item.parts.empty() && is_lookup(n.terms[at(item.parts[0].term)]);
-    map.from = looked_up(n, lookup ? &n.terms[at(item.parts[0].term)] : nullptr);
+    const bool lookup = !item.parts.empty() && is_lookup(n.terms()[at(item.parts[0].term)]);
+    map.from = looked_up(n, lookup ? &n.terms()[at(item.parts[0].term)] : nullptr);
     first = lookup ? 1 : 0;
   }
   for (std::size_t k = first; k < item.parts.size(); ++k) {
-    const Node::AffineTerm& term = n.terms[at(item.parts[k].term)];
+    const Node::AffineTerm& term = n.terms()[at(item.parts[k].term)];
     const Matrix<const T> w = parameters_[term.parameter];
     map.products.push_back({tiled_columns(w, tiling), pointer(term.source), w.rows});
   }

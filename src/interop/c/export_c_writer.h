@@ -77,7 +77,7 @@ class CStepWriter {
   bool is_local(int node) const;
   bool reads(const Item& program, int base) const;
   bool is_lookup(const Node::AffineTerm& term) const {
-    return term.dense() && node(term.source).kind == Node::Kind::symbols;
+    return term.dense() && node(term.source).kind() == Node::Kind::symbols;
   }
   const CTiling* tiling_of(const Item& item) const;
   std::size_t tiles_from(std::size_t k);

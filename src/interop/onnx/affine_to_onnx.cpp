@@ -19,7 +19,7 @@ constexpr Index kMostWeights = Index{1} << 27;  // limit for sparse weights stor
 template <class T>
 std::string OnnxStep<T>::term(const Node& n, const Node::AffineTerm& term, const std::string& sum) {
   using Kind = ExportableOperator::Kind;
-  if (term.dense() && node(term.source).kind == Node::Kind::symbols) return add(sum, lookup(term));
+  if (term.dense() && node(term.source).kind() == Node::Kind::symbols) return add(sum, lookup(term));
   const Matrix<const T> w = parameters_[term.parameter];
   if (term.dense()) {
     const std::vector<T> weights(w.data, w.data + w.rows * w.cols);

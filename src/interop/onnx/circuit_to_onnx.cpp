@@ -119,10 +119,10 @@ void OnnxStep<T>::affine(const Item& item) {
   std::string& sum = values_[item.node];
   if (item.start) {
     std::vector<T> bias(static_cast<std::size_t>(n.size), T{0});
-    if (n.bias >= 0) std::copy_n(parameters_[n.bias].data, n.size, bias.begin());
+    if (n.affine().bias >= 0) std::copy_n(parameters_[n.affine().bias].data, n.size, bias.begin());
     sum = add(constant({n.size}, bias), zeros_);  // broadcast: one row for each sequence
   }
-  for (const Item::Part& part : item.parts) sum = term(n, n.terms[static_cast<std::size_t>(part.term)], sum);
+  for (const Item::Part& part : item.parts) sum = term(n, n.terms()[static_cast<std::size_t>(part.term)], sum);
 }
 
 template <class T>
@@ -130,8 +130,9 @@ void OnnxStep<T>::pointwise(const Item& item) {
   for (const int i : item.nodes) {
     if (plan_.is_exit(i)) continue;
     const Node& n = node(i);
-    const auto operand = [&](int k) {
-      return n.operands[static_cast<std::size_t>(k)] < 0 ? "" : value(n.operands[static_cast<std::size_t>(k)]);
+    const auto operand = [&](std::size_t k) {
+      const int read = n.pointwise().operands[k];
+      return read < 0 ? "" : value(read);
     };
     values_[i] = map(n, operand(0), operand(1));
   }
@@ -150,12 +151,12 @@ std::string OnnxStep<T>::softplus(const std::string& x) {
 
 template <class T>
 std::string OnnxStep<T>::map(const Node& n, const std::string& x, const std::string& y) {
-  switch (n.map) {
+  switch (n.pointwise().map) {
     case Map::add: return add(x, y);
     case Map::sub: return body_->add("Sub", {x, y});
     case Map::mul: return mul(x, y);
-    case Map::scale: return mul(x, scalar(n.constant));
-    case Map::shift: return add(x, scalar(n.constant));
+    case Map::scale: return mul(x, scalar(n.pointwise().constant));
+    case Map::shift: return add(x, scalar(n.pointwise().constant));
     case Map::one_minus: return body_->add("Sub", {scalar(1), x});
     case Map::sigmoid: return body_->add("Sigmoid", {x});
     case Map::tanh: return body_->add("Tanh", {x});
@@ -166,7 +167,8 @@ std::string OnnxStep<T>::map(const Node& n, const std::string& x, const std::str
     case Map::log: return body_->add("Log", {x});
     case Map::square: return mul(x, x);
     case Map::copy: return x;
-    default: throw UsageError("it has the map " + std::string(map_info(n.map).name) + ", which is not supported");
+    default:
+      throw UsageError("it has the map " + std::string(map_info(n.pointwise().map).name) + ", which is not supported");
   }
 }
 

@@ -64,20 +64,12 @@ StackScale scale_of(const FieldSpecification& field) {
   return scale;
 }
 
-/// Returns whether other nodes of the circuit read the signal, as with output feedback.
-bool is_read(const Circuit& circuit, Signal signal) {
-  return std::ranges::any_of(circuit.nodes(), [&](const Node& node) {
-    return node.source == signal.id || std::ranges::find(node.operands, signal.id) != node.operands.end() ||
-           std::ranges::find(node.terms, signal.id, &Node::AffineTerm::source) != node.terms.end();
-  });
-}
-
 template <class T>
 StackModel<T> checked(const ModelSpec& spec, const DataSpecification& data, const Circuit& circuit,
                       const Network<T>& network) {
   if (network.inputs.size() != 1) throw UsageError("it reads several fields, but such a layer reads only one");
   if (network.heads.size() != 1) throw UsageError("it predicts several fields, but such a layer predicts only one");
-  if (is_read(circuit, network.heads.front().signal))
+  if (circuit.is_read(network.heads.front().signal))
     throw UsageError("it reads its own outputs, which such a layer does not");
   const FieldSpecification &read = data.field(parse_read(network.inputs.front().field).field),
                            &given = data.field(network.heads.front().field);

@@ -5,6 +5,13 @@
 #include "unfold/base/error.h"
 
 namespace unfold {
+namespace {
+
+[[noreturn]] void refuse_delay(const Delay& delay) {
+  throw UsageError("it reads along " + describe(delay) + ", but a step can read only earlier positions");
+}
+
+}  // namespace
 
 ValueLocations::ValueLocations(const Plan& plan, int logits, bool reads_numbers)
     : plan_(plan), reads_numbers_(reads_numbers) {
@@ -21,15 +28,15 @@ ValueLocations::ValueLocations(const Plan& plan, int logits, bool reads_numbers)
 }
 
 void ValueLocations::note_reads(const Item& item, int number) {
-  if (item.kind == Item::Kind::gather || item.kind == Item::Kind::reorder)
-    throw UsageError("it reads along " + describe(node(item.node).delay) +
-                     ", but a step can read only earlier positions");
+  if (item.kind == Item::Kind::reorder)
+    throw UsageError("it reads a grid from several corners, but a step can read only earlier positions");
+  if (item.kind == Item::Kind::gather) refuse_delay(node(item.node).link().delay);
   for (const auto& part : item.parts) {
-    const Node::AffineTerm& term = node(item.node).terms[static_cast<std::size_t>(part.term)];
-    if (node(term.source).kind != Node::Kind::symbols) read(term.source, -1);
+    const Node::AffineTerm& term = node(item.node).terms()[static_cast<std::size_t>(part.term)];
+    if (node(term.source).kind() != Node::Kind::symbols) read(term.source, -1);
   }
   for (const int i : item.nodes)
-    for (const int operand : node(i).operands)
+    for (const int operand : node(i).pointwise().operands)
       if (operand >= 0 && !plan_.is_exit(i)) read(operand, number);
 }
 
@@ -44,21 +51,21 @@ void ValueLocations::read(int i, int by_item) {
 
 ValueLocation ValueLocations::find(int i) const {
   const Node& n = node(i);
-  switch (n.kind) {
+  switch (n.kind()) {
     case Node::Kind::slice: {
-      ValueLocation place = find(n.operands[0]);
-      place.offset += n.offset;
+      ValueLocation place = find(n.slice().operand);
+      place.offset += n.slice().offset;
       return place;
     }
     case Node::Kind::link: {
-      if (n.delay.along != Delay::Along::previous)
-        throw UsageError("it reads along " + describe(n.delay) + ", but a step can read only earlier positions");
-      ValueLocation place = find(n.source);
+      const auto& [delay, source, initial] = n.link();
+      if (delay.along != Delay::Along::previous) refuse_delay(delay);
+      ValueLocation place = find(source);
       if (place.shift > 0) throw UsageError(n.name + " is a link that reads another link");
-      place.shift = n.delay.steps;
+      place.shift = delay.steps;
       return place;
     }
-    case Node::Kind::map: return plan_.is_exit(i) ? find(n.operands[0]) : ValueLocation{.base = i};
+    case Node::Kind::pointwise: return plan_.is_exit(i) ? find(n.pointwise().operands[0]) : ValueLocation{.base = i};
     case Node::Kind::mask: return {.ones = true};  // dropout is off outside training
     case Node::Kind::affine: return {.base = i};
     case Node::Kind::input:

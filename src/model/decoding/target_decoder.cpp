@@ -74,8 +74,8 @@ template <class T>
 void TargetDecoder<T>::find_attention() {
   const Plan& plan = unfolding_.plan();
   for (std::size_t i = 0; i < plan.nodes().size() && !attends(); ++i)
-    for (std::size_t k = 0; k < plan.nodes()[i].terms.size() && !attends(); ++k)
-      if (plan.live(static_cast<int>(i)) && as_attention(plan.nodes()[i].terms[k].op.get()))
+    for (std::size_t k = 0; k < plan.nodes()[i].terms().size() && !attends(); ++k)
+      if (plan.live(static_cast<int>(i)) && as_attention(plan.nodes()[i].terms()[k].op.get()))
         attending_node_ = static_cast<int>(i), attending_term_ = k;
 }
 
@@ -183,7 +183,7 @@ std::vector<T> TargetDecoder<T>::log_softmax_of(const Head<T>& head, Index k) co
 template <class T>
 std::vector<double> TargetDecoder<T>::weights(Index k) {
   const Node& node = unfolding_.plan().nodes()[at(attending_node_)];
-  const Node::AffineTerm& term = node.terms[attending_term_];
+  const Node::AffineTerm& term = node.terms()[attending_term_];
   OperatorRows<T> rows = unfolding_.rows_read(node, term, 0, unfolding_.structure().row(k, 0));
   const auto seen = static_cast<Index>(rows.memory.seen_by(0).size());
   scratch_.resize(at(term.op->scratch() + seen * term.op->scratch_per_seen()));

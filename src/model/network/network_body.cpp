@@ -200,7 +200,7 @@ std::vector<Term> direct_terms(const ModelSpec& spec, const std::vector<NetworkI
   for (const NetworkInput& input : inputs) {
     const Node& read = circuit.nodes()[static_cast<std::size_t>(input.signal.id)];
     if (read.part > 0) continue;
-    if (read.kind == Node::Kind::symbols && spec.direct > 1)
+    if (read.kind() == Node::Kind::symbols && spec.direct > 1)
       throw UsageError(fmt::format("model {}: direct={} is supported only for numbers; use direct=1 for symbols",
                                    to_string(spec), spec.direct));
     for (Index back = 1; back <= spec.direct; ++back) {
@@ -603,7 +603,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   }
   network.plan = std::make_shared<const Plan>(circuit);
   network.dropout =
-      std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.kind == Node::Kind::mask; });
+      std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.kind() == Node::Kind::mask; });
   // With feedback, the input weights are also part of a loop.
   if (!variant.feedback) network.drops = weight_drops(spec, *network.plan);
   // With sampled candidates, matrices are not tied here: the whole matrices would have to be tied, not the columns of

@@ -45,7 +45,7 @@ struct Current {
 /// Returns the place of a signal in another one: 0 if they are the same, its offset in a concatenation, otherwise -1.
 Index place_in(const Circuit& circuit, int signal, int whole) {
   if (signal == whole) return 0;
-  for (const auto& term : circuit.nodes()[at(whole)].terms) {
+  for (const auto& term : circuit.nodes()[at(whole)].terms()) {
     const Placed* placed = as_concatenation(term.op.get());
     const Index inner = placed != nullptr ? place_in(circuit, signal, term.source) : -1;
     if (inner >= 0) return placed->offset() + inner;
@@ -57,10 +57,10 @@ template <class T>
 Current current_of(const Network<T>& network, const Head<T>& head) {
   const Circuit& circuit = *head.signal.circuit;
   const Node& map = circuit.nodes()[at(head.signal.id)];
-  if (map.terms.size() != 1) return {};
+  if (map.terms().size() != 1) return {};
   for (const NetworkInput& input : network.inputs) {
     if (parse_read(input.field).field != head.field) continue;
-    return {.read = input.field, .place = place_in(circuit, input.signal.id, map.terms.front().source)};
+    return {.read = input.field, .place = place_in(circuit, input.signal.id, map.terms().front().source)};
   }
   return {};
 }
@@ -83,11 +83,11 @@ class HeadFit {
       refuse("has the loss " + std::string(head.loss->name()));
     if (classes_ && node().size > kMostClasses)
       refuse(fmt::format("has {} classes, but at most {} are supported", node().size, kMostClasses));
-    if (node().kind != Node::Kind::affine || node().bias < 0) refuse("is not an affine map with a bias");
+    if (node().kind() != Node::Kind::affine || node().affine().bias < 0) refuse("is not an affine map with a bias");
     Index inputs = 0;
-    for (const auto& term : node().terms) {
+    for (const auto& term : node().terms()) {
       const Node& source = circuit_.nodes()[at(term.source)];
-      const bool states = source.kind == Node::Kind::affine || source.kind == Node::Kind::map;
+      const bool states = source.kind() == Node::Kind::affine || source.kind() == Node::Kind::pointwise;
       if (!term.dense() || !states) refuse("has terms other than products of a matrix and a state");
       inputs += source.size;
     }
@@ -107,7 +107,7 @@ class HeadFit {
         const Index row = batch.structure.row(s, p);
         if (positions.before(batch, s) + p < washout || !is_present(target, row) || lacks_current(batch, row)) continue;
         double* to = x_.data() + filled_ * (x_.size() / kRows);
-        for (const auto& term : node().terms) {
+        for (const auto& term : node().terms()) {
           const Matrix<const T> states = u.value({head_.signal.circuit, term.source});
           to = std::copy_n(states.row(row), states.cols, to);
         }
@@ -142,14 +142,14 @@ class HeadFit {
       fit_.bias = regression_->bias();
     }
     const double* from = fit_.weights.data();
-    for (const auto& term : node().terms) {
+    for (const auto& term : node().terms()) {
       const Matrix<T> w = parameters[term.parameter];
       for (Index i = 0; i < w.rows; ++i) {
         std::fill_n(w.row(i), w.cols, T{0});
         for (Index k = 0; k < outputs(); ++k) w(i, k) = static_cast<T>(*from++);
       }
     }
-    const Matrix<T> bias = parameters[node().bias];
+    const Matrix<T> bias = parameters[node().affine().bias];
     for (Index k = 0; k < outputs(); ++k) {
       bias(0, k) = static_cast<T>(fit_.bias[at(k)]);
       if (normal_) bias(0, outputs() + k) = static_cast<T>(deviation_signal(fit_.squares[at(k)]));
@@ -281,7 +281,7 @@ ReadoutFit fit_readout(const Network<T>& network, Parameters<T>& parameters, Bat
   std::vector<int> sources;
   for (const Head<T>& head : network.heads) {
     heads.emplace_back(head, current_of(network, head), options);
-    for (const auto& term : heads.back().node().terms)
+    for (const auto& term : heads.back().node().terms())
       if (std::find(sources.begin(), sources.end(), term.source) == sources.end()) sources.push_back(term.source);
   }
   const auto plan = std::make_shared<const Plan>(network.circuit(), sources);

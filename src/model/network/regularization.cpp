@@ -23,8 +23,8 @@ std::vector<int> recurrent_matrices(const Plan& plan) {
     if (!segment.loop) continue;
     for (const Item& item : segment.items)
       for (const Item::Part& part : item.parts) {
-        const Node::AffineTerm& term = plan.nodes()[at(item.node)].terms[at(part.term)];
-        const bool symbols = plan.nodes()[at(term.source)].kind == Node::Kind::symbols;
+        const Node::AffineTerm& term = plan.nodes()[at(item.node)].terms()[at(part.term)];
+        const bool symbols = plan.nodes()[at(term.source)].kind() == Node::Kind::symbols;
         if (term.dense() && !symbols && std::ranges::find(result, term.parameter) == result.end())
           result.push_back(term.parameter);
       }

@@ -47,7 +47,7 @@ struct FoundKernels {
 
 FoundKernels find_kernels(const Circuit& circuit) {
   for (const Node& node : circuit.nodes())
-    for (const auto& term : node.terms)
+    for (const auto& term : node.terms())
       if (const KernelBank* bank = as_random_kernels(term.op.get())) return {bank, term.parameter};
   throw UsageError("the model has no random kernels");
 }

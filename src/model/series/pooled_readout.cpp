@@ -39,7 +39,7 @@ class HeadRegression {
                       "loss {}; leave it out, or "
                       "use readout=trained",
                       head.field, head.loss->name()));
-    for (const auto& term : node().terms) {
+    for (const auto& term : node().terms()) {
       if (!term.dense())
         throw UsageError(fmt::format(
             "a ridge readout requires matrices, but the map of {} has other terms; use readout=trained", head.field));
@@ -62,7 +62,7 @@ class HeadRegression {
       if (!is_present(target, row) || weight == 0) continue;
       weights_.push_back(weight);
       float* to = x_.data() + (streamed_ ? 0 : static_cast<Index>(examples_.size()) * inputs_);
-      for (const auto& term : node().terms) {
+      for (const auto& term : node().terms()) {
         const Matrix<const T> states = u.value({head_.signal.circuit, term.source});
         to = std::transform(states.row(row), states.row(row) + states.cols, to,
                             [](T x) { return static_cast<float>(x); });
@@ -97,7 +97,7 @@ class HeadRegression {
   double finish(const LeaveOneOutFit& fit, Parameters<T>& parameters, Buffer<T>& left_out) const {
     const double factor = classes_ ? factor_of(fit) : 1;
     const double* from = fit.weights.data();
-    for (const auto& term : node().terms) {
+    for (const auto& term : node().terms()) {
       const Matrix<T> w = parameters[term.parameter];
       for (Index i = 0; i < w.rows; ++i) {
         std::fill_n(w.row(i), w.cols, T{0});
@@ -105,7 +105,7 @@ class HeadRegression {
       }
     }
     const std::vector<double> deviations = deviation_signals(fit);
-    const Matrix<T> bias = parameters[node().bias];
+    const Matrix<T> bias = parameters[node().affine().bias];
     for (Index k = 0; k < outputs(); ++k) {
       bias(0, k) = static_cast<T>(factor * fit.bias[at(k)]);
       if (normal_) bias(0, outputs() + k) = static_cast<T>(deviations[at(k)]);
@@ -222,7 +222,7 @@ PooledReadoutFit<T> fit_pooled_readout(NetworkModel<T>& model, const ExampleSet&
   std::vector<int> sources;
   for (const Head<T>& head : network.heads) {
     heads.emplace_back(head, training.count(), team);
-    for (const auto& term : heads.back().node().terms)
+    for (const auto& term : heads.back().node().terms())
       if (std::ranges::find(sources, term.source) == sources.end()) sources.push_back(term.source);
   }
   const auto plan = std::make_shared<const Plan>(network.circuit(), sources);

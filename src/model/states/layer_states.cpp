@@ -76,7 +76,7 @@ class StatesNetwork {
   void read_summary() {
     for (std::size_t i = 0; i < circuit_.nodes().size(); ++i) {
       const Node& node = circuit_.nodes()[i];
-      if (node.part == kSummaryPart && node.kind == Node::Kind::map && node.map == Map::tanh)
+      if (node.part == kSummaryPart && node.kind() == Node::Kind::pointwise && node.pointwise().map == Map::tanh)
         signals_ = {Signal{&circuit_, static_cast<int>(i)}};
     }
     crosses_ = true;

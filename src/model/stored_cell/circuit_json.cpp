@@ -185,28 +185,25 @@ class CircuitReader {
     node.name = m.text("name", "");
     node.part = static_cast<int>(m.whole("part", 0, kMostParts, 0));
     if (kind == "input" || kind == "symbols") {
-      node.kind = kind == "input" ? Node::Kind::input : Node::Kind::symbols;
+      if (kind == "symbols") node.operation = Node::Symbols{};
       node.size = size(m);
       if (kind == "input") spend(node.size, m);
     } else if (kind == "link") {
-      read_link(m, node);
+      node.operation = read_link(m, node);
     } else if (kind == "affine") {
-      read_affine(m, node);
+      node.operation = read_affine(m, node);
     } else if (kind == "map") {
-      node.kind = Node::Kind::map;
-      node.map = map_named(m.text("map"), m.where());
-      read_operands(m, node);
-      node.constant = m.number("constant", 0);
-      node.size = spend(read_size(node.operands[0]), m);
+      Node::Pointwise map{.map = map_named(m.text("map"), m.where()), .operands = read_operands(m)};
+      map.constant = m.number("constant", 0);
+      node.size = spend(read_size(map.operands[0]), m);
+      node.operation = map;
     } else if (kind == "slice") {
-      node.kind = Node::Kind::slice;
-      read_operands(m, node);
-      node.offset = m.whole("offset", 0, kMostSize);
+      const int operand = read_operands(m)[0];
+      node.operation = Node::Slice{.operand = operand, .offset = m.whole("offset", 0, kMostSize)};
       node.size = size(m);
     } else if (kind == "mask") {
-      node.kind = Node::Kind::mask;
-      node.constant = m.number("rate", 0);
-      node.lasts = m.flag("variational") ? Lasts::sequence : Lasts::position;
+      const double rate = m.number("rate", 0);
+      node.operation = Node::Mask{.rate = rate, .lasts = m.flag("variational") ? Lasts::sequence : Lasts::position};
       node.size = 1;  // size of the signal that the next node masks
     } else {
       fail(m.where(), fmt::format("is of an unknown kind {}", in_quotes(kind)));
@@ -227,52 +224,56 @@ class CircuitReader {
                                                                         : 0;
   }
   Index size_of_symbols(int id) const {
-    return read_size(id) > 0 && data_.nodes[static_cast<std::size_t>(id)].kind == Node::Kind::symbols ? read_size(id)
-                                                                                                      : 0;
+    return read_size(id) > 0 && data_.nodes[static_cast<std::size_t>(id)].kind() == Node::Kind::symbols ? read_size(id)
+                                                                                                        : 0;
   }
 
-  void read_operands(Members& m, Node& node) {
+  std::array<int, 2> read_operands(Members& m) {
     const std::vector<int> ids = m.ids("of");
-    if (ids.empty() || ids.size() > node.operands.size()) fail(m.where(), "reads the wrong number of nodes");
-    std::ranges::copy(ids, node.operands.begin());
+    std::array<int, 2> operands = {-1, -1};
+    if (ids.empty() || ids.size() > operands.size()) fail(m.where(), "reads the wrong number of nodes");
+    std::ranges::copy(ids, operands.begin());
+    return operands;
   }
 
-  void read_link(Members& m, Node& node) {
-    node.kind = Node::Kind::link;
+  Node::Link read_link(Members& m, Node& node) {
     node.size = size(m);
     const auto along = static_cast<Delay::Along>(index_of(kAlong, m.text("along"), m.where()));
-    node.delay = {along, m.whole("steps", 0, kMostStoredNumbers, 1)};
-    if (node.delay.steps > 0 && node.size > kMostStoredNumbers / node.delay.steps)
+    const Index steps = m.whole("steps", 0, kMostStoredNumbers, 1);
+    if (steps > 0 && node.size > kMostStoredNumbers / steps)
       fail(m.where(), "reads positions that are too far back for its size");
-    spend(node.size * node.delay.steps, m);
-    node.source = static_cast<int>(m.whole("source", 0, kMostStoredNodes));
+    spend(node.size * steps, m);
+    Node::Link link{.delay = {along, steps}, .source = static_cast<int>(m.whole("source", 0, kMostStoredNodes))};
     if (m.flag("trained-initial")) {
-      node.initial = static_cast<int>(data_.parameters.size());
+      link.initial = static_cast<int>(data_.parameters.size());
       data_.parameters.push_back({.name = node.name + "/start", .rows = 1, .cols = node.size, .init = Init::zero()});
     }
+    return link;
   }
 
-  void read_affine(Members& m, Node& node) {
-    node.kind = Node::Kind::affine;
+  Node::Affine read_affine(Members& m, Node& node) {
     node.size = size(m);
     spend(node.size, m);
-    for (const Json& term : m.list("terms")) read_term(Members(term, m.where() + ": a term"), node);
+    Node::Affine map;
+    for (const Json& term : m.list("terms"))
+      map.terms.push_back(read_term(Members(term, m.where() + ": a term"), node));
     if (const Json* bias = m.find("bias")) {
-      node.bias = static_cast<int>(data_.parameters.size());
+      map.bias = static_cast<int>(data_.parameters.size());
       data_.parameters.push_back({.name = node.name + "/bias",
                                   .rows = 1,
                                   .cols = node.size,
                                   .init = init_of(*bias, m.where() + ": the bias")});
     }
-    const Json* only = m.find("only-where");
-    if (only == nullptr) return;
-    Members condition(*only, m.where() + ": only-where");
-    node.awake = static_cast<int>(condition.whole("nonzero", 0, kMostStoredNodes));
-    node.period = condition.whole("period", 1, kMostSize);
-    condition.require_all_read();
+    if (const Json* only = m.find("only-where")) {
+      Members condition(*only, m.where() + ": only-where");
+      map.awake = static_cast<int>(condition.whole("nonzero", 0, kMostStoredNodes));
+      map.period = condition.whole("period", 1, kMostSize);
+      condition.require_all_read();
+    }
+    return map;
   }
 
-  void read_term(Members m, Node& node) {
+  Node::AffineTerm read_term(Members m, const Node& node) {
     Node::AffineTerm term{.parameter = static_cast<int>(data_.parameters.size()),
                           .source = static_cast<int>(m.whole("source", 0, kMostStoredNodes))};
     ParameterInfo p{.name = node.name + "/" + m.text("name"), .init = Init::uniform()};
@@ -286,7 +287,7 @@ class CircuitReader {
       term.op = read_operator(Members(*op, m.where() + ": operator"), node, term, alphabets);
     m.require_all_read();
     data_.parameters.push_back(std::move(p));
-    node.terms.push_back(std::move(term));
+    return term;
   }
 
   std::shared_ptr<const Operator> read_operator(Members m, const Node& node, const Node::AffineTerm& term,
@@ -369,30 +370,25 @@ class CircuitWriter {
     // Other nodes keep only the scope of their names when they are added again.
     const std::size_t slash = node.name.rfind('/');
     const bool is_named =
-        node.kind == Node::Kind::input || node.kind == Node::Kind::symbols || node.kind == Node::Kind::affine;
+        node.kind() == Node::Kind::input || node.kind() == Node::Kind::symbols || node.kind() == Node::Kind::affine;
     if (is_named)
       json["name"] = node.name;
-    else if (node.kind != Node::Kind::slice && slash != std::string::npos)
+    else if (node.kind() != Node::Kind::slice && slash != std::string::npos)
       json["name"] = node.name.substr(0, slash + 1);
-    switch (node.kind) {
+    switch (node.kind()) {
       case Node::Kind::input:
       case Node::Kind::symbols: json["size"] = node.size; break;
       case Node::Kind::link: add_link(node, json); break;
       case Node::Kind::affine: add_affine(node, json); break;
-      case Node::Kind::map:
-        json["map"] = map_info(node.map).name;
-        json["of"] = Json::array({node.operands[0]});
-        if (node.operands[1] >= 0) json["of"].push_back(node.operands[1]);
-        if (node.constant != 0 || std::signbit(node.constant)) json["constant"] = finite(node.constant, node.name);
-        break;
+      case Node::Kind::pointwise: add_map(node, json); break;
       case Node::Kind::slice:
-        json["of"] = Json::array({node.operands[0]});
-        json["offset"] = node.offset;
+        json["of"] = Json::array({node.slice().operand});
+        json["offset"] = node.slice().offset;
         json["size"] = node.size;
         break;
       case Node::Kind::mask:
-        json["rate"] = node.constant;
-        if (node.lasts == Lasts::sequence) json["variational"] = true;
+        json["rate"] = node.mask().rate;
+        if (node.mask().lasts == Lasts::sequence) json["variational"] = true;
         break;
       case Node::Kind::reorder: fail(node.name, "is of a kind that occurs only in plans");
     }
@@ -400,12 +396,12 @@ class CircuitWriter {
   }
 
   static const char* kind_of(const Node& node) {
-    switch (node.kind) {
+    switch (node.kind()) {
       case Node::Kind::input: return "input";
       case Node::Kind::symbols: return "symbols";
       case Node::Kind::link: return "link";
       case Node::Kind::affine: return "affine";
-      case Node::Kind::map: return "map";
+      case Node::Kind::pointwise: return "map";
       case Node::Kind::slice: return "slice";
       case Node::Kind::mask: return "mask";
       case Node::Kind::reorder: break;
@@ -413,23 +409,33 @@ class CircuitWriter {
     return "reorder";
   }
 
+  static void add_map(const Node& node, Json& json) {
+    const auto& [map, operands, constant] = node.pointwise();
+    json["map"] = map_info(map).name;
+    json["of"] = Json::array({operands[0]});
+    if (operands[1] >= 0) json["of"].push_back(operands[1]);
+    if (constant != 0 || std::signbit(constant)) json["constant"] = finite(constant, node.name);
+  }
+
   void add_link(const Node& node, Json& json) {
+    const auto& [delay, source, initial] = node.link();
     json["size"] = node.size;
-    json["along"] = kAlong.at(static_cast<std::size_t>(node.delay.along));
-    if (node.delay.steps != 1) json["steps"] = node.delay.steps;
-    json["source"] = node.source;
-    if (node.initial >= 0) {
-      parameter(node.initial);
+    json["along"] = kAlong.at(static_cast<std::size_t>(delay.along));
+    if (delay.steps != 1) json["steps"] = delay.steps;
+    json["source"] = source;
+    if (initial >= 0) {
+      parameter(initial);
       json["trained-initial"] = true;
     }
   }
 
   void add_affine(const Node& node, Json& json) {
+    const auto& [terms, bias, awake, period] = node.affine();
     json["size"] = node.size;
     json["terms"] = Json::array();
-    for (const Node::AffineTerm& term : node.terms) json["terms"].push_back(term_json(node, term));
-    if (node.bias >= 0) json["bias"] = init_to_json(parameter(node.bias).init);
-    if (node.awake >= 0) json["only-where"] = {{"nonzero", node.awake}, {"period", node.period}};
+    for (const Node::AffineTerm& term : terms) json["terms"].push_back(term_json(node, term));
+    if (bias >= 0) json["bias"] = init_to_json(parameter(bias).init);
+    if (awake >= 0) json["only-where"] = {{"nonzero", awake}, {"period", period}};
   }
 
   Json term_json(const Node& node, const Node::AffineTerm& term) {

@@ -117,7 +117,8 @@ const StoredCell::Made* StoredCell::find(const Circuit& c, const std::vector<Sig
     if (made.units != units || made.trained_initial != trained_initial || own.size() != inputs.size()) return false;
     for (std::size_t i = 0; i < own.size(); ++i) {
       const Node& node = made.circuit.nodes[at(own[i])];
-      if (node.size != inputs[i].size() || (node.kind == Node::Kind::symbols) != c.is_symbols(inputs[i])) return false;
+      if (node.size != inputs[i].size() || (node.kind() == Node::Kind::symbols) != c.is_symbols(inputs[i]))
+        return false;
     }
     return true;
   };

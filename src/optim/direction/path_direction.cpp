@@ -27,10 +27,10 @@ class Path final : public Direction<T> {
       blocks_.push_back({block.offset, block.cols, block.rows});
     }
     for (const Node& node : circuit.nodes()) {
-      if (node.kind != Node::Kind::affine) continue;
-      for (const Node::AffineTerm& term : node.terms)
+      if (node.kind() != Node::Kind::affine) continue;
+      for (const Node::AffineTerm& term : node.terms())
         if (term.dense()) enter_units(circuit.parameters()[at(term.parameter)]);
-      if (node.bias >= 0) enter_units(circuit.parameters()[at(node.bias)]);
+      if (node.affine().bias >= 0) enter_units(circuit.parameters()[at(node.affine().bias)]);
       shares_.emplace_back(at(node.size));
     }
     squares_.resize(chunks_.size());

@@ -15,8 +15,8 @@ namespace {
 void require_one_sequence(const Circuit& circuit) {
   using Along = Delay::Along;
   for (const Node& node : circuit.nodes())
-    if (const Along along = node.delay.along; node.kind == Node::Kind::link && along != Along::previous &&
-                                              along != Along::next && along != Along::first && along != Along::last)
+    if (const Along along = node.kind() == Node::Kind::link ? node.link().delay.along : Along::previous;
+        along != Along::previous && along != Along::next && along != Along::first && along != Along::last)
       throw UsageError("path-penalty supports only paths along one sequence, but " + node.name +
                        " reads other neighbors; leave path-penalty out");
 }

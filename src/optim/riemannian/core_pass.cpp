@@ -9,8 +9,8 @@ constexpr const char* kWho = "Riemannian training";
 
 /// Returns whether the value of a node has a separate row at every position; its adjoint can then be set.
 bool takes_seed(const Node& node) {
-  return node.kind == Node::Kind::map || node.kind == Node::Kind::affine || node.kind == Node::Kind::mask ||
-         (node.kind == Node::Kind::link && node.delay.to_end());
+  return node.kind() == Node::Kind::pointwise || node.kind() == Node::Kind::affine || node.kind() == Node::Kind::mask ||
+         (node.kind() == Node::Kind::link && node.link().delay.to_end());
 }
 
 const Node& node_of(Signal signal) { return signal.circuit->nodes()[static_cast<std::size_t>(signal.id)]; }
@@ -18,7 +18,7 @@ const Node& node_of(Signal signal) { return signal.circuit->nodes()[static_cast<
 /// Returns whether the signal is an affine map with matrices, of signals that can be seeded.
 bool reads_activations(Signal output) {
   const Node& node = node_of(output);
-  return node.kind == Node::Kind::affine && std::ranges::all_of(node.terms, [&](const Node::AffineTerm& term) {
+  return node.kind() == Node::Kind::affine && std::ranges::all_of(node.terms(), [&](const Node::AffineTerm& term) {
            return takes_seed(output.circuit->nodes()[static_cast<std::size_t>(term.source)]) && term.dense();
          });
 }
@@ -30,8 +30,8 @@ Head<T> without_logarithm(const Head<T>& head) {
   const auto node = [&](int i) -> const Node& { return head.signal.circuit->nodes()[static_cast<std::size_t>(i)]; };
   int linear = head.signal.id;
   for (const Map map : {Map::log, Map::shift, Map::relu}) {
-    if (node(linear).kind != Node::Kind::map || node(linear).map != map) return head;
-    linear = node(linear).operands[0];
+    if (node(linear).kind() != Node::Kind::pointwise || node(linear).pointwise().map != map) return head;
+    linear = node(linear).pointwise().operands[0];
   }
   if (head.loss->template as<Categorical<T>>() == nullptr) return head;
   Head<T> result = head;
@@ -45,30 +45,21 @@ bool has_row_metric(const Loss<T>& loss) {
   return loss.template as<RowLoss<T>>() != nullptr && loss.template as<LossFisher<T>>() != nullptr;
 }
 
-/// Returns whether other nodes of the circuit read the signal, as with output feedback.
-bool is_read(Signal signal) {
-  const auto reads_it = [&](const Node& node) {
-    return node.source == signal.id || std::ranges::find(node.operands, signal.id) != node.operands.end() ||
-           std::ranges::find(node.terms, signal.id, &Node::AffineTerm::source) != node.terms.end();
-  };
-  return std::ranges::any_of(signal.circuit->nodes(), reads_it);
-}
-
 /// Returns the number of components that an affine map reads; for other signals, the number of components.
 Index inputs_of(Signal signal) {
   Index inputs = 0;
-  for (const auto& term : node_of(signal).terms) inputs += Signal{signal.circuit, term.source}.size();
+  for (const auto& term : node_of(signal).terms()) inputs += Signal{signal.circuit, term.source}.size();
   return std::max<Index>(1, inputs > 0 ? inputs : signal.size());
 }
 
 template <class T>
 CoreHead<T> core_head(const Head<T>& given) {
   const Head<T> head = without_logarithm(given);
-  if (!reads_activations(head.signal) || is_read(given.signal) || !has_row_metric(*head.loss))
+  if (!reads_activations(head.signal) || given.signal.circuit->is_read(given.signal) || !has_row_metric(*head.loss))
     return {
         .head = given, .split = false, .output = {}, .activities = {given.signal}, .units = inputs_of(given.signal)};
   CoreHead<T> result{.head = head, .output = node_of(head.signal), .activities = {}};
-  for (const auto& term : result.output.terms) {
+  for (const auto& term : result.output.terms()) {
     result.activities.push_back({head.signal.circuit, term.source});
     result.units += result.activities.back().size();
   }

@@ -32,13 +32,13 @@ HeadMetric<T>::HeadMetric(const CoreHead<T>& head, int members, double damping, 
       fisher_(head.head.loss->template need<LossFisher<T>>("Riemannian training")),
       softmax_(head.head.loss->template as<Categorical<T>>() != nullptr && head.head.weight == 1),
       activities_(head.activities),
-      bias_(head.output.bias),
+      bias_(head.output.affine().bias),
       units_(head.units),
       outputs_(head.output.size),
       full_(full),
       damping_(damping) {
-  term_parameters_.reserve(head.output.terms.size());
-  for (const auto& term : head.output.terms) term_parameters_.push_back(term.parameter);
+  term_parameters_.reserve(head.output.terms().size());
+  for (const auto& term : head.output.terms()) term_parameters_.push_back(term.parameter);
   if (full && full_size() > kMostFullWeights)
     throw UsageError(
         "Riemannian training: writing=full needs a matrix with the square of the number of output weights, "

@@ -30,9 +30,9 @@ MapMetric<T>::MapMetric(const CorePass<T>& core, bool full, double damping, bool
   Index most = 0, room = 0;
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
     const Node& node = plan.nodes()[at(i)];
-    if (!plan.live(i) || node.kind != Node::Kind::affine) continue;
-    for (std::size_t k = 0; k < node.terms.size(); ++k) {
-      const auto& term = node.terms[k];
+    if (!plan.live(i) || node.kind() != Node::Kind::affine) continue;
+    for (std::size_t k = 0; k < node.terms().size(); ++k) {
+      const auto& term = node.terms()[k];
       const ParameterInfo& p = plan.parameters()[at(term.parameter)];
       if (!takes(term) || p.size() == 0) continue;
       const auto refuse = [&](const std::string& why) {
@@ -64,7 +64,7 @@ void MapMetric<T>::find_slopes(const CorePass<T>& core, const Block& block, Rang
   const Unfolding<T>& u = core.unfolding();
   const Node& node = core.plan().nodes()[at(block.node)];
   const auto& order = u.structure().part(node.part).order();
-  const auto& term = node.terms[block.term];
+  const auto& term = node.terms()[block.term];
   const Matrix<const T> b = u.affine_adjoint(core.signal(block.node));
   const Matrix<const T> w = core.parameters()[term.parameter];
   for (Index t = rows.begin; t < rows.end; ++t) {

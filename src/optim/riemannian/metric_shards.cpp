@@ -9,7 +9,7 @@ namespace {
 /// Checks the requirement of the backpropagated metric: Jacobians that consist of single entries.
 void require_squares(const Plan& plan) {
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
-    for (const auto& term : plan.nodes()[at(i)].terms)
+    for (const auto& term : plan.nodes()[at(i)].terms())
       if (plan.live(i) && !term.dense() && !term.op->has_squared())
         throw UsageError("rbpm squares the Jacobian entry by entry, but the Jacobian of the " +
                          std::string(term.op->name()) + " map " + plan.parameters()[at(term.parameter)].name +
@@ -48,8 +48,8 @@ MetricShards<T>::MetricShards(Objective<T>& objective, const RiemannianOptions& 
     return;
   }
   for (const Node& node : core().plan().nodes()) {
-    if (node.kind != Node::Kind::link || node.initial < 0) continue;
-    const ParameterInfo& p = parameters[at(static_cast<Index>(node.initial))];
+    if (node.trained_initial() < 0) continue;
+    const ParameterInfo& p = parameters[at(static_cast<Index>(node.trained_initial()))];
     for (Index i = p.offset; i < p.offset + p.size(); ++i) passed_.push_back(i);
   }
 }

@@ -41,8 +41,8 @@ class RiemannianControl final : public Control<T> {
       std::fill_n(is_output_.begin() + p.offset, p.size(), char{1});
     };
     for (const CoreHead<T>& head : shards_->core().heads()) {
-      for (const auto& term : head.output.terms) mark(term.parameter);
-      if (head.split && head.output.bias >= 0) mark(head.output.bias);
+      for (const auto& term : head.output.terms()) mark(term.parameter);
+      if (head.split && head.output.affine().bias >= 0) mark(head.output.affine().bias);
       if (!head.split) std::ranges::for_each(head.head.loss->parameter_indices(), mark);
     }
   }
@@ -163,8 +163,8 @@ class RiemannianControl final : public Control<T> {
       }
     }
     for (const Node& node : shards_->core().plan().nodes()) {  // trained initial values
-      if (node.kind != Node::Kind::link || node.initial < 0) continue;
-      const ParameterInfo& p = objective.parameters().info()[at(node.initial)];
+      if (node.trained_initial() < 0) continue;
+      const ParameterInfo& p = objective.parameters().info()[at(node.trained_initial())];
       for (Index i = p.offset; i < p.offset + p.size(); ++i) {
         sums_[at(i)] = static_cast<double>(gradient_[at(i)]);
         if (!plain) d[at(i)] = sums_[at(i)] / (static_cast<double>(squares_[at(i)]) + options_.damping);

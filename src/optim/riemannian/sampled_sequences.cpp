@@ -33,12 +33,12 @@ void require_order_of_positions(const Plan& plan) {
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
     const Node& node = plan.nodes()[at(i)];
     if (!plan.live(i)) continue;
-    const bool forward = node.kind != Node::Kind::link || node.delay.along == Delay::Along::previous ||
-                         node.delay.along == Delay::Along::first;
+    const bool forward = node.kind() != Node::Kind::link || node.link().delay.along == Delay::Along::previous ||
+                         node.link().delay.along == Delay::Along::first;
     if (node.part > 0 || !forward)
       throw UsageError(fmt::format(
           "Riemannian training: own= samples one position after another, but {} {}; leave it out", node.name,
-          node.part > 0 ? "belongs to a separate chain" : "reads along " + describe(node.delay)));
+          node.part > 0 ? "belongs to a separate chain" : "reads along " + describe(node.link().delay)));
   }
 }
 

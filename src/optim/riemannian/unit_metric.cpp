@@ -12,15 +12,9 @@ constexpr Index kTile = 512;  // positions whose inputs fit into the second-leve
 // positions per tile if inputs are sorted by symbol; large because ranges of equal symbols should be long
 constexpr Index kSortedTile = 2048;
 
-/// Returns whether a node contains symbols, possibly in the order of another corner.
-bool contains_symbols(const Plan& plan, int i) {
-  while (plan.nodes()[at(i)].kind == Node::Kind::reorder) i = plan.nodes()[at(i)].operands[0];
-  return plan.nodes()[at(i)].kind == Node::Kind::symbols;
-}
-
 /// Returns the symbol node to which the weights of a term belong, or -1.
 int symbols_of(const Plan& plan, const Node::AffineTerm& term) {
-  return contains_symbols(plan, term.source) ? term.source : term.gate;
+  return plan.is_symbols(term.source) ? term.source : term.gate;
 }
 
 }  // namespace
@@ -30,7 +24,7 @@ UnitMetric<T>::UnitMetric(const CorePass<T>& core, Reduction reduction, double d
     : reduction_(reduction), damping_(damping), others_(core, reduction == Reduction::full, damping, averages) {
   const Plan& plan = core.plan();
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
-    if (plan.live(i) && plan.nodes()[at(i)].kind == Node::Kind::affine) add_maps(plan, i);
+    if (plan.live(i) && plan.nodes()[at(i)].kind() == Node::Kind::affine) add_maps(plan, i);
   adjoints_.resize(maps_.size());
   squares_.resize(maps_.size());
   inputs_.resize(at(core.team().size()));
@@ -57,8 +51,8 @@ template <class T>
 void UnitMetric<T>::add_maps(const Plan& plan, int i) {
   const Node& node = plan.nodes()[at(i)];
   std::vector<int> kinds;
-  bool has_weights = node.bias >= 0;
-  for (const auto& term : node.terms) {
+  bool has_weights = node.affine().bias >= 0;
+  for (const auto& term : node.terms()) {
     if (MapMetric<T>::takes(term)) continue;
     has_weights = true;
     const int symbols = symbols_of(plan, term);
@@ -80,9 +74,9 @@ void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shar
     const int kind = symbols_of(plan, term);
     return kind < 0 ? with_shared : kind == symbols;
   };
-  for (std::size_t k = 0; k < node.terms.size(); ++k) {
-    const auto& term = node.terms[k];
-    if (!belongs(term) || contains_symbols(plan, term.source)) continue;
+  for (std::size_t k = 0; k < node.terms().size(); ++k) {
+    const auto& term = node.terms()[k];
+    if (!belongs(term) || plan.is_symbols(term.source)) continue;
     const Index size = plan.nodes()[at(term.source)].size;
     const Index inputs = term.dense() ? size : unit_weights(term.op.get())->unit_edges().inputs();
     map.sources.push_back({k, map.columns, inputs, size});
@@ -95,16 +89,16 @@ void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shar
     std::vector<std::int32_t> gated, shared;
     std::vector<std::pair<Index, Index>> gated_places;
     std::vector<Index> shared_places;
-    const bool has_bias = with_shared && node.bias >= 0;
-    if (has_bias) shared.push_back(0), shared_places.push_back(offset(node.bias) + c);
+    const bool has_bias = with_shared && node.affine().bias >= 0;
+    if (has_bias) shared.push_back(0), shared_places.push_back(offset(node.affine().bias) + c);
     bool lookup = false;
-    for (const auto& term : node.terms)
-      if (belongs(term) && contains_symbols(plan, term.source)) {
+    for (const auto& term : node.terms())
+      if (belongs(term) && plan.is_symbols(term.source)) {
         gated.push_back(0), gated_places.emplace_back(offset(term.parameter) + c, node.size);
         lookup = true;
       }
     for (const auto& source : map.sources) {
-      const auto& term = node.terms[source.term];
+      const auto& term = node.terms()[source.term];
       const Index first = offset(term.parameter);
       if (term.dense()) {
         for (Index j = 0; j < source.size; ++j)
@@ -190,7 +184,7 @@ template <class T>
 Matrix<T> UnitMetric<T>::source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source,
                                      Range range, Inputs& inputs) const {
   const auto& order = structure_of(core, map).order();
-  const auto& term = core.plan().nodes()[at(map.node)].terms[source.term];
+  const auto& term = core.plan().nodes()[at(map.node)].terms()[source.term];
   const Matrix<T> rows{inputs.row.data(), range.size(), source.size, source.size};
   const Matrix<T> read = term.dense() ? rows : Matrix<T>{inputs.read.data(), range.size(), source.read, source.read};
   Index step =

@@ -109,7 +109,7 @@ class Reading {
  public:
   explicit Reading(const OpenCircuit& open) : open_(open), nodes_(open.circuit.nodes()), reached_(nodes_.size()) {
     for (std::size_t i = 0; i < nodes_.size(); ++i)
-      if (nodes_[i].kind != Node::Kind::symbols) reached_[i].resize(at(nodes_[i].size));
+      if (nodes_[i].kind() != Node::Kind::symbols) reached_[i].resize(at(nodes_[i].size));
     for (const StateBlock& block : open.blocks)
       for (Index k = 0; k < block.size; ++k) {
         IndexSet& set = of(block.after.id, k) = IndexSet(open.state);
@@ -144,11 +144,11 @@ class Reading {
 
   void pass_back(int i) {
     const Node& n = nodes_[at(i)];
-    if (n.kind == Node::Kind::affine) return pass_back_affine(i);
-    if (n.kind == Node::Kind::slice)
-      for (Index k = 0; k < n.size; ++k) of(n.operands[0], n.offset + k).take(of(i, k));
-    if (n.kind != Node::Kind::map) return;
-    for (const int operand : n.operands)
+    if (n.kind() == Node::Kind::affine) return pass_back_affine(i);
+    if (n.kind() == Node::Kind::slice)
+      for (Index k = 0; k < n.size; ++k) of(n.slice().operand, n.slice().offset + k).take(of(i, k));
+    if (n.kind() != Node::Kind::pointwise) return;
+    for (const int operand : n.pointwise().operands)
       for (Index k = 0; operand >= 0 && k < n.size; ++k) of(operand, k).take(of(i, k));
   }
 
@@ -157,8 +157,8 @@ class Reading {
     IndexSet any;
     for (Index k = 0; k < n.size; ++k) any.take(of(i, k));
     if (any.empty()) return;
-    for (Index k = 0; k < n.size && n.bias >= 0; ++k) find(of(i, k), {info(n.bias).offset + k, 1, 1});
-    for (const Node::AffineTerm& term : n.terms) {
+    for (Index k = 0; k < n.size && n.affine().bias >= 0; ++k) find(of(i, k), {info(n.affine().bias).offset + k, 1, 1});
+    for (const Node::AffineTerm& term : n.terms()) {
       if (!term.dense()) {
         pass_back_operator(i, term);
         continue;

@@ -64,7 +64,7 @@ class Opening {
   /// Returns the node of the circuit that is carried: plans read some nodes through a copy at the exit of a loop.
   int origin(const Plan::Carried& c) const {
     int source = c.source;
-    while (at(source) >= circuit_.nodes().size()) source = plan_.nodes()[at(source)].operands[0];
+    while (at(source) >= circuit_.nodes().size()) source = plan_.nodes()[at(source)].reads().front();
     return source;
   }
 
@@ -74,26 +74,27 @@ class Opening {
   Signal state_of(int link) {
     const Node& n = node(link);
     if (trees_) return child_of(n);
-    if (n.delay.along != Delay::Along::previous)
-      refuse(n, fmt::format("runs along {}, not to earlier positions", describe(n.delay)));
-    if (n.initial >= 0) open_.circuit.parameter(parameter_name(n.initial), 1, n.size, Init::zero());
+    const auto& [delay, source, initial] = plan_.nodes()[at(link)].link();
+    if (delay.along != Delay::Along::previous)
+      refuse(n, fmt::format("runs along {}, not to earlier positions", describe(delay)));
+    if (initial >= 0) open_.circuit.parameter(parameter_name(initial), 1, n.size, Init::zero());
     for (const Plan::Carried& c : plan_.carried())
-      if (c.source == plan_.nodes()[at(link)].source && n.delay.steps <= c.steps)
-        return block_at(c.offset + (n.delay.steps - 1) * n.size).before;
+      if (c.source == source && delay.steps <= c.steps) return block_at(c.offset + (delay.steps - 1) * n.size).before;
     return open_.circuit.input(n.name, n.size);  // not read by any relevant node
   }
 
   Signal child_of(const Node& link) {
-    if ((link.delay.along != Delay::Along::child && link.delay.along != Delay::Along::each_child) || link.initial >= 0)
-      refuse(link, fmt::format("runs along {}", describe(link.delay)));
-    open_.children.push_back({.delay = link.delay, .before = open_.circuit.input(link.name, link.size)});
+    const Delay& delay = link.link().delay;
+    const bool by_position = delay.along == Delay::Along::child || delay.along == Delay::Along::each_child;
+    if (!by_position || link.link().initial >= 0) refuse(link, fmt::format("runs along {}", describe(delay)));
+    open_.children.push_back({.delay = delay, .before = open_.circuit.input(link.name, link.size)});
     links_.push_back(&link);
     return open_.children.back().before;
   }
 
   void feed_parents() {
     for (std::size_t k = 0; k < links_.size(); ++k) {
-      open_.children[k].after = open_.circuit.map(Map::copy, open_.of[at(links_[k]->source)]);
+      open_.children[k].after = open_.circuit.map(Map::copy, open_.of[at(links_[k]->link().source)]);
       open_.circuit.output(open_.children[k].after);
     }
   }
@@ -102,15 +103,17 @@ class Opening {
     const Node& n = node(i);
     if (n.part > 0) refuse(n, "belongs to a separate chain");
     Circuit& c = open_.circuit;
-    const auto operand = [&](int k) { return open_.of[at(n.operands[at(k)])]; };
-    switch (n.kind) {
+    switch (n.kind()) {
       case Node::Kind::input: return c.input(n.name, n.size);
       case Node::Kind::symbols: return c.symbols(n.name, n.size);
       case Node::Kind::link: return state_of(i);
       case Node::Kind::affine: return copy_affine(n);
-      case Node::Kind::map:
-        return n.operands[1] >= 0 ? c.map(n.map, operand(0), operand(1)) : c.map(n.map, operand(0), n.constant);
-      case Node::Kind::slice: return c.slice(operand(0), n.offset, n.size);
+      case Node::Kind::pointwise: {
+        const auto& [map, operands, constant] = n.pointwise();
+        const Signal x = open_.of[at(operands[0])];
+        return operands[1] >= 0 ? c.map(map, x, open_.of[at(operands[1])]) : c.map(map, x, constant);
+      }
+      case Node::Kind::slice: return c.slice(open_.of[at(n.slice().operand)], n.slice().offset, n.size);
       case Node::Kind::mask: return c.mask_like(n);
       case Node::Kind::reorder: break;  // occurs only in plans
     }
@@ -119,15 +122,15 @@ class Opening {
 
   Signal copy_affine(const Node& n) {
     std::vector<Term> terms;
-    terms.reserve(n.terms.size());
-    for (const Node::AffineTerm& from : n.terms) {
+    terms.reserve(n.terms().size());
+    for (const Node::AffineTerm& from : n.terms()) {
       if (from.keys >= 0) refuse(n, "reads another chain");
       Term term{.parameter = last_name(from.parameter), .source = open_.of[at(from.source)], .op = from.op};
       if (from.gate >= 0) term.gate = open_.of[at(from.gate)];
       for (const int symbols : from.symbols) term.symbols.push_back(open_.of[at(symbols)]);
       terms.push_back(std::move(term));
     }
-    return open_.circuit.affine(n.name, n.size, terms, Init::zero(), n.bias >= 0);
+    return open_.circuit.affine(n.name, n.size, terms, Init::zero(), n.affine().bias >= 0);
   }
 
   /// Declares the parameters that no operation reads, which are the parameters of losses.

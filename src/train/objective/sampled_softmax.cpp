@@ -52,8 +52,8 @@ SampledSoftmax<T>::SampledSoftmax(const Network<T>& network, const Parameters<T>
   const Head<T>& head = network.heads.front();
   head.loss->template need<Categorical<T>>("a sampled softmax");
   const Node& output = network.plan->nodes()[index(head.signal.id)];
-  for (const Node::AffineTerm& term : output.terms) output_.push_back(term.parameter);
-  output_.push_back(output.bias);
+  for (const Node::AffineTerm& term : output.terms()) output_.push_back(term.parameter);
+  output_.push_back(output.affine().bias);
 }
 
 template <class T>

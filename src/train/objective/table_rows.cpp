@@ -22,12 +22,12 @@ std::map<int, Uses> uses_of(const Network<T>& network) {
   std::map<int, Uses> uses;
   const std::vector<Node>& nodes = network.plan->nodes();
   for (const Node& node : nodes) {
-    if (node.bias >= 0) uses[node.bias].other = true;
-    if (node.initial >= 0) uses[node.initial].other = true;
-    for (const Node::AffineTerm& term : node.terms) {
+    if (node.kind() == Node::Kind::affine && node.affine().bias >= 0) uses[node.affine().bias].other = true;
+    if (node.trained_initial() >= 0) uses[node.trained_initial()].other = true;
+    for (const Node::AffineTerm& term : node.terms()) {
       Uses& use = uses[term.parameter];
       const auto field = field_of.find(term.source);
-      if (term.dense() && field != field_of.end() && nodes[at(term.source)].kind == Node::Kind::symbols)
+      if (term.dense() && field != field_of.end() && nodes[at(term.source)].kind() == Node::Kind::symbols)
         use.fields.push_back(field->second);
       else
         use.other = true;

@@ -60,14 +60,15 @@ std::vector<Damped> damped_signals(const Network<T>& network, Distance distance)
   const auto& nodes = circuit.nodes();
   std::vector<char> carried(nodes.size(), 0);
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (nodes[i].kind == Node::Kind::link && plan.live(static_cast<int>(i)) && plan.needs_adjoint(nodes[i].source))
-      carried[static_cast<std::size_t>(nodes[i].source)] = 1;
+    if (nodes[i].kind() == Node::Kind::link && plan.live(static_cast<int>(i)) &&
+        plan.needs_adjoint(nodes[i].link().source))
+      carried[static_cast<std::size_t>(nodes[i].link().source)] = 1;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!carried[i] || is_head(i)) continue;
     Damped::Kind kind = Damped::Kind::squared;
-    if (distance == Distance::matching && nodes[i].kind == Node::Kind::map) {
-      if (nodes[i].map == Map::tanh) kind = Damped::Kind::tanh;
-      if (nodes[i].map == Map::sigmoid) kind = Damped::Kind::logistic;
+    if (distance == Distance::matching && nodes[i].kind() == Node::Kind::pointwise) {
+      if (nodes[i].pointwise().map == Map::tanh) kind = Damped::Kind::tanh;
+      if (nodes[i].pointwise().map == Map::sigmoid) kind = Damped::Kind::logistic;
     }
     result.push_back({{&circuit, static_cast<int>(i)}, kind});
   }

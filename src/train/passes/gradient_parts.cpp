@@ -10,9 +10,9 @@ template <class Use>
 void for_weights(const Plan& plan, const Use& use) {
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
     const Node& node = plan.nodes()[static_cast<std::size_t>(i)];
-    if (node.kind != Node::Kind::affine || !plan.live(i)) continue;
-    for (const auto& term : node.terms) use(plan.parameters()[at(term.parameter)], plan.last_segment(i));
-    if (node.bias >= 0) use(plan.parameters()[at(node.bias)], plan.last_segment(i));
+    if (node.kind() != Node::Kind::affine || !plan.live(i)) continue;
+    for (const auto& term : node.terms()) use(plan.parameters()[at(term.parameter)], plan.last_segment(i));
+    if (node.affine().bias >= 0) use(plan.parameters()[at(node.affine().bias)], plan.last_segment(i));
   }
 }
 

@@ -51,13 +51,15 @@ void Penalties<T>::find_matrix(Layer& layer, const Circuit& circuit) const {
   };
   const std::string scope = name.substr(0, name.rfind('/') + 1);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].kind != Node::Kind::link || !nodes[i].name.starts_with(scope)) continue;
-    if (nodes[i].source != layer.hidden.id) refuse("the layer also carries " + nodes[at(nodes[i].source)].name);
+    if (nodes[i].kind() != Node::Kind::link || !nodes[i].name.starts_with(scope)) continue;
+    if (nodes[i].link().source != layer.hidden.id)
+      refuse("the layer also carries " + nodes[at(nodes[i].link().source)].name);
     for (std::size_t reader = 0; reader < nodes.size(); ++reader) {
-      for (const int operand : nodes[reader].operands)
-        if (operand == static_cast<int>(i))
-          refuse("its previous state is read by " + nodes[reader].name + ", not by a matrix");
-      for (const auto& term : nodes[reader].terms) {
+      const Node::Kind kind = nodes[reader].kind();
+      if (kind != Node::Kind::affine && kind != Node::Kind::link &&
+          std::ranges::count(nodes[reader].reads(), static_cast<int>(i)) > 0)
+        refuse("its previous state is read by " + nodes[reader].name + ", not by a matrix");
+      for (const auto& term : nodes[reader].terms()) {
         if (term.source != static_cast<int>(i)) continue;
         if (!term.dense())
           refuse("its previous state is read by a " + std::string(term.op->name()) + " map, not by a matrix");

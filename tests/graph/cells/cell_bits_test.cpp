@@ -155,9 +155,9 @@ TEST_P(BitsOf, cell_bits_do_not_depend_on_gradient_order) {
     const SegmentDone done = [&](int segment) {
       for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
         const Node& node = plan.nodes()[static_cast<std::size_t>(i)];
-        if (node.kind != Node::Kind::affine || !plan.live(i) || plan.last_segment(i) != segment) continue;
-        for (const auto& term : node.terms) take(plan.parameters()[at(term.parameter)]);
-        if (node.bias >= 0) take(plan.parameters()[at(node.bias)]);
+        if (node.kind() != Node::Kind::affine || !plan.live(i) || plan.last_segment(i) != segment) continue;
+        for (const auto& term : node.terms()) take(plan.parameters()[at(term.parameter)]);
+        if (node.affine().bias >= 0) take(plan.parameters()[at(node.affine().bias)]);
       }
     };
     runner.unfolding().backward(gradient, {.done = &done});

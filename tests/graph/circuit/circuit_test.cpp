@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "unfold/graph/circuit/parameters.h"
 
@@ -32,6 +35,57 @@ TEST(Circuit, parameter_layout_depends_only_on_names) {
   EXPECT_EQ(p[0].name, "zeta/W");
   EXPECT_EQ(p[0].offset, 16);
   EXPECT_EQ(c.parameter_count(), 24);
+}
+
+TEST(Node, only_its_own_operation_can_be_read) {
+  Circuit c;
+  const Signal x = c.input("x", 3), h = c.link(2);
+  const Signal z = c.affine("z", 2, {{"W", x}, {"U", h}});
+  c.feed(h, tanh(z));
+  const Node &input = c.nodes()[static_cast<std::size_t>(x.id)], &affine = c.nodes()[static_cast<std::size_t>(z.id)];
+  EXPECT_EQ(affine.kind(), Node::Kind::affine);
+  EXPECT_EQ(affine.affine().terms.size(), 2u);
+  EXPECT_EQ(affine.terms().size(), 2u);
+  EXPECT_TRUE(input.terms().empty());
+  EXPECT_EQ(affine.trained_initial(), -1);
+  const std::string expected = "circuit: x was read as a node with another operation";
+  EXPECT_EQ(message_of([&] { input.link(); }), expected);
+  EXPECT_EQ(message_of([&] { input.affine(); }), expected);
+  EXPECT_EQ(message_of([&] { input.pointwise(); }), expected);
+  EXPECT_EQ(message_of([&] { input.slice(); }), expected);
+  EXPECT_EQ(message_of([&] { input.mask(); }), expected);
+  EXPECT_EQ(message_of([&] { input.reorder(); }), expected);
+}
+
+TEST(Node, reads_lists_every_node_that_the_operation_reads) {
+  using Reads = std::vector<int>;
+  const auto node = [](Node::Operation operation) { return Node{.name = "n", .operation = std::move(operation)}; };
+  EXPECT_EQ(node(Node::Input{}).reads(), Reads{});
+  EXPECT_EQ(node(Node::Symbols{}).reads(), Reads{});
+  EXPECT_EQ(node(Node::Mask{}).reads(), Reads{});
+  EXPECT_EQ(node(Node::Link{}).reads(), Reads{});
+  EXPECT_EQ(node(Node::Link{.source = 4}).reads(), Reads{4});
+  EXPECT_EQ(node(Node::Slice{.operand = 4}).reads(), Reads{4});
+  EXPECT_EQ(node(Node::Reorder{.operand = 4}).reads(), Reads{4});
+  EXPECT_EQ(node(Node::Pointwise{.operands = {4, -1}}).reads(), Reads{4});
+  EXPECT_EQ(node(Node::Pointwise{.operands = {4, 5}}).reads(), (Reads{4, 5}));
+  Node affine = node(Node::Affine{
+      .terms = {{.parameter = 9, .source = 1, .gate = 2}, {.parameter = 9, .source = 3, .keys = 4, .values = 5}},
+      .bias = 9,
+      .awake = 6});
+  EXPECT_EQ(affine.reads(), (Reads{1, 2, 3, 4, 5, 6}));
+  affine.replace_read(4, 7);
+  affine.replace_read(6, 1);
+  EXPECT_EQ(affine.reads(), (Reads{1, 2, 3, 7, 5, 1}));
+}
+
+TEST(Circuit, is_read_finds_every_reader) {
+  Circuit c;
+  const Signal x = c.input("x", 3), h = c.link(3), y = tanh(x);
+  EXPECT_FALSE(c.is_read(y));
+  c.feed(h, y);
+  EXPECT_TRUE(c.is_read(y));
+  EXPECT_FALSE(c.is_read(h));
 }
 
 TEST(Circuit, scopes_prefix_names) {
@@ -88,8 +142,9 @@ TEST(Circuit, path_reading_squares_slopes_and_reads_relu_as_identity) {
     EXPECT_EQ(squared.parameters()[i].name, c.parameters()[i].name);
   double scaled = 0;
   for (const Node& node : squared.nodes()) {
-    EXPECT_NE(node.map, Map::relu);
-    if (node.kind == Node::Kind::map && node.map == Map::scale) scaled = node.constant;
+    if (node.kind() != Node::Kind::pointwise) continue;
+    EXPECT_NE(node.pointwise().map, Map::relu);
+    if (node.pointwise().map == Map::scale) scaled = node.pointwise().constant;
   }
   EXPECT_EQ(scaled, 9);
 }
@@ -133,7 +188,7 @@ TEST(Circuit, an_affine_term_that_reads_joined_signals_has_a_matrix_for_each) {
   EXPECT_EQ(c.parameters()[0].rows, 2);
   EXPECT_EQ(c.parameters()[1].name, "z/W2");
   EXPECT_EQ(c.parameters()[1].rows, 3);
-  EXPECT_EQ(c.nodes()[static_cast<std::size_t>(z.id)].terms.size(), 2u);
+  EXPECT_EQ(c.nodes()[static_cast<std::size_t>(z.id)].terms().size(), 2u);
   EXPECT_THROW(tanh(both), UsageError);
   EXPECT_THROW(c.output(both), UsageError);
   EXPECT_THROW(c.join({}), UsageError);
@@ -143,7 +198,7 @@ TEST(Circuit, an_affine_term_that_reads_joined_signals_has_a_matrix_for_each) {
 
 TEST(Circuit, reversed_scope_reverses_links) {
   Circuit c;
-  const auto delay = [&](Signal link) { return c.nodes()[static_cast<std::size_t>(link.id)].delay; };
+  const auto delay = [&](Signal link) { return c.nodes()[static_cast<std::size_t>(link.id)].link().delay; };
   {
     const auto reversal = c.reversed();
     EXPECT_EQ(delay(c.link(1)), Delay::next());

@@ -279,7 +279,7 @@ TEST(Stepper, stepper_has_the_bits_of_the_unfolding) {
     if (seed == 40) build_unitary(c);
     if (seed > 0 && seed < 40) test::random_circuit(c, Kind::chains, seed);
     const bool looks_ahead = std::any_of(c.nodes().begin(), c.nodes().end(), [](const Node& node) {
-      return node.kind == Node::Kind::link && node.delay.along != Delay::Along::previous;
+      return node.kind() == Node::Kind::link && node.link().delay.along != Delay::Along::previous;
     });
     if (looks_ahead) continue;
     test::Runner<float> runner(c);
@@ -294,9 +294,9 @@ TEST(Stepper, stepper_has_the_bits_of_the_unfolding) {
           if (!u.plan().live(static_cast<int>(i))) continue;
           const Node& node = c.nodes()[i];
           const Signal signal{&c, static_cast<int>(i)};
-          if (node.kind == Node::Kind::symbols)
+          if (node.kind() == Node::Kind::symbols)
             stepper.symbols(signal)[0] = runner.unfolding().symbols(signal)[static_cast<std::size_t>(t)];
-          if (node.kind == Node::Kind::input)
+          if (node.kind() == Node::Kind::input)
             std::copy_n(runner.unfolding().input(signal).row(t), node.size, stepper.input(signal).row(0));
         }
         stepper.step();

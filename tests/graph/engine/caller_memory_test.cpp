@@ -86,7 +86,7 @@ struct Given {
         last(random_numbers<T>(std::string(name) + "last", structure.sequences() * kWidth)),
         start(plan, structure.sequences()),
         end(plan, structure.sequences()),
-        reversed(net.circuit.nodes()[static_cast<std::size_t>(net.upper_link.id)].delay == Delay::next()) {
+        reversed(net.circuit.nodes()[static_cast<std::size_t>(net.upper_link.id)].link().delay == Delay::next()) {
     for (State<T>* state : {&start, &end}) {
       const auto numbers = random_numbers<T>(name, static_cast<Index>(state->values().size()));
       std::copy(numbers.begin(), numbers.end(), state->values().begin());

@@ -25,7 +25,7 @@ using AddCircuit = std::function<void(Circuit&)>;
 std::vector<Signal> add_copies(Circuit& c) {
   std::vector<Signal> copies(c.nodes().size());
   for (std::size_t i = 0; i < copies.size(); ++i) {
-    if (c.nodes()[i].kind == Node::Kind::symbols) continue;
+    if (c.nodes()[i].kind() == Node::Kind::symbols) continue;
     copies[i] = c.map(Map::copy, {&c, static_cast<int>(i)});
     c.output(copies[i]);
   }

@@ -62,7 +62,7 @@ Index own_memory(const Circuit& circuit, const PlanOptions& options) {
   const Plan plan(circuit, options);
   Index count = 0;
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
-    count += plan.nodes()[static_cast<std::size_t>(i)].kind == Node::Kind::map && plan.value_place(i).root == i;
+    count += plan.nodes()[static_cast<std::size_t>(i)].kind() == Node::Kind::pointwise && plan.value_place(i).root == i;
   return count;
 }
 

@@ -172,8 +172,8 @@ TEST_F(EngineMisuse, NodesAndRowsOutOfRangeAreRefused) {
   EXPECT_USAGE_ERROR(u_.source_row(net_.next.id, 0, 6), "out of range");
   EXPECT_USAGE_ERROR(u_.source_row(net_.next.id, 0, -1), "out of range");
   const Node& z = plan_->nodes()[static_cast<std::size_t>(net_.z.id)];
-  EXPECT_USAGE_ERROR(u_.rows_read(z, z.terms[0], 0, 6), "out of range");
-  EXPECT_USAGE_ERROR(u_.rows_read(z, z.terms[0], 9, 0), "out of range");
+  EXPECT_USAGE_ERROR(u_.rows_read(z, z.terms()[0], 0, 6), "out of range");
+  EXPECT_USAGE_ERROR(u_.rows_read(z, z.terms()[0], 9, 0), "out of range");
   EXPECT_USAGE_ERROR(Plan(net_.c, std::vector<int>{}), "no output");
   EXPECT_USAGE_ERROR(Plan(net_.c, std::vector<int>{1000}), "out of range");
   EXPECT_USAGE_ERROR(Plan(net_.c, std::vector<int>{net_.x.id}), "cannot be an output");

@@ -58,11 +58,11 @@ class Laid {
     for (int i = 0; i < static_cast<int>(plan_->nodes().size()); ++i) {
       const Node& n = plan_->nodes()[static_cast<std::size_t>(i)];
       if (!plan_->live(i)) continue;
-      if (n.kind == Node::Kind::input) {
+      if (n.kind() == Node::Kind::input) {
         const Matrix<T> x = u_.input({circuit_.get(), i});
         for (Index r = 0; r < x.rows; ++r)
           for (Index c = 0; c < x.cols; ++c) x(r, c) = static_cast<T>(random.normal());
-      } else if (n.kind == Node::Kind::symbols) {
+      } else if (n.kind() == Node::Kind::symbols) {
         for (Symbol& s : u_.symbols({circuit_.get(), i}))
           s = random.below(9) == 0 ? kNoSymbol : static_cast<Symbol>(random.below(static_cast<std::uint64_t>(n.size)));
       }

@@ -74,7 +74,7 @@ TEST(NetworkBody, position_and_sequence_heads_share_one_body) {
                             {.reads = {"word"}, .heads = {{.field = "tag"}, {.field = "class"}}}, circuit);
   const auto read_by = [&](std::size_t head) {
     Index rows = 0;
-    for (const auto& term : circuit.nodes()[at(network.heads[head].signal.id)].terms)
+    for (const auto& term : circuit.nodes()[at(network.heads[head].signal.id)].terms())
       rows += circuit.parameters()[at(term.parameter)].rows;
     return rows;
   };

@@ -80,9 +80,9 @@ TEST(Regularization, persistent_masks_apply_to_all_layers) {
                                Alphabet::chars_of("abcd"));
     std::vector<double> rates;
     for (const Node& node : model.circuit().nodes())
-      if (node.kind == Node::Kind::mask) {
-        rates.push_back(node.constant);
-        EXPECT_EQ(node.lasts == Lasts::sequence, lasting);
+      if (node.kind() == Node::Kind::mask) {
+        rates.push_back(node.mask().rate);
+        EXPECT_EQ(node.mask().lasts == Lasts::sequence, lasting);
       }
     EXPECT_EQ(rates, (std::vector<double>{0.3, 0.4, 0.4, 0.2}));
     EXPECT_TRUE(model.network().dropout);

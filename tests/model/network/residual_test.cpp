@@ -168,8 +168,8 @@ TEST(Residual, dropout_does_not_affect_residuals) {
   build_layers(parse_model_spec("rnn:3,layers=2,residual=plain,dropout=0.5"), c.input("x", 3), c);
   Index masks = 0, sums = 0;
   for (const Node& node : c.nodes()) {
-    masks += node.kind == Node::Kind::mask;
-    sums += node.kind == Node::Kind::map && node.map == Map::add;
+    masks += node.kind() == Node::Kind::mask;
+    sums += node.kind() == Node::Kind::pointwise && node.pointwise().map == Map::add;
   }
   EXPECT_EQ(masks, 2);
   EXPECT_EQ(sums, 2);

@@ -154,8 +154,8 @@ TEST(ModelSpec, bidirectional_layers_read_both_outputs_of_the_layer_below) {
                        "layer2/forward/z/U", "layer2/forward/z/bias", "layer2/backward/z/W1", "layer2/backward/z/W2",
                        "layer2/backward/z/U", "layer2/backward/z/bias", "output/V1", "output/V2", "output/bias"}));
   for (const Node& node : circuit.nodes()) {
-    if (node.kind != Node::Kind::link) continue;
-    EXPECT_EQ(node.delay == Delay::next(), node.name.find("/backward/") != std::string::npos) << node.name;
+    if (node.kind() != Node::Kind::link) continue;
+    EXPECT_EQ(node.link().delay == Delay::next(), node.name.find("/backward/") != std::string::npos) << node.name;
   }
 }
 

@@ -223,8 +223,8 @@ void run_if_small(const Circuit& c) {
   constexpr Index kSmall = 20'000;
   Index numbers = c.parameter_count();
   for (const Node& node : c.nodes())
-    numbers +=
-        (node.kind == Node::Kind::symbols ? 1 : node.size) * (node.kind == Node::Kind::link ? node.delay.steps : 1);
+    numbers += (node.kind() == Node::Kind::symbols ? 1 : node.size) *
+               (node.kind() == Node::Kind::link ? node.link().delay.steps : 1);
   if (numbers > kSmall) return;
   const CellEntry &tree = cells().get("tree-lstm"), &grid = cells().get("grid-rnn"), &chain = cells().get("rnn");
   for (const CellEntry* cell : {&chain, &grid, &tree}) {

@@ -74,8 +74,8 @@ Vector direction_of(WindowProblem& problem, const RiemannianOptions& options, st
   shards.backward(gradient, squares, draw);
   shards.metric().direction(0, direction, sums);
   for (const Node& node : problem.circuit.nodes()) {
-    if (node.kind != Node::Kind::link || node.initial < 0) continue;
-    const ParameterInfo& p = problem.circuit.parameters()[at(node.initial)];
+    if (node.kind() != Node::Kind::link || node.link().initial < 0) continue;
+    const ParameterInfo& p = problem.circuit.parameters()[at(node.link().initial)];
     for (Index i = p.offset; i < p.offset + p.size(); ++i)
       direction[at(i)] = gradient[at(i)] / (squares[at(i)] + options.damping);
   }
@@ -318,8 +318,9 @@ TEST(OutputMetric, full_output_metric_is_the_newton_step_of_all_output_weights) 
       hessian[at(target * m + i)][at(target * m + i)] += 1 / static_cast<double>(problem.window.predicted);
   }
   const Index weights =
-      problem.circuit.parameters()[at(problem.net.plan->nodes()[at(problem.logits.id)].terms[0].parameter)].offset;
-  const Index bias = problem.circuit.parameters()[at(problem.circuit.nodes()[at(problem.logits.id)].bias)].offset;
+      problem.circuit.parameters()[at(problem.net.plan->nodes()[at(problem.logits.id)].terms()[0].parameter)].offset;
+  const Index bias =
+      problem.circuit.parameters()[at(problem.circuit.nodes()[at(problem.logits.id)].affine().bias)].offset;
   for (Index p = 0; p < size; ++p) {  // M times the direction is G
     double sum = 0;
     for (Index q = 0; q < size; ++q) {
@@ -361,14 +362,15 @@ TEST(OutputMetric, output_metric_is_the_quasi_diagonal_newton_step) {
       d0 -= h0[at(i)] / h00 * d;
       EXPECT_NEAR(
           found.writing[at(
-              problem.circuit.parameters()[at(problem.net.plan->nodes()[at(problem.logits.id)].terms[0].parameter)]
+              problem.circuit.parameters()[at(problem.net.plan->nodes()[at(problem.logits.id)].terms()[0].parameter)]
                   .offset +
               i * kAlphabet + x)],
           d, 1e-9);
     }
-    EXPECT_NEAR(found.writing[at(
-                    problem.circuit.parameters()[at(problem.circuit.nodes()[at(problem.logits.id)].bias)].offset + x)],
-                d0, 1e-9);
+    EXPECT_NEAR(
+        found.writing[at(
+            problem.circuit.parameters()[at(problem.circuit.nodes()[at(problem.logits.id)].affine().bias)].offset + x)],
+        d0, 1e-9);
   }
 }
 
@@ -664,7 +666,7 @@ TEST(Riemannian, nonlinear_output_is_a_part_of_the_core) {
   const Network<double> network = text_network<double>(std::make_shared<const Plan>(c), x, h);
   const CorePass<double> core(network, team);
   EXPECT_FALSE(core.heads().front().split);
-  EXPECT_EQ(core.plan().nodes()[at(h.id)].kind, Node::Kind::map);
+  EXPECT_EQ(core.plan().nodes()[at(h.id)].kind(), Node::Kind::pointwise);
   EXPECT_TRUE(core.plan().live(h.id));
   EXPECT_EQ(core.units(), 3);
 }

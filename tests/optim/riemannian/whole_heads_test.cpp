@@ -176,8 +176,8 @@ class WholeHeadDefinition {
 
   void solve_node(int s) {
     const Node& node = problem_.circuit.nodes()[at(s)];
-    if (node.kind != Node::Kind::affine) return;
-    for (const auto& term : node.terms)
+    if (node.kind() != Node::Kind::affine) return;
+    for (const auto& term : node.terms())
       if (!term.dense()) return;
     for (Index i = 0; i < node.size; ++i) solve_unit(s, i, problem_.batch.structure.part(node.part).positions());
   }

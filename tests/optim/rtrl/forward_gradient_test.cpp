@@ -92,12 +92,12 @@ struct RandomNetwork {
     for (int i = 0; i < static_cast<int>(circuit.nodes().size()); ++i) {
       const Node& node = circuit.nodes()[at(i)];
       const std::string field = "field " + std::to_string(i);
-      if (node.kind == Node::Kind::symbols) {
+      if (node.kind() == Node::Kind::symbols) {
         network.inputs.push_back({field, {&circuit, i}});
         for (Index r = 0; r < batch.structure.positions(); ++r)
           batch.symbol_field(field).symbols.push_back(
               static_cast<Symbol>(random.below(static_cast<std::uint64_t>(node.size))));
-      } else if (node.kind == Node::Kind::input) {
+      } else if (node.kind() == Node::Kind::input) {
         network.inputs.push_back({field, {&circuit, i}});
         give(field, node.size, random);
       }
@@ -125,7 +125,7 @@ struct RandomNetwork {
 
 bool looks_back_alone(const Circuit& circuit) {
   return std::ranges::all_of(circuit.nodes(), [](const Node& n) {
-    return n.kind != Node::Kind::link || n.delay.along == Delay::Along::previous;
+    return n.kind() != Node::Kind::link || n.link().delay.along == Delay::Along::previous;
   });
 }
 

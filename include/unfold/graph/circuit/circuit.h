@@ -29,9 +29,11 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "unfold/base/error.h"
@@ -144,16 +146,18 @@ struct Term {
 /// Gal & Ghahramani 2016).
 enum class Lasts : unsigned char { position, sequence };
 
+/// A signal of a circuit: its name, its size, and the operation that computes it. Every operation is a type of its own
+/// that contains only what this operation needs. A pass switches over kind(), without a default, so that the compiler
+/// reports every pass that does not handle a new operation.
 struct Node {
-  enum class Kind {
-    input,
-    symbols,
-    link,
-    affine,
-    map,
-    slice,
-    mask,
-    reorder  ///< created only by plans: the operand in the row order of another corner
+  enum class Kind { input, symbols, link, affine, pointwise, slice, mask, reorder };  ///< in the order of Operation
+
+  struct Input {};
+  struct Symbols {};
+  struct Link {
+    Delay delay = {};
+    int source = -1;   ///< index of the node that feeds it
+    int initial = -1;  ///< parameter [1 x size] with the value beyond the boundary, or -1 for zero
   };
   struct AffineTerm {
     int parameter;  ///< index into Circuit::parameters()
@@ -164,23 +168,66 @@ struct Node {
     std::vector<int> symbols = {};                ///< node indices, for an operator that reads only symbols
     bool dense() const { return op == nullptr; }  ///< a matrix, or a row lookup
   };
-  Kind kind = Kind::input;
+  struct Affine {
+    std::vector<AffineTerm> terms = {};
+    int bias = -1;     ///< parameter [1 x size], or -1
+    int awake = -1;    ///< index of the node whose first component is nonzero where the value is needed, or -1
+    Index period = 1;  ///< with `awake`: the value is needed at one of `period` positions
+  };
+  struct Pointwise {
+    Map map = Map::copy;
+    std::array<int, 2> operands = {-1, -1};  ///< node indices; the second is -1 for a map of one operand
+    double constant = 0;                     ///< the number k of maps such as `scale`
+  };
+  struct Slice {
+    int operand = -1;  ///< node index
+    Index offset = 0;
+  };
+  struct Mask {
+    double rate = 0;
+    Lasts lasts = Lasts::position;
+  };
+  /// Added only by plans: the operand in the row order of another corner.
+  struct Reorder {
+    int operand = -1;  ///< node index
+  };
+  using Operation = std::variant<Input, Symbols, Link, Affine, Pointwise, Slice, Mask, Reorder>;
+
   std::string name;  ///< full path, for messages and the printed plan
   Index size = 0;    ///< number of components; for symbols, the size of the alphabet
   int part = 0;      ///< part of the circuit
+  Operation operation = Input{};
 
-  std::vector<AffineTerm> terms = {};      // affine
-  int bias = -1;                           // affine: parameter [1 x size], or -1
-  Map map = Map::copy;                     // map
-  std::array<int, 2> operands = {-1, -1};  // map; slice: operands[0]
-  double constant = 0;                     // map: k; mask: rate
-  Index offset = 0;                        // slice
-  Delay delay = {};                        // link
-  int source = -1;                         // link: node that feeds it
-  int initial = -1;               // link: parameter [1 x size] with the value beyond the boundary, or -1 for zero
-  Lasts lasts = Lasts::position;  // mask
-  int awake = -1;                 // affine: node whose first component is nonzero where the value is needed, or -1
-  Index period = 1;               // affine with `awake`: the value is needed at one of `period` positions
+  Kind kind() const { return static_cast<Kind>(operation.index()); }
+  /// Return the operation. Throw UsageError if the node has another one.
+  const Link& link() const { return as<Link>(); }
+  const Affine& affine() const { return as<Affine>(); }
+  const Pointwise& pointwise() const { return as<Pointwise>(); }
+  const Slice& slice() const { return as<Slice>(); }
+  const Mask& mask() const { return as<Mask>(); }
+  const Reorder& reorder() const { return as<Reorder>(); }
+  /// Returns the terms of an affine map; any other operation has none.
+  std::span<const AffineTerm> terms() const {
+    const auto* map = std::get_if<Affine>(&operation);
+    return map != nullptr ? std::span<const AffineTerm>(map->terms) : std::span<const AffineTerm>();
+  }
+  /// Returns the parameter of a link's trained initial value; -1 if there is none.
+  int trained_initial() const {
+    const auto* link = std::get_if<Link>(&operation);
+    return link != nullptr ? link->initial : -1;
+  }
+  /// Returns the indices of all nodes that the operation reads, at any position.
+  std::vector<int> reads() const;
+  /// Replaces the index of a node that is read.
+  void replace_read(int from, int to);
+
+ private:
+  template <class Alternative>
+  const Alternative& as() const {
+    if (const auto* held = std::get_if<Alternative>(&operation)) return *held;
+    throw_other_operation();
+  }
+  [[noreturn]] void throw_other_operation() const;
 };
 
 class Circuit {
@@ -263,6 +310,8 @@ class Circuit {
 
   /// Returns whether x belongs to this circuit and is a symbol signal.
   bool is_symbols(Signal x) const;
+  /// Returns whether a node of the circuit reads x.
+  bool is_read(Signal x) const;
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<int>& outputs() const { return outputs_; }
   /// Returns the parameters in order of creation. `offset` follows the order of names and is final once every affine

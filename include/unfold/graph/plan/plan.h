@@ -98,6 +98,8 @@ class Plan {
   const std::vector<Segment>& segments() const { return segments_; }
   const std::vector<int>& outputs() const { return outputs_; }
 
+  /// Returns whether a node contains symbols, possibly in the order of another corner.
+  bool is_symbols(int node) const;
   bool live(int node) const { return live_[at(node)]; }  ///< whether some output depends on it
   bool needs_adjoint(int node) const { return needs_adjoint_[at(node)]; }
   /// Returns the node that readers outside a loop use: the node itself or its copy at the exit of the loop.

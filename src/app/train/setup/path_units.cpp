@@ -19,7 +19,7 @@ std::vector<std::string> units_without_paths(const Circuit& circuit) {
   std::vector<std::string> names;
   for (const Map unit : std::array{Map::tanh, Map::sigmoid, Map::softplus})
     for (const Node& node : circuit.nodes()) {
-      if (node.kind != Node::Kind::map || node.map != unit) continue;
+      if (node.kind() != Node::Kind::pointwise || node.pointwise().map != unit) continue;
       names.emplace_back(map_info(unit).name);
       break;
     }
@@ -37,7 +37,8 @@ std::string chains_without_paths(const Circuit& circuit, const ModelSpec& model)
 /// Returns whether the circuit pools the positions of a sequence by operations other than sums over paths.
 bool pools_without_paths(const Circuit& circuit) {
   return std::ranges::any_of(circuit.nodes(), [](const Node& node) {
-    return node.kind == Node::Kind::map && node.name.starts_with("pool/") && !map_info(node.map).homogeneous;
+    return node.kind() == Node::Kind::pointwise && node.name.starts_with("pool/") &&
+           !map_info(node.pointwise().map).homogeneous;
   });
 }
 

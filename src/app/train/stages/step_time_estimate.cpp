@@ -69,9 +69,9 @@ Index edges_of(const Node::AffineTerm& term) {
 
 UnitsOfMap units_of(const Plan& plan, const Node& node) {
   UnitsOfMap map{.units = node.size};
-  for (const Node::AffineTerm& term : node.terms) {
+  for (const Node::AffineTerm& term : node.terms()) {
     const Node& source = plan.nodes()[static_cast<std::size_t>(term.source)];
-    const bool lookup = source.kind == Node::Kind::symbols;
+    const bool lookup = source.kind() == Node::Kind::symbols;
     const Index weights = lookup ? 1 : term.dense() ? source.size : edges_of(term) / std::max<Index>(1, node.size);
     (lookup || term.gate >= 0 ? map.gated : map.shared) += weights;
     if (lookup) map.alphabet = source.size;
@@ -153,7 +153,7 @@ StepEstimate estimate_step(const LanguageModel<T>& model, std::string_view optim
     const bool full = optimizer.find("reduction=quasi-diagonal") == std::string_view::npos;
     for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
       const Node& node = plan.nodes()[static_cast<std::size_t>(i)];
-      if (node.kind == Node::Kind::affine && plan.live(i) && i != model.logits().id)
+      if (node.kind() == Node::Kind::affine && plan.live(i) && i != model.logits().id)
         add_metric<T>(cost, units_of(plan, node), full, positions, threads);
     }
   }

@@ -74,7 +74,7 @@ std::vector<T> random_signs(Index labels, Index width, std::uint64_t seed) {
 /// Returns the embedding parameter of a symbol input; -1 if there is none.
 int table_of(const Circuit& circuit, Signal symbols) {
   for (const Node& node : circuit.nodes())
-    for (const Node::AffineTerm& term : node.terms)
+    for (const Node::AffineTerm& term : node.terms())
       if (term.dense() && term.source == symbols.id) return term.parameter;
   return -1;
 }
@@ -90,7 +90,7 @@ void initialize_from_counts(NetworkModel<T>& model, const ExampleSet& training, 
   const FieldSpecification& label = training.data().field(head.field);
   if (network.heads.size() > 1 || !label.once || label.type != FieldSpecification::Type::symbols)
     refuse_start("one predicted label per sequence");
-  const Matrix<T> output = model.parameters()[circuit.nodes()[at(head.signal.id)].terms.front().parameter];
+  const Matrix<T> output = model.parameters()[circuit.nodes()[at(head.signal.id)].terms().front().parameter];
   const Index width = output.rows, labels = label.size;
   const std::vector<T> signs = random_signs<T>(labels, width, seed);
   const double positions = static_cast<double>(training.positions()) / static_cast<double>(training.count());
