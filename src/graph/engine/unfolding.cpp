@@ -7,61 +7,17 @@
 #include <utility>
 
 #include "base/interruptible.h"
-#include "graph/engine/backend.h"
-#include "graph/engine/passes.h"
 #include "graph/engine/step_program.h"
+#include "graph/engine/unfolding_checks.h"
 #include "graph/plan/kept_values.h"
 #include "unfold/graph/engine/stored_activations.h"
 
 namespace unfold {
-// ---------------------------------------------------------------------------------------------------------- state
-
-template <class T>
-State<T>::State(const Plan& plan, Index slots) : slots_(slots), width_(plan.state_width()) {
-  if (slots < 0) throw UsageError("state: " + std::to_string(slots) + " slots; the number must not be negative");
-  values_.resize(slots * width_);
-  fresh_.assign(at(slots), 1);
-}
-
-template <class T>
-void State<T>::copy_slot(const State& from, Index from_slot, Index to_slot) {
-  require_length("state: a slot of a different plan", from.width_, width_);
-  std::copy_n(from.row(from_slot), width_, row(to_slot));
-  fresh_[at(to_slot)] = from.fresh_[at(from_slot)];
-}
-
 namespace {
-
-/// Threads of a team own sequences; two sequences that refer to the same chain would write to the same memory.
-void refuse_shared_memory(const Plan& plan, const Structure& structure) {
-  if (!structure.shares_sources()) return;
-  for (const Node& n : plan.nodes())
-    for (const auto& term : n.terms())
-      if (term.keys >= 0)
-        throw UsageError("backward pass: sequences share a source that " + n.name +
-                         " reads with attention; give each sequence a separate source");
-}
 
 std::shared_ptr<const Plan> given(std::shared_ptr<const Plan> plan) {
   if (plan == nullptr) throw UsageError("unfolding: the plan is null");
   return plan;
-}
-
-/// Checks that every sequence reads and writes a separate slot.
-void check_slots(const Structure& structure, std::span<const Index> slots) {
-  if (slots.empty()) return;
-  require_length("unfolding: the list of state slots", slots.size(), structure.sequences());
-  const bool rising = std::adjacent_find(slots.begin(), slots.end(), std::greater_equal<>()) == slots.end();
-  if (rising && slots.front() >= 0) return;  // the usual case
-  std::vector<Index> sorted(slots.begin(), slots.end());
-  std::sort(sorted.begin(), sorted.end());
-  if (sorted.front() < 0) throw UsageError("unfolding: state slot " + std::to_string(sorted.front()) + " is negative");
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end()) throw UsageError("unfolding: two sequences have the state slot " + std::to_string(*twice));
-}
-
-[[noreturn]] void refuse_circuit() {
-  throw UsageError("unfolding: the signal does not belong to the circuit of the plan");
 }
 
 bool same_block(const ParameterInfo& a, const ParameterInfo& b) {
@@ -81,127 +37,10 @@ bool too_small_to_share(const Plan& plan, std::size_t number_bytes) {
 }  // namespace
 
 template <class T>
-struct Unfolding<T>::Body : Parts<T> {
-  using Parts<T>::Parts;
-  const Node& node(int i) const { return this->layout.node(i); }
-
-  void require_laid() const { require_order(this->layout.laid(), "unfolding", "lay it over a structure first"); }
-  void require_parameters() const {
-    require_order(this->parameters != nullptr, "unfolding", "set its parameters first");
-  }
-  void require_forward(const char* who) const {
-    require_order(forwarded, who, "call forward first, after lay and set_parameters");
-  }
-  /// Returns the node of a signal passed by the caller.
-  int id_of(Signal signal) const {
-    if (signal.circuit != this->plan->circuit()) [[unlikely]]
-      refuse_circuit();
-    require_index("unfolding: signal", signal.id, signals);
-    return signal.id;
-  }
-  void require_node(int i) const {
-    require_index("unfolding: node", i, static_cast<Index>(this->plan->nodes().size()));
-    require_laid();
-  }
-  void require_state(const State<T>& state) const {
-    if (state.width() != this->plan->state_width())
-      throw UsageError("unfolding: the state belongs to a different plan: " + std::to_string(state.width()) +
-                       " numbers per slot, but this plan has " + std::to_string(this->plan->state_width()));
-    for (const Index slot : this->layout.slots())
-      if (slot >= state.slots())
-        throw UsageError("unfolding: state slot " + std::to_string(slot) + " does not exist; the state has " +
-                         std::to_string(state.slots()));
-  }
-  /// Returns whether the values or tangents of node i are in memory after a pass, one row per position in the main
-  /// order of the structure.
-  bool is_readable(What what, int i) const {
-    const Place& place = position_in_total(*this->plan, what, i);
-    if (what == What::value ? kept[at(i)] == 0 : place.scratch()) return false;
-    if (this->plan->corner(i) != Corner::top_left) return false;
-    if (place.shift == 0) return true;
-    require_laid();
-    return this->layout.rectangular(this->layout.part(i)) && this->layout.is_contiguous(place.root);
-  }
-  /// Checks that the caller can read a signal, which is node i outside of its loop.
-  void require_readable(What what, Signal signal, int i) const {
-    if (is_readable(what, i)) return;
-    const std::string& name = node(signal.id).name;
-    if (node(signal.id).kind() == Node::Kind::symbols)
-      throw UsageError("unfolding: " + name + " is not kept as numbers; read it with `symbols`");
-    const std::string fault =
-        "unfolding: " + std::string(what == What::value ? "" : "the tangent of ") + name + " is not kept; declare ";
-    const int source = viewed(signal.id);
-    throw UsageError(fault + (source == signal.id ? "it" : node(source).name + ", which it reads,") +
-                     " an output of the circuit");
-  }
-  /// Returns the signal that a view reads, which can be an output, or the node itself.
-  int viewed(int i) const {
-    const Node& n = node(i);
-    if (n.kind() == Node::Kind::slice) return viewed(n.slice().operand);
-    if (n.kind() == Node::Kind::reorder) return viewed(n.reorder().operand);
-    if (this->plan->is_exit(i)) return viewed(n.pointwise().operands[0]);
-    return n.kind() == Node::Kind::link && !n.link().delay.to_end() ? viewed(n.link().source) : i;
-  }
-  void require_kept(int i) const {
-    if (kept[at(i)] == 0) throw UsageError("unfolding: " + node(i).name + " is not kept");
-  }
-  /// Checks that every symbol set by the caller is in its alphabet or kNoSymbol.
-  void require_symbols() const {
-    for (const int i : symbol_nodes) {
-      const std::vector<Symbol>& symbols = this->layout.symbols(i);
-      const auto size = static_cast<std::uint32_t>(node(i).size);
-      std::uint32_t most = 0;
-      for (const Symbol symbol : symbols) most = std::max(most, static_cast<std::uint32_t>(symbol) + 1);
-      if (most <= size) continue;
-      const auto wrong = std::ranges::find_if(
-          symbols, [size](Symbol symbol) { return static_cast<std::uint32_t>(symbol) + 1 > size; });
-      fail_symbol("unfolding: " + node(i).name + ", row " + std::to_string(wrong - symbols.begin()) + ": ", *wrong,
-                  node(i).size);
-    }
-  }
-  /// Checks that every output that depends on a parameter has received an adjoint since the structure changed.
-  void require_seeds() const {
-    for (const int i : this->plan->outputs())
-      if (this->plan->needs_adjoint(i) && seeded[at(i)] == 0)
-        throw UsageError("unfolding: backward: fill the adjoint of output " + node(i).name +
-                         " first (or clear_adjoints)");
-  }
-
-  void require_host(const char* who) const {
-    if (backend != nullptr)
-      throw UsageError("unfolding: " + std::string(who) + " works only on the host, not on a device");
-  }
-  void require_bindable(int i, const Matrix<T>& rows) const {
-    require_laid();
-    require_host("memory of the caller");
-    if (rows.rows != this->layout.rows(this->layout.part(i)) || rows.cols != node(i).size || rows.stride < rows.cols)
-      throw UsageError("unfolding: memory of " + std::to_string(rows.rows) + " x " + std::to_string(rows.cols) +
-                       " numbers does not fit " + node(i).name + ", which has " +
-                       std::to_string(this->layout.rows(this->layout.part(i))) + " x " + std::to_string(node(i).size));
-  }
-  void require_memory() const {
-    require_order(this->layout.is_complete(What::value), "unfolding",
-                  "bind the values that the caller keeps first (bind_value, bind_outside)");
-  }
-  int input_with_derivative(Signal input) const {
-    const int i = id_of(input);
-    if (node(i).kind() != Node::Kind::input || !this->plan->live(i) || !this->plan->needs_adjoint(i))
-      throw UsageError("unfolding: " + node(i).name +
-                       " is not an input with derivatives; set PlanOptions::input_derivatives");
-    return i;
-  }
+struct Unfolding<T>::Body : UnfoldingChecks<T> {
+  using UnfoldingChecks<T>::UnfoldingChecks;
 
   std::unique_ptr<StepProgram<T>> step;
-  std::shared_ptr<const Offload> offload;
-  std::unique_ptr<Backend<T>> backend;    // null if passes run on the team
-  std::vector<int> symbol_nodes;          // signals that are read, in order
-  std::vector<char> kept;                 // for each node: whether its values are in memory after a forward pass
-  std::vector<char> seeded;               // for each node: whether the caller has set its adjoint
-  bool forwarded = false;                 // the values belong to the current structure and parameters
-  bool source_known = false;              // the values of deeper parts belong to the current source and parameters
-  bool went_back = false, moved = false;  // adjoints and tangents of these values exist
-  std::vector<char> readable;             // for each node: whether `value` returns its values over every structure
-  int signals = 0;                        // number of nodes of the circuit, which come before those of the plan
 };
 
 // ---------------------------------------------------------------------------------------------------------- interface
@@ -719,8 +558,6 @@ std::string Unfolding<T>::first_non_finite() const {
   return first;
 }
 
-template class State<float>;
-template class State<double>;
 template class Unfolding<float>;
 template class Unfolding<double>;
 
