@@ -1,0 +1,125 @@
+#include "app/forecast/series_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "data/cells/date_cell.h"
+#include "data/schema/describe_schema.h"
+#include "unfold/base/error.h"
+
+namespace unfold {
+
+using forecasting::DateStyle;
+using forecasting::TimeIndex;
+
+void SeriesTimes::add(const Examples& examples, Index example, GroupRows& group) {
+  const ExampleColumn& times = examples.column(column_->name);
+  constexpr std::size_t kKeptTimes = 1000;
+  for (Index r = examples.begin(example); r < examples.end(example); ++r) {
+    if (has_dates() && cells_.size() < kKeptTimes) cells_.push_back(times.texts[at(r)]);
+    if (has_dates() && r + 1 == examples.end(example)) last_cell_ = times.texts[at(r)];
+    if (has_dates())
+      group.dates.push_back(*parse_date(times.texts[at(r)], *column_->date_format));
+    else
+      group.numbers.push_back(times.numbers[at(r)]);
+  }
+}
+
+void SeriesTimes::unify_zones(std::vector<GroupRows>& groups, std::vector<std::string>& notes) const {
+  if (last_cell_.empty()) return;
+  const std::optional<Index> zone = parse_date(last_cell_, *column_->date_format)->zone;
+  bool differ = false;
+  for (GroupRows& group : groups)
+    for (Moment& moment : group.dates) {
+      if (moment.zone == zone) continue;
+      differ = true;
+      constexpr Index kDay = 86400;
+      const Index seconds = moment.epoch_seconds() + zone.value_or(0) * 60;
+      moment.days = (seconds >= 0 ? seconds : seconds - kDay + 1) / kDay;
+      moment.second = seconds - moment.days * kDay;
+      moment.zone = zone;
+    }
+  if (differ)
+    notes.push_back(fmt::format("{}: the time zones of column \"{}\" differ; the output uses the last one", source_,
+                                escape_cell(column_->name, 40)));
+}
+
+void SeriesTimes::require_different(const GroupRows& group, const std::function<std::string()>& advice) const {
+  for (std::size_t i = 1; i < group.lines.size() && column_ != nullptr; ++i) {
+    const bool equal = has_dates() ? group.dates[i].seconds() == group.dates[i - 1].seconds()
+                                   : group.numbers[i] == group.numbers[i - 1];
+    if (!equal) continue;
+    throw DataError(
+        fmt::format("{}: lines {} and {} have the same time{}; {}", source_,
+                    std::min(group.lines[i - 1], group.lines[i]), std::max(group.lines[i - 1], group.lines[i]),
+                    group.name.empty() ? "" : fmt::format(" and group \"{}\"", escape_cell(group.name, 40)), advice()));
+  }
+}
+
+TimeIndex SeriesTimes::common_index(const std::vector<GroupRows>& groups, std::vector<std::string>& notes) const {
+  if (column_ == nullptr || groups.empty()) return {};
+  const auto longest = std::ranges::max_element(groups, {}, [](const GroupRows& group) { return group.lines.size(); });
+  std::optional<TimeIndex> index =
+      has_dates() ? TimeIndex::of_dates(longest->dates, style()) : TimeIndex::of_numbers(longest->numbers);
+  for (const GroupRows& group : groups)
+    if (index && !fits(group, *index)) index.reset();
+  if (!index)
+    notes.push_back(fmt::format(
+        "{}: the times of column \"{}\" have no regular step; the rows are treated as consecutive steps; to keep "
+        "the times, add a row with empty values for each missing time",
+        source_, escape_cell(column_->name, 40)));
+  else if (index->has_closed_days() && index->step_name() != "working days")
+    notes.push_back(fmt::format("{}: the dates of column \"{}\" are {}; the forecast has no other days", source_,
+                                escape_cell(column_->name, 40), index->step_name()));
+  return index.value_or(TimeIndex{});
+}
+
+DateStyle SeriesTimes::style() const {
+  std::vector<std::string> cells = cells_;
+  cells.push_back(last_cell_);
+  return DateStyle::of_cells(cells, *column_->date_format);
+}
+
+/// Returns whether the time index of a group does not have many more positions than rows.
+bool SeriesTimes::fits(const GroupRows& group, const TimeIndex& index) const {
+  constexpr Index kMostGaps = 100;  // maximum ratio of positions to rows
+  const TimeIndex own = start(group, index);
+  Index last = 0;
+  for (std::size_t i = 0; i < group.lines.size(); ++i) {
+    const std::optional<Index> place = place_of(group, own, i);
+    if (!place || (i > 0 && *place <= last)) return false;
+    last = *place;
+  }
+  return last < kMostGaps * (static_cast<Index>(group.lines.size()) + 10);
+}
+
+TimeIndex SeriesTimes::start(const GroupRows& group, const TimeIndex& index) const {
+  return has_dates() ? index.starting_at(group.dates.front()) : index.starting_at(group.numbers.front());
+}
+
+std::optional<Index> SeriesTimes::place_of(const GroupRows& group, const TimeIndex& index, std::size_t row) const {
+  return has_dates() ? index.place(group.dates[row]) : index.place(group.numbers[row]);
+}
+
+void SeriesTimes::add_series(const GroupRows& group, const TimeIndex& index, std::span<const SeriesField> fields,
+                             std::vector<TableSeries>& all) const {
+  const TimeIndex own = index.has_times() ? start(group, index) : index;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    TableSeries& series = all.emplace_back();
+    series.group = group.name, series.field = fields[f].name, series.index = own;
+    if (!index.has_times()) {
+      series.values = group.values[f];
+      series.irregular = group.dates;
+      continue;
+    }
+    for (std::size_t i = 0; i < group.lines.size(); ++i) {
+      series.values.resize(at(*place_of(group, own, i)) + 1, std::numeric_limits<double>::quiet_NaN());
+      series.values.back() = group.values[f][i];
+    }
+  }
+}
+
+}  // namespace unfold
