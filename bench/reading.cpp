@@ -23,7 +23,7 @@
 #include "data/logs/log_lines.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/fasta.h"
-#include "data/schema/infer_schema.h"
+#include "data/schema/inference/infer_schema.h"
 #include "unfold/data/text/corpus.h"
 
 namespace unfold {

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/fields/condition.h"
-#include "app/predict/density_sampling.h"
 #include "app/predict/predict.h"
 #include "app/sample/constrained_completion.h"
+#include "app/sample/density_sampling.h"
 #include "base/decimals.h"
 #include "base/printable.h"
 #include "cli/prime.h"

@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "app/fields/condition.h"
-#include "app/predict/density_sampling.h"
 #include "app/predict/imputation.h"
+#include "app/sample/density_sampling.h"
 #include "app/schema/table_fields.h"
 #include "cli/forecast_options.h"
 #include "cli/shared_options.h"

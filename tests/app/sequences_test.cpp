@@ -12,8 +12,8 @@
 
 #include "app/fields/evaluation/field_evaluation.h"
 #include "app/fields/evaluation/field_score.h"
-#include "app/predict/number_sequences.h"
 #include "app/predict/predict.h"
+#include "app/sample/number_sequences.h"
 #include "app/sample/sample.h"
 #include "app/train/train.h"
 #include "tests/app/small_runs.h"

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/fields/evaluation/row_densities.h"
-#include "app/predict/density_sampling.h"
 #include "app/predict/imputation.h"
+#include "app/sample/density_sampling.h"
 #include "tests/app/small_runs.h"
 #include "tests/base/scratch.h"
 #include "unfold/base/error.h"

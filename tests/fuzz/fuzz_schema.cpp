@@ -2,8 +2,8 @@
 
 #include "check.h"
 #include "data/schema/describe_schema.h"
-#include "data/schema/infer_schema.h"
-#include "data/schema/table_cells.h"
+#include "data/schema/inference/infer_schema.h"
+#include "data/schema/inference/table_cells.h"
 #include "unfold/base/error.h"
 
 using namespace unfold;

@@ -8,7 +8,6 @@
 #include <set>
 #include <tuple>
 #include "app/fields/density_data.h"
-#include "app/fields/grid_data.h"
 #include "app/fields/predicted_list.h"
 #include "app/fields/template_data.h"
 #include "app/schema/field_checks.h"
@@ -19,9 +18,8 @@
 #include "data/examples/templates.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/open_data.h"
-#include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
-#include "data/schema/infer_schema.h"
+#include "data/schema/inference/infer_schema.h"
 #include "data/schema/require_column.h"
 #include "data/text/example_weights.h"
 #include "model/decoding/objective.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/cells/civil_date.h"
-#include "data/schema/column_profile.h"
+#include "data/schema/column_names.h"
 #include "data/schema/describe_schema.h"
 #include "unfold/base/error.h"
 

@@ -6,9 +6,8 @@
 #include <iterator>
 
 #include "app/schema/table_fields.h"
-#include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
-#include "data/schema/infer_schema.h"
+#include "data/schema/inference/infer_schema.h"
 #include "data/schema/only_header.h"
 #include "unfold/base/error.h"
 

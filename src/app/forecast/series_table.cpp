@@ -7,7 +7,7 @@
 #include "app/forecast/month_table.h"
 #include "app/forecast/row_series.h"
 #include "app/forecast/table_rows.h"
-#include "data/schema/infer_schema.h"
+#include "data/schema/inference/infer_schema.h"
 #include "data/schema/only_header.h"
 #include "data/schema/require_column.h"
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
+#include "data/schema/missing_cells.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

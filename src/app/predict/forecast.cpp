@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "app/fields/field_entries.h"
-#include "app/predict/hidden_markov.h"
+#include "app/sample/hidden_markov.h"
 #include "app/schema/table_fields.h"
 #include "base/printable.h"
-#include "data/examples/calendar_columns.h"
+#include "data/examples/transformations/calendar_columns.h"
 #include "data/schema/table_schema.h"
 #include "loss/density/sample_numbers.h"
 #include "model/forecast/time_index.h"

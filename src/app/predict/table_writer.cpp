@@ -9,7 +9,7 @@
 #include "app/fields/field_entries.h"
 #include "app/fields/field_reading.h"
 #include "base/printable.h"
-#include "data/examples/sequence_ends.h"
+#include "data/examples/transformations/sequence_ends.h"
 #include "data/schema/table_schema.h"
 
 namespace unfold {

@@ -12,8 +12,8 @@
 #include <span>
 
 #include "app/common/perplexity.h"
-#include "app/predict/piano_roll.h"
 #include "app/report/activations.h"
+#include "app/sample/piano_roll.h"
 #include "model/network/density_model.h"
 #include "model/network/order_agnostic.h"
 #include "model/network/transduce.h"

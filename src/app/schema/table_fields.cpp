@@ -8,10 +8,10 @@
 
 #include "base/formats/text_encoding.h"
 #include "base/options/shell_argument.h"
-#include "data/examples/calendar_columns.h"
+#include "data/examples/transformations/calendar_columns.h"
 #include "data/readers/json_lines.h"
 #include "data/readers/reader_text.h"
-#include "data/schema/column_profile.h"
+#include "data/schema/column_names.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/stored_schema.h"
 #include "data/schema/table_layout.h"

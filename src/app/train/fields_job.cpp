@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/fields/defaults/log_scale.h"
+#include "app/fields/defaults/problem_defaults.h"
 #include "app/fields/density_data.h"
 #include "app/fields/example_split.h"
 #include "app/fields/field_plan.h"
 #include "app/fields/field_reading.h"
 #include "app/fields/label_notes.h"
-#include "app/fields/log_scale.h"
-#include "app/fields/problem_defaults.h"
 #include "app/fields/template_data.h"
 #include "app/schema/field_checks.h"
 #include "app/schema/table_fields.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "app/evaluate/reading.h"
-#include "app/fields/sequence_choice.h"
+#include "app/fields/defaults/sequence_choice.h"
 #include "app/train/setup/training_requirements.h"
 #include "app/train/stages/divergence.h"
 #include "app/train/stages/ridge_training.h"

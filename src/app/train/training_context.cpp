@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "app/fields/sequence_choice.h"
+#include "app/fields/defaults/sequence_choice.h"
 #include "app/train/setup/trainer_options.h"
 #include "app/train/setup/training_data.h"
 #include "app/train/train_in_memory.h"

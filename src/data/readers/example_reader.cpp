@@ -7,11 +7,11 @@
 #include <set>
 
 #include "base/formats/decompress.h"
-#include "data/examples/weight_column.h"
+#include "data/examples/transformations/weight_column.h"
 #include "data/readers/file_formats.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/reader_text.h"
-#include "data/schema/column_profile.h"
+#include "data/schema/column_names.h"
 #include "data/schema/only_header.h"
 #include "unfold/base/error.h"
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "data/examples/sequence_ends.h"
-#include "data/examples/tree_shapes.h"
-#include "data/examples/vector_rows.h"
+#include "data/examples/transformations/sequence_ends.h"
+#include "data/examples/transformations/tree_shapes.h"
+#include "data/examples/transformations/vector_rows.h"
 #include "data/schema/table_schema.h"
 #include "unfold/base/formats/file.h"
 #include "unfold/base/options/registry.h"

@@ -10,7 +10,7 @@
 
 #include "base/formats/decompress.h"
 #include "data/readers/reader_text.h"
-#include "data/schema/infer_schema.h"
+#include "data/schema/inference/infer_schema.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

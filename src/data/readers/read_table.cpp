@@ -9,7 +9,7 @@
 #include "data/readers/reader_text.h"
 #include "data/readers/table_examples.h"
 #include "data/schema/describe_schema.h"
-#include "data/schema/infer_schema.h"
+#include "data/schema/inference/infer_schema.h"
 #include "data/schema/table_layout.h"
 #include "unfold/base/error.h"
 

@@ -9,11 +9,12 @@
 #include <unordered_map>
 
 #include "base/options/shell_argument.h"
-#include "data/examples/calendar_columns.h"
-#include "data/schema/column_profile.h"
+#include "data/examples/transformations/calendar_columns.h"
 #include "data/schema/describe_schema.h"
-#include "data/schema/infer_schema.h"
-#include "data/schema/table_cells.h"
+#include "data/schema/inference/column_profile.h"
+#include "data/schema/inference/infer_schema.h"
+#include "data/schema/inference/table_cells.h"
+#include "data/schema/missing_cells.h"
 #include "data/text/example_weights.h"
 #include "unfold/base/error.h"
 

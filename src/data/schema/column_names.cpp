@@ -1,8 +1,8 @@
+#include "data/schema/column_names.h"
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-
-#include "data/schema/column_profile.h"
 
 namespace unfold {
 namespace {
@@ -117,33 +117,6 @@ bool is_group_name(std::string_view name) {
              lower, {"id",     "uuid",   "uid",     "user",     "session", "customer", "patient", "station", "store",
                      "device", "sensor", "machine", "unit",     "series",  "account",  "subject", "player",  "case",
                      "ticker", "host",   "group",   "sequence", "country", "city",     "region",  "site",    "sku"});
-}
-
-MissingSpelling missing_spelling(std::string_view cell) {
-  if (!may_spell_missing(cell)) return MissingSpelling::none;
-  if (cell.size() == 1) return MissingSpelling::mark;
-  return is_listed_name(cell, {"null", "NULL", "Null",    "None",    "none",  "NONE",   "N/A",   "n/a",   "NA",
-                               "na",   "nan",  "NaN",     "NAN",     "#N/A",  "<NA>",   "NaT",   "#NA",   "-nan",
-                               "-NaN", "\\N",  "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
-             ? MissingSpelling::word
-             : MissingSpelling::none;
-}
-
-MissingSpelling missing_spelling(std::string_view cell, const MissingCells& missing) {
-  if (std::ranges::find(missing.spellings, cell) != missing.spellings.end()) return MissingSpelling::word;
-  return missing.defaults ? missing_spelling(cell) : MissingSpelling::none;
-}
-
-bool is_missing_cell(std::string_view cell, const MissingCells& missing, bool marks) {
-  if (cell.empty()) return true;
-  const MissingSpelling spelling = missing_spelling(cell, missing);
-  return spelling == MissingSpelling::word || (spelling == MissingSpelling::mark && marks);
-}
-
-std::string_view beginning_of(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-  return text.substr(0, most);
 }
 
 }  // namespace unfold

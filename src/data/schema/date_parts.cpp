@@ -9,7 +9,8 @@
 #include "data/cells/civil_date.h"
 #include "data/cells/date_cell.h"
 #include "data/cells/numeric_cell.h"
-#include "data/schema/column_profile.h"
+#include "data/schema/column_names.h"
+#include "data/schema/missing_cells.h"
 #include "data/schema/table_schema.h"
 
 namespace unfold {

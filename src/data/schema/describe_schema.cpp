@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "data/schema/column_roles.h"
 
 namespace unfold {
 namespace {

@@ -8,8 +8,9 @@
 
 #include "data/cells/civil_date.h"
 #include "data/cells/row_splitter.h"
-#include "data/schema/column_profile.h"
+#include "data/schema/column_names.h"
 #include "data/schema/describe_schema.h"
+#include "data/schema/missing_cells.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

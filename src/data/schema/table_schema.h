@@ -87,6 +87,8 @@ struct LineEnds {
   Index lf = 0, crlf = 0, cr = 0;
 };
 
+inline constexpr const char* kRowsAreStated = "set by --rows";  ///< TableSchema::rows_reason
+
 struct TableSchema {
   std::string source;
   char separator = ',';  ///< '\0' for a table with one column
@@ -141,7 +143,7 @@ enum class BadRows { error, skip };
 /// Which cells are missing values. An empty cell always is.
 struct MissingCells {
   std::vector<std::string> spellings = {};  ///< in columns of every type
-  bool defaults = true;                     ///< the usual spellings (`missing_spelling` in column_profile.h) count, too
+  bool defaults = true;                     ///< the usual spellings (`missing_spelling` in missing_cells.h) count, too
 };
 
 /// What the user specifies about a table; everything else is inferred.

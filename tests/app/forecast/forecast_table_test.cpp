@@ -3,7 +3,7 @@
 #include "app/forecast/known_covariates.h"
 #include "app/forecast/series_table.h"
 #include "data/cells/civil_date.h"
-#include "data/schema/infer_schema.h"
+#include "data/schema/inference/infer_schema.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

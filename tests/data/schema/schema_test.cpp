@@ -13,8 +13,8 @@
 
 #include "data/counts/distinct_count.h"
 #include "data/schema/describe_schema.h"
-#include "data/schema/infer_schema.h"
-#include "data/schema/recent_texts.h"
+#include "data/schema/inference/infer_schema.h"
+#include "data/schema/inference/recent_texts.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
 

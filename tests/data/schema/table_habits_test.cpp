@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "data/schema/column_profile.h"
 #include "data/schema/describe_schema.h"
-#include "data/schema/infer_schema.h"
-#include "data/schema/table_cells.h"
+#include "data/schema/inference/column_profile.h"
+#include "data/schema/inference/infer_schema.h"
+#include "data/schema/inference/table_cells.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/file.h"
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "data/examples/sequence_ends.h"
+#include "data/examples/transformations/sequence_ends.h"
 #include "model/decoding/edit_distance.h"
 #include "tests/model/network/pair_models.h"
 #include "unfold/gradcheck/derivative_check.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/fields/sequence_choice.h"
+#include "app/fields/defaults/sequence_choice.h"
 #include "app/train/setup/path_units.h"
 #include "base/threads/available_memory.h"
 #include "graph/engine/memory.h"

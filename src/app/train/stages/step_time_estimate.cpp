@@ -7,7 +7,7 @@
 #include <functional>
 #include <numeric>
 
-#include "app/fields/sequence_choice.h"
+#include "app/fields/defaults/sequence_choice.h"
 #include "base/threads/available_memory.h"
 #include "numerics/moments.h"
 #include "unfold/graph/circuit/unit_weights.h"

@@ -1,0 +1,124 @@
+#include "data/examples/transformations/calendar_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "data/cells/civil_date.h"
+#include "numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+enum class CalendarPart { hour, weekday, month, gap, trend };
+constexpr std::array<std::string_view, 5> kCalendarParts = {"hour", "weekday", "month", "gap", "trend"};
+constexpr std::array<Index, 5> kCalendarWidths = {2, 7, 2, 1, 1};
+constexpr Index kDaySeconds = 86400, kWeekDays = 7, kYearMonths = 12;
+
+/// Returns the day of the week, 0 for Monday. 1970-01-01 was a Thursday.
+Index weekday_of(Index days) { return ((days + 3) % kWeekDays + kWeekDays) % kWeekDays; }
+
+/// Returns the sine of an angle in full turns, in [0, 2). Uses a Taylor series over a quarter of a turn, which is
+/// bit-identical on every machine, unlike the sine of the C library.
+double sine_of_turn(double share) {
+  if (share >= 1) share -= 1;
+  const double sign = share < 0.5 ? 1 : -1;
+  if (share >= 0.5) share -= 0.5;
+  const double x = 2 * std::numbers::pi * (share <= 0.25 ? share : 0.5 - share);
+  double term = x, sum = x;
+  constexpr int kTerms = 12;
+  for (int k = 1; k < kTerms; ++k) {
+    term = term * x * x / static_cast<double>(-2 * k * (2 * k + 1));
+    sum += term;
+  }
+  return sign * sum;
+}
+
+/// Sines and cosines of 0, 1/n, ..., (n - 1)/n of a full turn, computed when they are first needed.
+class Circle {
+ public:
+  explicit Circle(Index steps) : steps_(steps), points_(at(steps), {kUnknown, kUnknown}) {}
+
+  void put(Index step, double* numbers) {
+    std::array<double, 2>& point = points_[at(step)];
+    if (point[0] == kUnknown) {
+      const double share = static_cast<double>(step) / static_cast<double>(steps_);
+      point = {sine_of_turn(share), sine_of_turn(share + 0.25)};
+    }
+    numbers[0] = point[0];
+    numbers[1] = point[1];
+  }
+
+ private:
+  static constexpr double kUnknown = 2;  ///< no sine
+  Index steps_;
+  std::vector<std::array<double, 2>> points_;
+};
+
+/// Missing entries remain 0.
+void replace_by_logarithms(ExampleColumn& column) {
+  std::vector<double> logarithms(column.numbers.size());
+  vector_log(column.numbers.data(), logarithms.data(), static_cast<Index>(logarithms.size()));
+  for (std::size_t i = 0; i < logarithms.size(); ++i)
+    if (column.missing[i] == 0) column.numbers[i] = logarithms[i];
+}
+
+class CalendarNumbers {
+ public:
+  void put(CalendarPart part, const Moment& moment, const Moment* before, double* numbers) {
+    switch (part) {
+      case CalendarPart::hour: return hours_.put(moment.second, numbers);
+      case CalendarPart::weekday: numbers[weekday_of(moment.days)] = 1; return;
+      case CalendarPart::month: return months_.put(civil_from_days(moment.days).month - 1, numbers);
+      case CalendarPart::gap:
+        numbers[0] = before != nullptr ? std::max(0.0, moment.seconds() - before->seconds()) : 0;
+        numbers[0] += 1;
+        return;
+      case CalendarPart::trend: numbers[0] = moment.seconds() / static_cast<double>(kDaySeconds);
+    }
+  }
+
+ private:
+  Circle hours_{kDaySeconds}, months_{kYearMonths};
+};
+
+}  // namespace
+
+std::span<const std::string_view> calendar_parts() { return kCalendarParts; }
+
+std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows, const MomentOfRow& moment_of,
+                                            std::span<const Index> ends) {
+  std::vector<ExampleColumn> columns;
+  for (std::size_t i = 0; i < kCalendarParts.size(); ++i) {
+    columns.push_back({.name = fmt::format("{}.{}", name, kCalendarParts[i]), .width = kCalendarWidths[i]});
+    columns.back().derived = true;
+    columns.back().numbers.resize(at(rows * kCalendarWidths[i]));
+    columns.back().missing.resize(at(rows));
+  }
+  CalendarNumbers calendar;
+  std::optional<Moment> preceding;
+  std::size_t example = 0;
+  for (Index row = 0; row < rows; ++row) {
+    while (example < ends.size() && ends[example] <= row) ++example;
+    const bool first = row == 0 || (example > 0 && ends[example - 1] == row);
+    const std::optional<Moment> moment = moment_of(row);
+    const Moment* before = !first && preceding ? &*preceding : nullptr;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const auto part = static_cast<CalendarPart>(i);
+      const bool known = moment && (part != CalendarPart::gap || before != nullptr);
+      columns[i].missing[at(row)] = known ? 0 : 1;
+      if (known) calendar.put(part, *moment, before, columns[i].numbers.data() + row * kCalendarWidths[i]);
+    }
+    preceding = moment;
+  }
+  replace_by_logarithms(columns[static_cast<std::size_t>(CalendarPart::gap)]);
+  for (ExampleColumn& column : columns)
+    if (std::ranges::none_of(column.missing, [](char flag) { return flag != 0; })) column.missing.clear();
+  return columns;
+}
+
+}  // namespace unfold

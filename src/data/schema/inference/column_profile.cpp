@@ -1,0 +1,250 @@
+#include "data/schema/inference/column_profile.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "data/cells/date_scan.h"
+#include "data/schema/column_names.h"
+#include "data/schema/missing_cells.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::size_t kLongestCode = 64;
+constexpr std::size_t kMostUnits = 8;  ///< cells with further units are text
+constexpr Index kDistinctPerRecent = 32;
+
+bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+bool is_uuid(std::string_view cell) {
+  if (cell.size() == 38 && cell.front() == '{' && cell.back() == '}') cell = cell.substr(1, 36);
+  if (cell.size() != 36) return false;
+  for (std::size_t i = 0; i < cell.size(); ++i) {
+    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    if (dash ? cell[i] != '-' : !is_hex_digit(cell[i])) return false;
+  }
+  return true;
+}
+
+unsigned mark_bit(char c) { return c == '-' ? 1 : c == '.' ? 2 : 4; }
+
+std::optional<DateFormat> integer_format_of(double value, bool year) {
+  const auto number = static_cast<Index>(value);
+  if (year) return number >= 1000 && number <= 2999 ? std::optional(DateFormat::year) : std::nullopt;
+  for (const DateFormat format :
+       {DateFormat::compact, DateFormat::unix_seconds, DateFormat::unix_milliseconds, DateFormat::compact_month}) {
+    if (date_of_integer(number, format)) return format;
+  }
+  return {};
+}
+
+}  // namespace
+
+/// Examines eight bytes at a time.
+TextTraits text_traits(std::string_view text) {
+  constexpr std::uint64_t kEach = 0x0101010101010101, kHigh = 0x80 * kEach, kLow = ~kHigh;
+  const auto equals = [](std::uint64_t word, char c) {  // the high bits of the bytes that are `c`
+    const std::uint64_t x = word ^ static_cast<unsigned char>(c) * kEach;
+    return ~(((x & kLow) + kLow) | x | kLow);
+  };
+  Index words = 0;
+  std::uint64_t blank = 0, digit = 0, before = 0x80;  // `before`: whether the byte before is a blank
+  std::size_t i = 0;
+  for (; std::endian::native == std::endian::little && i + 8 <= text.size(); i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + i, sizeof word);
+    const std::uint64_t blanks = equals(word, ' ') | equals(word, '\t') | equals(word, '\n'), low = word & kLow;
+    const std::uint64_t begins = (blanks << 8 | before) & ~blanks & kHigh;
+    words += static_cast<Index>((begins >> 7) * kEach >> 56);
+    blank |= blanks;
+    digit |= (low + (0x80 - '0') * kEach) & ~(low + (0x80 - '0' - 10) * kEach) & ~word & kHigh;
+    before = blanks >> 56;
+  }
+  for (; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_blank = c == ' ' || c == '\t' || c == '\n';
+    blank |= is_blank ? 1 : 0;
+    digit |= static_cast<unsigned char>(c - '0') < 10 ? 1 : 0;
+    words += before != 0 && !is_blank ? 1 : 0;
+    before = is_blank ? 0x80 : 0;
+  }
+  return {.words = words, .blanks = blank != 0, .code = digit != 0 && blank == 0 && text.size() <= kLongestCode};
+}
+
+ColumnProfile::ColumnProfile(std::string name, Index distinct_bound, const MissingCells& missing)
+    : name_(std::move(name)),
+      missing_(&missing),
+      date_name_(is_date_name(name_)),
+      year_name_(is_year_name(name_)),
+      short_dates_(date_name_),
+      distinct_(distinct_bound),
+      recent_(distinct_bound / kDistinctPerRecent) {}
+
+ColumnProfile::Kind& ColumnProfile::count_first(int kind, std::string_view cell, Index line) {
+  std::unique_ptr<Kind>& slot = kinds_[at(kind)];
+  if (!slot) slot = std::make_unique<Kind>();
+  ++slot->count;
+  slot->cells.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
+  return *slot;
+}
+
+void ColumnProfile::add(std::string_view cell, Index line) {
+  ++rows_;
+  last_hash_ = 0;
+  last_shape_ = NumberShape::none;
+  last_number_ = std::numeric_limits<double>::quiet_NaN();
+  add_cell(cell, line);
+  if (rows_ <= SerialDependence::kMostRows) serial_.add(last_hash_, last_number_);
+}
+
+void ColumnProfile::add_cell(std::string_view cell, Index line) {
+  if (cell.empty()) {
+    count(kEmpty, cell, line);
+    return;
+  }
+  if (!missing_->spellings.empty() || may_spell_missing(cell)) {
+    const MissingSpelling spelling = missing_spelling(cell, *missing_);
+    if (spelling == MissingSpelling::word) {
+      count(kWord, cell, line);
+      return;
+    }
+    if (spelling == MissingSpelling::mark) {
+      distinct_.add(hash_of_cell(cell));
+      marks_ |= mark_bit(cell[0]);
+      count(kMark, cell, line);
+      return;
+    }
+  }
+  last_hash_ = hash_of_cell(cell);
+  if (const TextTraits* traits = recent_.find(cell, last_hash_); traits != nullptr)
+    return count_text(cell, line, *traits);
+  distinct_.prefetch(last_hash_);
+  const NumberScan number = scan_number(year_name_ ? without_zero_decimals(cell) : cell);
+  if (distinct_.add(last_hash_) && examples_.size() < kMostExamples)
+    examples_.emplace_back(beginning_of(cell, kMostOddBytes));
+  if (number.shape != NumberShape::none) {
+    last_shape_ = number.shape;
+    if (unit_free_.size() < kMostOddCells) unit_free_.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
+    add_number(number, cell, line);
+    return;
+  }
+  DateScan date = scan_date(cell);
+  if (date.shape == DateScan::Shape::none && short_dates_) date = scan_short_date(cell);
+  if (date.shape != DateScan::Shape::none)
+    add_date(date, cell, line);
+  else if (!add_number_with_unit(cell, line))
+    add_text(cell, line);
+}
+
+bool ColumnProfile::add_number_with_unit(std::string_view cell, Index line) {
+  const UnitCell split = split_unit(cell);
+  if (split.number.empty()) return false;
+  auto found = std::find_if(units_.begin(), units_.end(), [&](const UnitCount& u) { return u.unit == split.unit; });
+  if (found == units_.end()) {
+    if (units_.size() == kMostUnits) return false;
+    found = units_.insert(units_.end(), UnitCount{.unit = std::string(split.unit), .cells = {}});
+  }
+  ++found->count;
+  if (found->cells.size() < kMostOddCells) found->cells.push_back({line, std::string(cell)});
+  add_number(scan_number(split.number), cell, line);
+  return true;
+}
+
+void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, Index line) {
+  Kind& kind = count(kNumbers + static_cast<int>(scan.shape), cell, line);
+  if (scan.shape == NumberShape::infinite) return;
+  last_number_ = scan.value;
+  add_sentinel(scan.value);
+  if (kind.count == 1) {
+    kind.least = kind.most = scan.value;
+    kind.grouped_least = kind.grouped_most = scan.grouped;
+    kind.narrowest = kind.widest = scan.digits;
+  }
+  kind.least = std::min(kind.least, scan.value);
+  kind.most = std::max(kind.most, scan.value);
+  kind.decimals = std::max(kind.decimals, scan.decimals);
+  if (scan.shape == NumberShape::point) {
+    if (kind.whole) kind.whole = cell.ends_with(".0");
+    return;
+  }
+  kind.grouped_least = std::min(kind.grouped_least, scan.grouped);
+  kind.grouped_most = std::max(kind.grouped_most, scan.grouped);
+  kind.narrowest = std::min(kind.narrowest, scan.digits);
+  kind.widest = std::max(kind.widest, scan.digits);
+  if (scan.shape != NumberShape::integer) return;
+  const auto value = static_cast<std::uint64_t>(static_cast<Index>(scan.value));
+  consecutive_ = consecutive_ && (kind.count == 1 || scan.value == last_integer_ + 1);
+  last_integer_ = scan.value;
+  integer_sum_ += value;
+  integer_squares_ += value * value;
+  if (date_name_) add_integer_date(scan.value);
+}
+
+void ColumnProfile::add_sentinel(double value) {
+  const double magnitude = std::abs(value);
+  for (std::size_t i = 0; i < kSentinels.size(); ++i) {
+    if (magnitude != kSentinels[i]) continue;
+    ++sentinels_[i + (value < 0 ? kSentinels.size() : 0)];
+    return;
+  }
+  ordinary_least_ = std::min(ordinary_least_, value);
+  ordinary_most_ = std::max(ordinary_most_, value);
+}
+
+void ColumnProfile::add_integer_date(double value) {
+  const std::optional<DateFormat> format = integer_format_of(value, year_name_);
+  if (!format) return;
+  if (!dates_) dates_ = std::make_unique<Dates>();
+  ++dates_->integers[static_cast<std::size_t>(*format)];
+  dates_->integer_steps[static_cast<std::size_t>(*format) - static_cast<std::size_t>(DateFormat::year)].add(
+      *date_of_integer(static_cast<Index>(value), *format));
+}
+
+void ColumnProfile::add_date(const DateScan& scan, std::string_view cell, Index line) {
+  count(kDates + static_cast<int>(scan.shape), cell, line);
+  if (!dates_) dates_ = std::make_unique<Dates>();
+  dates_->with_time += scan.moment.has_time ? 1 : 0;
+  if (scan.separator != 0) dates_->separator = scan.separator;
+  dates_->day_first.add(scan.moment);
+  const bool readings = scan.shape == DateScan::Shape::day_or_month_first || scan.shape == DateScan::Shape::month_first;
+  if (readings) dates_->month_first.add(scan.month_first);
+}
+
+void ColumnProfile::add_text(std::string_view cell, Index line) {
+  if (cell.size() >= 36 && is_uuid(cell)) ++uuids_;
+  const TextTraits traits = text_traits(cell);
+  count_text(cell, line, traits);
+  recent_.add(cell, last_hash_, traits);
+}
+
+void ColumnProfile::count_text(std::string_view cell, Index line, const TextTraits& traits) {
+  count(kText, cell, line);
+  text_bytes_ += static_cast<Index>(cell.size());
+  words_ += traits.words;
+  texts_with_blanks_ += traits.blanks ? 1 : 0;
+  code_texts_ += traits.code ? 1 : 0;
+}
+
+Index ColumnProfile::all_numbers() const {
+  Index sum = 0;
+  for (int s = 1; s < kNumberShapes; ++s) sum += of(kNumbers + s);
+  return sum;
+}
+
+Index ColumnProfile::all_dates() const {
+  Index sum = 0;
+  for (int s = 1; s < kDateShapes; ++s) sum += of(kDates + s);
+  return sum;
+}
+
+std::string_view beginning_of(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return text.substr(0, most);
+}
+
+}  // namespace unfold

@@ -1,0 +1,583 @@
+#include "data/schema/inference/column_roles.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/options/shell_argument.h"
+#include "data/schema/column_names.h"
+#include "data/schema/describe_schema.h"
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kRowsPerGroup = 2;
+constexpr Index kRowsPerUnorderedGroup = 3;
+constexpr Index kRowsOfSequence = 4;  ///< groups with fewer rows on average are not sequences if the rows are records
+constexpr double kWordsOfText = 3;    ///< mean number of words of entries that describe a row
+constexpr Index kRowsToCompare = 20;  ///< with fewer rows, their neighbors do not show whether they are a sequence
+constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< minimum fraction of all pairs of a group and a
+                                                                    ///< time that occur
+
+/// Returns the name of a column as an argument in a suggested command.
+std::string shell_name(const ColumnSchema& column) { return shell_argument(escape_cell(column.name, kMostOddBytes)); }
+
+/// Decides by the columns that depend on the preceding rows whether the rows are a sequence. One of 30 columns seems to
+/// depend on them by chance, so a single column decides only if it certainly does. Sorted columns always depend on
+/// them.
+class SerialColumns {
+ public:
+  void add_input(const ColumnSchema& column, bool certainly) {
+    if (column.sorted && column.type != ColumnType::category) return;
+    const bool counts = !column.sorted;
+    ++inputs_;
+    serial_ += counts && column.serial ? 1 : 0;
+    certain_ += counts && certainly ? 1 : 0;
+  }
+  void add_target(const ColumnSchema& column, bool certainly) {
+    only_sorted_ = only_sorted_ && column.sorted;
+    if (column.sorted || is_class_name(column.name)) return;
+    target_ = target_ || column.serial;
+    certain_target_ = certain_target_ || certainly;
+  }
+  void add_residuals_of_target(bool depend) { certain_target_ = certain_target_ || depend; }
+  bool has_certain_target() const { return certain_target_; }
+  bool are_a_sequence() const {
+    constexpr Index kFewInputs = 2;
+    if (inputs_ == 0) return target_ || only_sorted_;
+    const bool most = 2 * serial_ >= inputs_;
+    return certain_target_ || (target_ && most) || (inputs_ <= kFewInputs ? 2 * certain_ >= inputs_ : most);
+  }
+
+ private:
+  Index inputs_ = 0, serial_ = 0, certain_ = 0;
+  bool target_ = false, certain_target_ = false, only_sorted_ = true;
+};
+
+class RoleAssignment {
+ public:
+  RoleAssignment(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions,
+                 const std::vector<bool>& serial, const ResidualDependence& residuals)
+      : schema_(schema), options_(options), positions_(positions), serial_(serial), residuals_(residuals) {}
+
+  void assign() {
+    require_no_separate_rows();
+    text_ = options_.rows == RowMeaning::sequence ? nullptr : find_text();
+    const ColumnSchema* order = options_.rows == RowMeaning::independent ? nullptr : find_order();
+    if (text_ != nullptr && is_series(order)) text_ = nullptr;
+    if (text_ != nullptr) require_no_sequences();
+    const bool apart = text_ != nullptr || options_.rows == RowMeaning::independent;
+    const ColumnSchema* group = apart ? nullptr : find_group(order != nullptr);
+    if (!apart && group == nullptr && order != nullptr) group = find_panel(*order);
+    if (!apart && (group == nullptr || order == nullptr)) find_counted_panel(group, order);
+    if (text_ != nullptr) order = nullptr;
+    if (!apart && are_records(group, order)) {
+      records_ = true;
+      group = order = nullptr;
+    }
+    if (group == nullptr && order != nullptr && are_independent(order)) order = nullptr;
+    // A row counter used as the group could not order anything; find_group never returns the order.
+    schema_.events = options_.predict.empty() && is_event_table(group, order);
+    const bool infers = options_.predict.empty() && options_.infer_roles;
+    const ColumnSchema* target = infers ? find_target(group, order) : nullptr;
+    for (ColumnSchema& column : schema_.columns) {
+      if (named(options_.predict, column)) {
+        set(column, ColumnRole::predicted, "set by --predict");
+      } else if (&column == target) {
+        set(column, ColumnRole::predicted, target_reason_);
+      } else if (&column == group) {
+        set(column, ColumnRole::group, group_reason_);
+      } else if (&column == order && !named(options_.read, column)) {
+        set(column, ColumnRole::order, order_reason_);
+      } else {
+        set_reading(column);
+      }
+    }
+    decide_rows(group, order);
+  }
+
+ private:
+  static bool named(const std::vector<std::string>& names, const ColumnSchema& column) {
+    return std::find(names.begin(), names.end(), column.name) != names.end();
+  }
+  static void set(ColumnSchema& column, ColumnRole role, std::string reason) {
+    column.role = role;
+    column.role_reason = std::move(reason);
+  }
+
+  void set_reading(ColumnSchema& column) const {
+    if (!options_.read.empty()) {
+      const bool read = named(options_.read, column);
+      return set(column, read ? ColumnRole::read : ColumnRole::left_out,
+                 read ? "set by --read" : "not among the columns of --read");
+    }
+    if (is_date_part(column))
+      return set(column, ColumnRole::left_out,
+                 fmt::format("part of the dates of column {}", schema_.columns[schema_.date_parts->year].name));
+    switch (column.type) {
+      case ColumnType::constant: return set(column, ColumnRole::left_out, "it has only one value");
+      case ColumnType::empty: return set(column, ColumnRole::left_out, "it has no values");
+      case ColumnType::identifier:
+        if (column.distinct * kRowsPerGroup > column.entries()) {
+          return set(column, ColumnRole::left_out, "identifiers differ from row to row");
+        }
+        return set(column, ColumnRole::left_out,
+                   "identifiers; specify --group " + shell_name(column) + " to group the rows");
+      case ColumnType::date: return set(column, ColumnRole::read, "calendar features of the date");
+      case ColumnType::text: return set_text(column);
+      default: return set(column, ColumnRole::read, "an input");
+    }
+  }
+
+  bool is_date_part(const ColumnSchema& column) const {
+    return schema_.date_parts && schema_.date_parts->has(static_cast<std::size_t>(&column - schema_.columns.data()));
+  }
+
+  void set_text(ColumnSchema& column) const {
+    if (&column == text_)
+      return set(column, ColumnRole::read,
+                 column.unit == TextUnit::words ? "each entry is read as words" : "each entry is read as characters");
+    const std::string state =
+        fmt::format("; use --types {}=category to read each entry as one symbol", shell_name(column));
+    if (text_ != nullptr)
+      return set(column, ColumnRole::left_out,
+                 fmt::format("column {} is the text of a row; use --read {} to read this column instead",
+                             escape_cell(text_->name, 40), shell_name(column)));
+    set(column, ColumnRole::left_out, "text in the rows of a series" + state);
+  }
+
+  /// Returns the column whose entries are the examples: a text that is predicted or read; the first one with words.
+  const ColumnSchema* find_text() const {
+    const ColumnSchema* found = nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (column.type != ColumnType::text || (!options_.read.empty() && !is_chosen(column))) continue;
+      if (options_.group == column.name || options_.order == column.name) continue;
+      if (found == nullptr || (found->unit != TextUnit::words && column.unit == TextUnit::words)) found = &column;
+    }
+    return found;
+  }
+  bool is_chosen(const ColumnSchema& column) const {
+    return named(options_.read, column) || named(options_.predict, column);
+  }
+
+  /// Returns whether the rows form a time series, in which a text is a comment on a row: dates are regular, and there
+  /// is a number to predict.
+  bool is_series(const ColumnSchema* order) const {
+    if (order == nullptr || !options_.read.empty()) return false;
+    if (options_.order) return true;
+    const bool numbers = std::any_of(schema_.columns.begin(), schema_.columns.end(), [&](const ColumnSchema& column) {
+      return (column.type == ColumnType::number || column.type == ColumnType::integer) &&
+             (options_.predict.empty() ? !is_class_name(column.name) : named(options_.predict, column));
+    });
+    const bool classes = std::any_of(schema_.columns.begin(), schema_.columns.end(), [](const ColumnSchema& column) {
+      return is_class_name(column.name) && predictable(column);
+    });
+    return order->type == ColumnType::date && order->step.regular && numbers && !classes;
+  }
+
+  /// Decides whether each row is an example: as stated, or if nothing orders or groups the rows and neighbors are not
+  /// more similar than other rows.
+  void decide_rows(const ColumnSchema* group, const ColumnSchema* order) {
+    if (text_ != nullptr || options_.rows == RowMeaning::sequence) return;
+    if (options_.rows == RowMeaning::independent) {
+      schema_.independent_rows = true;
+      schema_.rows_reason = kRowsAreStated;
+      return;
+    }
+    if (!options_.infer_roles) return;
+    if (group != nullptr || order != nullptr) {
+      if (!options_.group && !options_.order) schema_.rows_reason = reason_of_sequences(group, order);
+      return;
+    }
+    schema_.independent_rows = records_ || are_independent(nullptr);
+    if (schema_.independent_rows)
+      schema_.rows_reason = rows_reason_;
+    else if (schema_.columns.size() > 1 && schema_.periods.empty())
+      schema_.rows_reason = "no column orders or groups the rows; they are read in the order of the file";
+  }
+
+  /// Returns a clause on the column that was chosen to group or order the rows; empty for a series in regular time.
+  static std::string reason_of_sequences(const ColumnSchema* group, const ColumnSchema* order) {
+    const std::string in_order = order == nullptr ? "" : ", in the order of " + escape_cell(order->name, 40);
+    if (group != nullptr)
+      return fmt::format("the rows with the same {} follow each other{}", escape_cell(group->name, 40), in_order);
+    const bool regular = order->type != ColumnType::date || order->step.regular;
+    return regular ? std::string() : "the rows follow each other" + in_order;
+  }
+
+  /// Returns whether the rows of short groups, or rows with separate identifiers and irregular times, are records such
+  /// as tickets or orders rather than the steps of sequences: they have texts or a class.
+  bool are_records(const ColumnSchema* group, const ColumnSchema* order) {
+    if (!options_.infer_roles || options_.rows || options_.order || options_.group || !schema_.periods.empty())
+      return false;
+    if ((group == nullptr && order == nullptr) || (order != nullptr && !is_irregular(*order))) return false;
+    const ColumnSchema* described = nullptr;
+    std::string identifier;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (&column == group || &column == order) continue;
+      const bool named_class = is_class_name(column.name) && column.type == ColumnType::category;
+      const bool text = column.words >= kWordsOfText && column.type == ColumnType::category;
+      if (described == nullptr && column.distinct > 1 && (named_class || (group != nullptr && text)))
+        described = &column;
+      if (column.type == ColumnType::identifier && is_identifier_name(column.name) && column.missing == 0 &&
+          column.distinct == column.entries())
+        identifier = column.name;
+    }
+    if (described == nullptr) return false;
+    if (group == nullptr) {
+      if (identifier.empty()) return false;
+      rows_reason_ = fmt::format("each row has its own {} and a {}", escape_cell(identifier, 40),
+                                 escape_cell(described->name, 40));
+      return true;
+    }
+    if (group->entries() >= kRowsOfSequence * group->distinct) return false;
+    rows_reason_ = fmt::format("there are only {:.1f} rows per {} on average, and each row has a {}",
+                               static_cast<double>(group->entries()) / static_cast<double>(group->distinct),
+                               escape_cell(group->name, 40), escape_cell(described->name, 40));
+    return true;
+  }
+  static bool is_irregular(const ColumnSchema& order) { return order.type == ColumnType::date && !order.step.regular; }
+
+  /// Returns whether the contents of the rows suggest that each row is a separate example. `order`: a column of dates
+  /// that may be only a property of each row, because rows do not follow it.
+  bool are_independent(const ColumnSchema* order) {
+    if (!options_.infer_roles || options_.rows || options_.order || options_.group || !schema_.periods.empty())
+      return false;
+    const bool follows = order != nullptr && (order->type != ColumnType::date || order->step.regular ||
+                                              order->step.order != DateStep::Order::unsorted);
+    if (follows) return false;
+    Index numbers = 0;
+    SerialColumns found;
+    bool target = false, target_is_class = false, target_is_category = false;
+    std::string identifier;
+    const ColumnSchema* inferred = options_.predict.empty() ? find_target(nullptr, order) : nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (&column == inferred || named(options_.predict, column)) {
+        const bool is_class = is_class_name(column.name);
+        if (named(options_.read, column)) return false;
+        found.add_target(column, certainly_serial(column));
+        target = target || predictable(column);
+        target_is_class = target_is_class || is_class;
+        target_is_category = target_is_category || column.type == ColumnType::category;
+      } else if (column.type == ColumnType::identifier) {
+        if (is_identifier_name(column.name) && column.distinct == column.entries()) identifier = column.name;
+      } else if (predictable(column) && (options_.read.empty() || named(options_.read, column))) {
+        numbers += column.type == ColumnType::category ? 0 : 1;
+        found.add_input(column, certainly_serial(column));
+      }
+    }
+    if (!target) return false;
+    if (numbers == 0 && !are_records_of_categories(inferred)) return false;
+    if (!identifier.empty() && target_is_category && !found.has_certain_target()) {
+      rows_reason_ = fmt::format("each row has its own {}", escape_cell(identifier, 40));
+      return true;
+    }
+    found.add_residuals_of_target(have_serial_residuals(inferred));
+    if (found.are_a_sequence()) return false;
+    rows_reason_ = "no column orders or groups the rows, and neighbors are not more similar than other rows";
+    return target_is_class || schema_.rows >= kRowsToCompare;
+  }
+
+  /// Returns whether rows without numbers describe a class by several categories, so that they are not the symbols of
+  /// a sequence with labels: no category has many values, and none depends on the preceding rows.
+  bool are_records_of_categories(const ColumnSchema* inferred) const {
+    constexpr Index kMostValues = 50, kFewestInputs = 2;
+    Index inputs = 0;
+    for (const ColumnSchema& column : schema_.columns) {
+      const bool is_target = &column == inferred || named(options_.predict, column);
+      if (is_target ? !is_class_name(column.name) : !predictable(column)) {
+        if (is_target || column.type == ColumnType::text) return false;
+        continue;
+      }
+      if (!is_target && !options_.read.empty() && !named(options_.read, column)) continue;
+      if (column.distinct > kMostValues || (column.serial && !column.sorted)) return false;
+      inputs += is_target ? 0 : 1;
+    }
+    return inputs >= kFewestInputs && schema_.rows >= kRowsToCompare;
+  }
+
+  /// Returns whether the residuals of the only predicted number depend on the preceding rows. If the rows are sorted,
+  /// residuals may have a trend.
+  bool have_serial_residuals(const ColumnSchema* inferred) const {
+    const ColumnSchema* target = nullptr;
+    std::vector<std::size_t> inputs;
+    for (std::size_t c = 0; c < schema_.columns.size(); ++c) {
+      const ColumnSchema& column = schema_.columns[c];
+      const bool is_number = column.type == ColumnType::number || column.type == ColumnType::integer;
+      if (column.sorted && predictable(column)) return false;
+      if (&column == inferred || named(options_.predict, column)) {
+        if (target != nullptr || !is_number || is_class_name(column.name)) return false;
+        target = &column;
+      } else if (is_number && (options_.read.empty() || named(options_.read, column))) {
+        inputs.push_back(c);
+      }
+    }
+    return target != nullptr && residuals_.depends(static_cast<std::size_t>(target - schema_.columns.data()), inputs);
+  }
+
+  bool certainly_serial(const ColumnSchema& column) const {
+    return serial_[static_cast<std::size_t>(&column - schema_.columns.data())];
+  }
+
+  void require_no_separate_rows() const {
+    if (options_.rows != RowMeaning::independent || (!options_.group && !options_.order)) return;
+    throw UsageError(
+        fmt::format("--rows independent makes each row an example, and --{} makes sequences of rows; "
+                    "leave one of them out",
+                    options_.group ? "group" : "order"));
+  }
+
+  void require_no_sequences() const {
+    if ((!options_.group && !options_.order) || !options_.infer_roles) return;
+    throw UsageError(
+        fmt::format("--{0} {1} makes sequences of rows, but each row has a separate text, {2}; omit --{0}, or use "
+                    "--types {3}=category to read each text as one symbol",
+                    options_.group ? "group" : "order",
+                    escape_cell(options_.group ? *options_.group : *options_.order, kMostOddBytes),
+                    escape_cell(text_->name, kMostOddBytes), shell_name(*text_)));
+  }
+
+  const ColumnSchema* find_order() {
+    if (options_.order) {
+      order_reason_ = "set by --order";
+      return schema_.find(*options_.order);
+    }
+    if (!options_.infer_roles) return nullptr;
+    const ColumnSchema* time_of_day = nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (column.type != ColumnType::date || is_taken(column)) continue;
+      if (column.date_format == DateFormat::time_of_day) {
+        if (time_of_day == nullptr) time_of_day = &column;
+        continue;
+      }
+      order_reason_ = "the first date column";
+      if (schema_.date_parts && &column == &schema_.columns[schema_.date_parts->year])
+        order_reason_ += ", " + names_of_parts();
+      return &column;
+    }
+    if (time_of_day != nullptr) {
+      order_reason_ = "the only time column";
+      return time_of_day;
+    }
+    for (const ColumnSchema& column : schema_.columns) {
+      const bool counts = column.type == ColumnType::identifier && column.least;
+      if (counts && is_position_name(column.name) && !is_taken(column)) {
+        order_reason_ = "counts the rows and is named like a position";
+        return &column;
+      }
+    }
+    return nullptr;
+  }
+
+  std::string names_of_parts() const {
+    std::vector<std::string> names;
+    for (const ColumnSchema& column : schema_.columns)
+      if (is_date_part(column)) names.push_back(escape_cell(column.name, 40));
+    return fmt::format("completed by {}", fmt::join(names, ", "));
+  }
+
+  bool is_taken(const ColumnSchema& column) const {
+    return named(options_.predict, column) || named(options_.read, column) || options_.group == column.name;
+  }
+
+  const ColumnSchema* find_group(bool ordered) {
+    if (options_.group) {
+      group_reason_ = "set by --group";
+      return schema_.find(*options_.group);
+    }
+    if (!options_.infer_roles) return nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      const bool type = column.type == ColumnType::identifier || column.type == ColumnType::category ||
+                        column.type == ColumnType::integer;
+      if (!type || is_taken(column) || column.class_labels || options_.order == column.name) continue;
+      if (!is_group_name(column.name) || column.distinct < 2) continue;
+      if (column.distinct * (ordered ? kRowsPerGroup : kRowsPerUnorderedGroup) > column.entries()) continue;
+      if (!ordered && (!is_identifier_name(column.name) || column.name.size() <= 2)) continue;
+      group_reason_ = fmt::format("{} values that repeat, {} rows each on average", column.distinct,
+                                  column.entries() / std::max<Index>(column.distinct, 1));
+      return &column;
+    }
+    return nullptr;
+  }
+
+  /// Returns the column that distinguishes the rows of a panel: each time occurs in most groups, at most once in each.
+  /// Integers may be measurements, so all times must occur in almost all groups.
+  const ColumnSchema* find_panel(const ColumnSchema& order) {
+    const bool repeats = order.type == ColumnType::date && 3 * order.distinct <= 2 * order.entries();
+    if (options_.group || !options_.infer_roles || !repeats) return nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      const bool texts = column.type == ColumnType::identifier || column.type == ColumnType::category;
+      if (!column.panel || (!texts && column.type != ColumnType::integer) || column.missing > 0) continue;
+      if (&column == &order || is_taken(column) || is_class_name(column.name) || is_date_part(column)) continue;
+      if (is_date_name(column.name) || is_position_name(column.name) || lower_name(column.name) == "quarter") continue;
+      if (column.distinct < 2 || column.distinct * kRowsPerGroup > column.entries()) continue;
+      const double full = static_cast<double>(column.distinct) * static_cast<double>(order.distinct);
+      const double share = texts && !column.class_labels ? kShareOfPanel : kShareOfNumberedPanel;
+      if (static_cast<double>(column.entries()) < share * full || !leaves_target(column, order)) continue;
+      group_reason_ =
+          fmt::format("each {} has its own series: no two rows have the same {} and {}", escape_cell(column.name, 40),
+                      escape_cell(column.name, 40), escape_cell(order.name, 40));
+      return &column;
+    }
+    return nullptr;
+  }
+
+  /// Sets the group and the order of a panel without dates, whose series are counted by a column of integers.
+  void find_counted_panel(const ColumnSchema*& group, const ColumnSchema*& order) {
+    if (!options_.infer_roles || !schema_.periods.empty()) return;
+    const PanelPositions::Pair* best = nullptr;
+    for (const PanelPositions::Pair& pair : positions_) {
+      const ColumnSchema &own_order = schema_.columns[pair.order], &own_group = schema_.columns[pair.group];
+      if ((order != nullptr && order != &own_order) || (group != nullptr && group != &own_group)) continue;
+      if ((order == nullptr && is_taken(own_order)) || (group == nullptr && is_taken(own_group))) continue;
+      if (group == nullptr && !can_be_counted(own_group, pair)) continue;
+      if (pair.series < 2 || !names_series(pair) || !leaves_target(own_group, own_order)) continue;
+      if (best == nullptr || preference(pair) > preference(*best)) best = &pair;
+    }
+    if (best == nullptr) return;
+    const ColumnSchema &own_order = schema_.columns[best->order], &own_group = schema_.columns[best->group];
+    const std::string counted = fmt::format("{} increases by the same step within each {}",
+                                            escape_cell(own_order.name, 40), escape_cell(own_group.name, 40));
+    if (order == nullptr) order = &own_order, order_reason_ = counted;
+    if (group == nullptr) group = &own_group, group_reason_ = counted;
+  }
+
+  bool can_be_counted(const ColumnSchema& group, const PanelPositions::Pair& pair) const {
+    const bool type =
+        group.type == ColumnType::identifier || group.type == ColumnType::category || group.type == ColumnType::integer;
+    // The last column may be a label.
+    const bool is_last = &group == &schema_.columns.back() && options_.predict.empty();
+    return type && !is_last && !is_class_name(group.name) && !is_date_part(group) &&
+           !(is_position_name(group.name) && !is_position_name(schema_.columns[pair.order].name));
+  }
+
+  /// Returns whether the name of the order, or the length of the series, shows that it is not a factor of an
+  /// experiment.
+  bool names_series(const PanelPositions::Pair& pair) const {
+    constexpr Index kNamedRows = 3, kUnnamedRows = 20;
+    const std::string& name = schema_.columns[pair.order].name;
+    const bool named_order = is_position_name(name) || is_date_name(name);
+    return pair.rows >= (named_order ? kNamedRows : kUnnamedRows) * pair.series;
+  }
+
+  /// Prefers names of times and groups, then long series.
+  std::tuple<bool, bool, Index> preference(const PanelPositions::Pair& pair) const {
+    const std::string& order = schema_.columns[pair.order].name;
+    return {is_position_name(order) || is_date_name(order), is_group_name(schema_.columns[pair.group].name),
+            pair.rows / pair.series};
+  }
+
+  /// Returns whether there is something to predict in addition to the group and the order.
+  bool leaves_target(const ColumnSchema& group, const ColumnSchema& order) const {
+    return !options_.predict.empty() || std::ranges::any_of(schema_.columns, [&](const ColumnSchema& column) {
+      return &column != &group && &column != &order && predictable(column) && !is_date_part(column);
+    });
+  }
+
+  bool is_event_table(const ColumnSchema* group, const ColumnSchema* order) {
+    if (group == nullptr || order == nullptr) return false;
+    bool numbers = false;
+    const ColumnSchema* category = nullptr;
+    const ColumnSchema* event = nullptr;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (&column == group || &column == order) continue;
+      if (is_class_name(column.name)) return false;
+      numbers = numbers || column.type == ColumnType::number || column.type == ColumnType::integer;
+      if (column.type != ColumnType::category) continue;
+      category = &column;
+      if (event == nullptr && is_event_name(column.name)) event = &column;
+    }
+    event_ = event != nullptr ? event : numbers ? nullptr : category;
+    return event_ != nullptr;
+  }
+
+  static bool predictable(const ColumnSchema& column) {
+    return column.type == ColumnType::number || column.type == ColumnType::integer ||
+           column.type == ColumnType::category;
+  }
+
+  /// Returns whether a column has only two values, such as 0 and 1 for holidays.
+  static bool is_flag(const ColumnSchema& column) {
+    constexpr Index kFewest = 8;  // entries from which two values are conspicuous
+    return column.distinct <= 2 && column.entries() >= kFewest;
+  }
+
+  /// Returns a column that counts the rows; it is a value only if there is nothing else to predict.
+  ColumnSchema* find_counter(const ColumnSchema* group, const ColumnSchema* order) {
+    ColumnSchema* last = nullptr;
+    for (ColumnSchema& column : schema_.columns)
+      if (column.type == ColumnType::identifier && column.least && !is_identifier_name(column.name) &&
+          &column != group && &column != order && !named(options_.read, column))
+        last = &column;
+    return last;
+  }
+
+  const ColumnSchema* find_target(const ColumnSchema* group, const ColumnSchema* order) {
+    if (schema_.events) {
+      target_reason_ = fmt::format("the next event of each {}, from its earlier ones", escape_cell(group->name, 40));
+      return event_;
+    }
+    const ColumnSchema* last = nullptr;
+    const ColumnSchema *quantity = nullptr, *last_quantity = nullptr;  // of a series
+    for (const ColumnSchema& column : schema_.columns) {
+      if (&column == group || &column == order || named(options_.read, column) || !predictable(column)) continue;
+      if (is_date_part(column)) continue;
+      if (is_class_name(column.name)) {
+        target_reason_ = "it is named like a class or target";
+        return &column;
+      }
+      last = &column;
+      if (order == nullptr || column.type == ColumnType::category || is_flag(column)) continue;
+      last_quantity = &column;
+      if (quantity == nullptr && is_quantity_name(column.name)) quantity = &column;
+    }
+    if (const ColumnSchema* value = schema_.find("value");
+        value != nullptr && value != group && value != order && !named(options_.read, *value) && predictable(*value)) {
+      target_reason_ = "it is named value";
+      return value;
+    }
+    if (quantity != nullptr) {
+      target_reason_ = "a column of a series that is named like a quantity, from its earlier values";
+      return quantity;
+    }
+    if (last_quantity != nullptr) last = last_quantity;
+    if (last == nullptr && text_ != nullptr) {
+      target_reason_ = "the next word or character of the text, from the earlier ones";
+      return text_;
+    }
+    if (last == nullptr && group != nullptr) {
+      ColumnSchema* counter = find_counter(group, order);
+      if (counter == nullptr) return nullptr;
+      counter->type = ColumnType::integer;
+      counter->type_reason = "integers";
+      last = counter;
+    }
+    if (last == nullptr) return nullptr;
+    const bool series = order != nullptr && last->type != ColumnType::category;
+    target_reason_ = series ? "the last numeric column of a series, from its earlier values"
+                            : fmt::format("the last numeric or categorical column");
+    return last;
+  }
+
+  TableSchema& schema_;
+  const SchemaOptions& options_;
+  const std::vector<PanelPositions::Pair>& positions_;
+  const std::vector<bool>& serial_;
+  const ResidualDependence& residuals_;
+  const ColumnSchema* event_ = nullptr;
+  const ColumnSchema* text_ = nullptr;  ///< rows are examples with separate texts
+  bool records_ = false;                ///< rows are examples, as `are_records` decides
+  std::string group_reason_, order_reason_, target_reason_, rows_reason_;
+};
+
+}  // namespace
+
+void assign_roles(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions,
+                  const std::vector<bool>& serial, const ResidualDependence& residuals) {
+  RoleAssignment(schema, options, positions, serial, residuals).assign();
+}
+
+}  // namespace unfold

@@ -1,0 +1,116 @@
+#include "data/schema/inference/panel_positions.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "data/cells/numeric_cell.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::size_t kMostPositions = 8, kMostGroups = 8;
+
+std::optional<std::int64_t> plain_integer(std::string_view cell) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error != std::errc() || end != cell.data() + cell.size() || cell.empty()) return std::nullopt;
+  constexpr std::int64_t kMost = std::int64_t{1} << 52;
+  if (value < -kMost || value > kMost) return std::nullopt;
+  return value;
+}
+
+bool can_be_group(std::string_view cell) {
+  const NumberShape shape = scan_number(cell).shape;
+  return !cell.empty() &&
+         (shape == NumberShape::none || shape == NumberShape::integer || shape == NumberShape::leading_zero);
+}
+
+template <class Fits>
+std::vector<std::size_t> columns_where(const std::vector<std::vector<std::string>>& rows, std::size_t columns,
+                                       std::size_t most, const Fits& fits) {
+  std::vector<std::size_t> found;
+  for (std::size_t c = 0; c < columns && found.size() < most; ++c) {
+    bool all = false;
+    for (const std::vector<std::string>& row : rows) {
+      if (row.size() != columns) continue;
+      all = fits(row[c]);
+      if (!all) break;
+    }
+    if (all) found.push_back(c);
+  }
+  return found;
+}
+
+}  // namespace
+
+PanelPositions::PanelPositions(const std::vector<std::string>& names,
+                               const std::vector<std::vector<std::string>>& rows) {
+  const auto orders = columns_where(rows, names.size(), kMostPositions,
+                                    [](const std::string& cell) { return plain_integer(cell).has_value(); });
+  const auto groups = columns_where(rows, names.size(), kMostGroups, can_be_group);
+  for (const std::size_t order : orders)
+    for (const std::size_t group : groups)
+      if (order != group) candidates_.push_back({.order = order, .group = group});
+}
+
+std::size_t PanelPositions::LastNumbers::place_of(std::uint64_t series) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t place = series & mask;
+  while (slots_[place].series != 0 && slots_[place].series != series) place = (place + 1) & mask;
+  return place;
+}
+
+void PanelPositions::LastNumbers::grow() {
+  constexpr std::size_t kFirstSlots = 16;
+  std::vector<Slot> old(std::max(kFirstSlots, 2 * slots_.size()));
+  old.swap(slots_);
+  for (const Slot& slot : old)
+    if (slot.series != 0) slots_[place_of(slot.series)] = slot;
+}
+
+std::pair<std::int64_t&, bool> PanelPositions::LastNumbers::of(std::uint64_t series) {
+  if (2 * size_ >= slots_.size()) grow();
+  Slot& slot = slots_[place_of(series)];
+  const bool is_new = slot.series == 0;
+  slot.series = series;
+  size_ += is_new ? 1 : 0;
+  return {slot.number, is_new};
+}
+
+/// Returns whether the row fits the rows before it.
+bool PanelPositions::extend(Candidate& candidate, std::uint64_t series, std::int64_t number) {
+  const auto [last, is_new] = candidate.last.of(series);
+  const std::int64_t step = is_new ? 0 : number - last;
+  last = number;
+  if (candidate.rows++ == 0) candidate.first = number;
+  if (is_new) {
+    candidate.repeats_first = candidate.repeats_first || (candidate.rows > 1 && number == candidate.first);
+    return candidate.last.size() <= kMostSeries;
+  }
+  if (candidate.step == 0) candidate.step = step;
+  return step > 0 && step == candidate.step;
+}
+
+void PanelPositions::add(const std::vector<std::string_view>& cells, const std::vector<ColumnProfile>& profiles) {
+  // Candidates with the same number are neighbors.
+  std::size_t order = cells.size();
+  std::optional<std::int64_t> number;
+  std::erase_if(candidates_, [&](Candidate& candidate) {
+    if (candidate.order != order) number = plain_integer(cells[candidate.order]);
+    order = candidate.order;
+    const std::uint64_t series = profiles[candidate.group].last_hash();
+    return !number || series == 0 || !extend(candidate, series, *number);
+  });
+}
+
+std::vector<PanelPositions::Pair> PanelPositions::pairs() const {
+  std::vector<Pair> result;
+  for (const Candidate& candidate : candidates_) {
+    const auto series = static_cast<Index>(candidate.last.size());
+    if (candidate.step == 0 || !candidate.repeats_first || candidate.rows < 2 * series) continue;
+    result.push_back({.order = candidate.order, .group = candidate.group, .series = series, .rows = candidate.rows});
+  }
+  return result;
+}
+
+}  // namespace unfold

@@ -1,0 +1,73 @@
+#pragma once
+/// Finds integer columns that count the rows of each series of a panel: the day of `shop,day,sales`, where each shop
+/// has the days 1, 2, 3, ...
+///
+/// Pairs of an integer column and a group column are checked while the rows are read. A pair is dropped at the first
+/// row that contradicts it, so that few pairs are checked for long, and if it has more than kMostSeries groups.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/schema/inference/column_profile.h"
+
+namespace unfold {
+
+class PanelPositions {
+ public:
+  static constexpr std::size_t kMostSeries = 1 << 16;
+
+  PanelPositions() = default;
+  /// Chooses the pairs from the first rows. Their group column contains text or integers.
+  PanelPositions(const std::vector<std::string>& names, const std::vector<std::vector<std::string>>& rows);
+
+  /// Adds a row with these cells, which have been added to the profiles of all columns.
+  void add(const std::vector<std::string_view>& cells, const std::vector<ColumnProfile>& profiles);
+
+  /// A column and the column whose values it counts.
+  struct Pair {
+    std::size_t order = 0, group = 0;
+    Index series = 0, rows = 0;
+  };
+  /// Returns the pairs for which the column increases by the same step within all series, which have at least two rows
+  /// on average, and starts again in at least one of them.
+  std::vector<Pair> pairs() const;
+
+ private:
+  /// The number in the last row of each series: a hash table with open addressing.
+  class LastNumbers {
+   public:
+    /// Returns the number of a series, and whether the series is new; then the number must be set. The reference is
+    /// valid until the next call.
+    std::pair<std::int64_t&, bool> of(std::uint64_t series);
+    std::size_t size() const { return size_; }
+
+   private:
+    struct Slot {
+      std::uint64_t series = 0;  ///< 0: free
+      std::int64_t number = 0;
+    };
+    std::size_t place_of(std::uint64_t series) const;
+    void grow();
+
+    std::vector<Slot> slots_;
+    std::size_t size_ = 0;
+  };
+
+  struct Candidate {
+    std::size_t order = 0, group = 0;
+    std::int64_t step = 0;  ///< 0: not known
+    std::int64_t first = 0;
+    bool repeats_first = false;  ///< several series begin with the same number
+    Index rows = 0;
+    LastNumbers last = {};
+  };
+  static bool extend(Candidate& candidate, std::uint64_t series, std::int64_t number);
+
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,62 @@
+#include "data/schema/inference/table_cells.h"
+
+#include <algorithm>
+
+namespace unfold {
+namespace {
+
+constexpr Index kRowsToMeasure = 1000;  ///< rows whose mean length is used to estimate the total number of rows
+constexpr double kMargin = 1.05;
+
+}  // namespace
+
+/// Reserves memory for all rows, so that it need not be copied when it grows.
+void TableCells::reserve() {
+  const std::uint64_t read = std::max<std::uint64_t>(places_.back() >> kSizeBits, 1);
+  if (read > bytes_.size()) return;  // the last cell is elsewhere
+  const double rows =
+      static_cast<double>(lines_.size()) * static_cast<double>(bytes_.size()) / static_cast<double>(read);
+  const auto expected = static_cast<std::size_t>(rows * kMargin) + 1;
+  lines_.reserve(expected);
+  places_.reserve(expected * numbers_.size());
+  for (Numbers& numbers : numbers_)
+    if (numbers.complete) numbers.values.reserve(expected);
+}
+
+std::uint64_t TableCells::place_of(std::string_view cell) {
+  if (cell.empty()) return 0;
+  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(cell.data()) -
+                               reinterpret_cast<std::uintptr_t>(bytes_.data());  // large if the cell is not in `bytes_`
+  if (offset < bytes_.size() && offset <= kLargestOffset && cell.size() <= kLargestSize)
+    return offset << kSizeBits | cell.size();
+  elsewhere_.emplace_back(cell);
+  return kElsewhere | (elsewhere_.size() - 1);
+}
+
+void TableCells::add_row(const std::vector<std::string_view>& cells, Index line) {
+  for (const std::string_view cell : cells) places_.push_back(place_of(cell));
+  lines_.push_back(line);
+  if (rows() == kRowsToMeasure) reserve();
+}
+
+void TableCells::add_numbers(const std::vector<std::string_view>& cells, const std::vector<ColumnProfile>& profiles) {
+  for (std::size_t c = 0; c < numbers_.size(); ++c)
+    if (numbers_[c].complete) add_number(cells[c], profiles[c], numbers_[c]);
+}
+
+void TableCells::add_number(std::string_view cell, const ColumnProfile& profile, Numbers& numbers) {
+  const bool missing = profile.last_hash() == 0;
+  const NumberShape shape = profile.last_shape();
+  const bool simple = shape == NumberShape::integer || shape == NumberShape::point || shape == NumberShape::point_three;
+  if (!missing && !simple) {
+    numbers = {.complete = false, .plain = false};
+    return;
+  }
+  const double value = missing ? 0 : profile.last_number();
+  if (numbers.plain) numbers.plain = cell.empty() || (!missing && is_shortest_text(cell, value));
+  if (missing && numbers.missing.empty()) numbers.missing.resize(numbers.values.size(), 0);
+  numbers.values.push_back(value);
+  if (!numbers.missing.empty() || missing) numbers.missing.push_back(missing ? 1 : 0);
+}
+
+}  // namespace unfold
