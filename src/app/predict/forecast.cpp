@@ -15,7 +15,7 @@
 #include "data/schema/table_schema.h"
 #include "loss/density/sample_numbers.h"
 #include "model/forecast/time_index.h"
-#include "model/network/hmm_fit.h"
+#include "model/network/fitting/hmm_fit.h"
 #include "numerics/functions.h"
 #include "unfold/data/examples/example_set.h"
 #include "unfold/graph/engine/stepper.h"

@@ -22,7 +22,7 @@
 #include "data/readers/memory_data.h"
 #include "data/schema/table_schema.h"
 #include "loss/hmm/hidden_states.h"
-#include "model/network/hmm_fit.h"
+#include "model/network/fitting/hmm_fit.h"
 
 namespace unfold {
 namespace {

@@ -11,7 +11,7 @@
 #include "app/fields/conditional_density.h"
 #include "base/options/integer_range.h"
 #include "base/options/suggestions.h"
-#include "model/network/hmm_fit.h"
+#include "model/network/fitting/hmm_fit.h"
 
 namespace unfold {
 namespace {

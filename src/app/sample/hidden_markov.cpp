@@ -8,7 +8,7 @@
 #include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_model.h"
 #include "model/network/density_model.h"
-#include "model/network/hmm_fit.h"
+#include "model/network/fitting/hmm_fit.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

@@ -12,7 +12,7 @@
 
 namespace unfold {
 
-/// Returns whether a run folder or model file holds a hidden Markov model of vectors (model/network/hmm_fit.h).
+/// Returns whether a run folder or model file holds a hidden Markov model of vectors (model/network/fitting/hmm_fit.h).
 bool holds_hidden_markov(const std::string& model);
 
 template <class T>

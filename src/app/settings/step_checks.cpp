@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "model/network/hmm_fit.h"
-#include "model/network/readout.h"
+#include "model/network/fitting/hmm_fit.h"
+#include "model/network/fitting/readout.h"
 #include "unfold/model/registry/registry.h"
 #include "unfold/optim/rtrl/gradient_method.h"
 #include "unfold/train/objective/output_feedback.h"

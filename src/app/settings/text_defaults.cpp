@@ -7,7 +7,7 @@
 
 #include "app/settings/defaults.h"
 #include "app/settings/evaluation_split.h"
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 #include "unfold/model/network/spec.h"
 #include "unfold/model/registry/registry.h"
 #include "unfold/optim/optimizer.h"

@@ -15,7 +15,7 @@
 #include "app/settings/train_settings.h"
 #include "app/train/training_context.h"
 #include "model/density/mixture_fit.h"
-#include "model/network/hmm_fit.h"
+#include "model/network/fitting/hmm_fit.h"
 #include "model/selection/forecast_selection.h"
 #include "unfold/base/threads/team.h"
 #include "unfold/base/views.h"

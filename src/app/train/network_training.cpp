@@ -13,7 +13,7 @@
 #include "app/train/stages/step_time_estimate.h"
 #include "app/train/stages/train_restarts.h"
 #include "base/threads/available_memory.h"
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 #include "unfold/base/error.h"
 #include "unfold/base/threads/team.h"
 #include "unfold/model/network/train.h"

@@ -9,7 +9,7 @@
 #include "app/train/setup/training_requirements.h"
 #include "app/train/stages/divergence.h"
 #include "app/train/stages/ridge_training.h"
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 #include "model/series/kernel_thresholds.h"
 #include "unfold/base/error.h"
 #include "unfold/base/threads/team.h"

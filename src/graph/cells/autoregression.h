@@ -1,7 +1,7 @@
 #pragma once
 /// ar: the last N values of every channel as features of a linear autoregression. Only the readout is fitted, by ridge
-/// regression on standardized features, and predicts the difference from the current value (model/network/readout.h).
-/// With a large lambda the prediction is therefore the current value (persistence).
+/// regression on standardized features, and predicts the difference from the current value
+/// (model/network/fitting/readout.h). With a large lambda the prediction is therefore the current value (persistence).
 ///
 ///   x_t, c_t, c_{t-1}, ..., c_{t-N+2}     c_t = x_t - x_{t-1}; 0 at the first `ahead` + 1 positions of a sequence
 ///   m_t^k = (1 - 2^-k) (m_{t-1}^k + c_t)  distance from the exponential average with the rate 2^-k, k = 1 .. averages

@@ -1,5 +1,6 @@
 #pragma once
-/// Internal: options and signal layout of the loss gaussian-hmm, for fitting it as a whole (model/network/hmm_fit.h).
+/// Internal: options and signal layout of the loss gaussian-hmm, for fitting it as a whole
+/// (model/network/fitting/hmm_fit.h).
 
 #include "unfold/base/options/options.h"
 #include "unfold/base/types.h"

@@ -9,7 +9,7 @@
 #include "loss/density/mixture_options.h"
 #include "loss/hmm/vector_hmm.h"
 #include "model/network/density_model.h"
-#include "model/network/hmm_fit.h"
+#include "model/network/fitting/hmm_fit.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
 #include "unfold/loss/registry.h"

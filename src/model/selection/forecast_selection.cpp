@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 #include "unfold/base/error.h"
 #include "unfold/model/network/network_model.h"
 #include "unfold/train/evaluate.h"

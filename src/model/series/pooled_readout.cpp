@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "data/text/example_weights.h"
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 #include "numerics/functions.h"
 #include "train/streamed_ridge.h"
 #include "unfold/base/error.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 #include "unfold/base/error.h"
 #include "unfold/model/network/network_model.h"
 #include "unfold/numerics/random.h"

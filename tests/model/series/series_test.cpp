@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "graph/circuit/random_kernels.h"
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 #include "model/selection/series_selection.h"
 #include "model/series/kernel_thresholds.h"
 #include "model/series/pooled_readout.h"

@@ -146,7 +146,7 @@ struct Term {
 /// Gal & Ghahramani 2016).
 enum class Lasts : unsigned char { position, sequence };
 
-/// A signal of a circuit: its name, its size, and the operation that computes it. Every operation is a type of its own
+/// A signal of a circuit: its name, its size, and the operation that computes it. Every operation is a separate type
 /// that contains only what this operation needs. A pass switches over kind(), without a default, so that the compiler
 /// reports every pass that does not handle a new operation.
 struct Node {

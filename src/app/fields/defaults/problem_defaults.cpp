@@ -27,10 +27,10 @@
 #include "model/decoding/label_decoder.h"
 #include "model/decoding/objective.h"
 #include "model/network/density_model.h"
-#include "model/network/hmm_fit.h"
+#include "model/network/fitting/hmm_fit.h"
+#include "model/network/fitting/readout.h"
 #include "model/network/length_model.h"
 #include "model/network/linear.h"
-#include "model/network/readout.h"
 #include "unfold/base/error.h"
 #include "unfold/optim/optimizer.h"
 

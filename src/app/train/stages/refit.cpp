@@ -7,8 +7,8 @@
 #include "app/settings/evaluation_split.h"
 #include "model/density/mixture_fit.h"
 #include "model/network/density_model.h"
-#include "model/network/hmm_fit.h"
-#include "model/network/readout.h"
+#include "model/network/fitting/hmm_fit.h"
+#include "model/network/fitting/readout.h"
 #include "unfold/base/error.h"
 #include "unfold/model/network/spec.h"
 

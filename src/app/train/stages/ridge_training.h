@@ -1,9 +1,9 @@
 #pragma once
-/// Training of models whose readout is fitted without gradient descent (model/network/readout.h).
+/// Training of models whose readout is fitted without gradient descent (model/network/fitting/readout.h).
 
 #include "app/common/reporter.h"
 #include "data/text/repeated_reader.h"
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 #include "unfold/train/trainer.h"
 
 namespace unfold {

@@ -8,7 +8,7 @@
 #include "app/common/reporter.h"
 #include "app/fields/evaluation/field_metrics.h"
 #include "app/fields/field_plan.h"
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 #include "unfold/data/examples/example_set.h"
 #include "unfold/model/network/network_model.h"
 #include "unfold/train/trainer.h"

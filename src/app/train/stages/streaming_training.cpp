@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/train/setup/training_requirements.h"
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 #include "train/sources/byte_stream_source.h"
 #include "unfold/base/error.h"
 #include "unfold/model/registry/registry.h"

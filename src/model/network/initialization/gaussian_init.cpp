@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "loss/hmm/vector_hmm.h"
-#include "model/network/hmm_fit.h"
+#include "model/network/fitting/hmm_fit.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
 #include "unfold/loss/registry.h"
@@ -15,7 +15,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kMostIterations = 100;
+constexpr Index kMostSteps = 100;
 constexpr double kLeastImprovement = 1e-6;   // nats per vector
 constexpr double kStay = 0.8;                // initial value for expectation maximization
 constexpr double kUnseenProbability = 1e-6;  // events without observations have a small, positive probability
@@ -87,7 +87,7 @@ VectorHmm fitted(const LabelRuns& of, Index states, Team& team) {
   VectorHmm hmm = even_start(of, states);
   const VectorSequences runs = of.runs();
   double before = 0;
-  for (Index iteration = 0; iteration < kMostIterations; ++iteration) {
+  for (Index iteration = 0; iteration < kMostSteps; ++iteration) {
     const double now = reestimate(hmm, runs, team);
     if (iteration > 0 && now - before < kLeastImprovement * runs.total()) break;
     before = now;

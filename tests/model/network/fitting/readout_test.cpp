@@ -1,4 +1,4 @@
-#include "model/network/readout.h"
+#include "model/network/fitting/readout.h"
 
 #include <gtest/gtest.h>
 

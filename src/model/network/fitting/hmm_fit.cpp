@@ -1,4 +1,4 @@
-#include "model/network/hmm_fit.h"
+#include "model/network/fitting/hmm_fit.h"
 
 #include <fmt/format.h>
 
