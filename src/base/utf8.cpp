@@ -30,8 +30,6 @@ Index skip_ascii(std::string_view text, Index position) {
 
 }  // namespace
 
-bool is_ascii(std::string_view text) { return skip_ascii(text, 0) == static_cast<Index>(text.size()); }
-
 char32_t next_code_point(std::string_view text, Index& position) {
   const std::uint8_t lead = byte_at(text, position);
   if (lead < 0x80) {
@@ -101,12 +99,6 @@ void append_utf8(std::string& text, char32_t code) {
     put(0x80 | ((code >> 6) & 0x3F));
     put(0x80 | (code & 0x3F));
   }
-}
-
-std::string encode_utf8(std::u32string_view code_points) {
-  std::string out;
-  for (const char32_t code : code_points) append_utf8(out, code);
-  return out;
 }
 
 }  // namespace unfold

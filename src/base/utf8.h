@@ -14,9 +14,6 @@ inline constexpr char32_t kNoCodePoint = 0xFFFFFFFF;
 /// Returns the offset of the first byte that does not start a valid character; -1 if the whole text is valid.
 Index find_invalid_utf8(std::string_view text);
 
-/// Returns whether all bytes are below 0x80.
-bool is_ascii(std::string_view text);
-
 /// Reads the character at `position` (which must lie within the text) and advances past it. Returns kNoCodePoint and
 /// does not advance if the bytes are not valid.
 char32_t next_code_point(std::string_view text, Index& position);
@@ -26,7 +23,6 @@ std::u32string decode_utf8(std::string_view text);
 
 /// Appends the 1 to 4 bytes of a code point. REQUIRES: it is a Unicode scalar value.
 void append_utf8(std::string& text, char32_t code_point);
-std::string encode_utf8(std::u32string_view code_points);
 
 /// Returns the text with every byte that is not part of valid UTF-8 replaced by U+FFFD. File names may contain any
 /// bytes.

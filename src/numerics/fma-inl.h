@@ -30,11 +30,6 @@ template <class D, class V = hn::Vec<D>>
 HWY_INLINE V NegFma(D, V a, V b, V c) {
   return hn::NegMulAdd(a, b, c);
 }
-/// a * b - c, rounded once.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V FmaSub(D, V a, V b, V c) {
-  return hn::MulSub(a, b, c);
-}
 #else
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Fma(D d, V a, V b, V c) {
@@ -50,10 +45,6 @@ HWY_INLINE V Fma(D d, V a, V b, V c) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V NegFma(D d, V a, V b, V c) {
   return Fma(d, hn::Neg(a), b, c);
-}
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V FmaSub(D d, V a, V b, V c) {
-  return Fma(d, a, b, hn::Neg(c));
 }
 #endif
 

@@ -93,16 +93,16 @@ TEST(Utf8, invalid_byte_after_long_ascii_has_the_correct_offset) {
     std::string text(40, 'a');
     text[static_cast<std::size_t>(at)] = static_cast<char>(0xFF);
     EXPECT_EQ(find_invalid_utf8(text), at);
-    EXPECT_FALSE(is_ascii(text));
   }
-  EXPECT_TRUE(is_ascii(std::string(41, 'z')));
   EXPECT_EQ(find_invalid_utf8(""), -1);
 }
 
 TEST(Utf8, whole_texts_are_decoded_and_encoded) {
   const std::string text = "aé€😀\n";
   EXPECT_EQ(decode_utf8(text), U"aé€😀\n");
-  EXPECT_EQ(encode_utf8(U"aé€😀\n"), text);
+  std::string encoded;
+  for (const char32_t code : decode_utf8(text)) append_utf8(encoded, code);
+  EXPECT_EQ(encoded, text);
   EXPECT_THROW(decode_utf8("ab\xC0\x80"), DataError);
 }
 

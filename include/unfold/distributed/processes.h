@@ -83,9 +83,5 @@ template <class T>
 std::span<const std::byte> bytes_of(std::span<const T> numbers) {
   return std::as_bytes(numbers);
 }
-template <class T>
-std::span<std::byte> writable_bytes_of(std::span<T> numbers) {
-  return std::as_writable_bytes(numbers);
-}
 
 }  // namespace unfold

@@ -69,7 +69,6 @@ class Passes {
   const Structure& structure() const { return structure_; }
   const CircuitInputs& inputs() const { return inputs_; }
   std::span<const double> parameters() const { return parameters_.flat(); }
-  Index output_count() const { return output_count_; }
 
   void set_parameters(std::span<const double> parameters);
   /// Replaces the random inputs with others of the same sizes.

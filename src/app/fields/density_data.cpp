@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/fields/field_plan.h"
+#include "app/fields/predicted_list.h"
 #include "app/schema/table_fields.h"
 #include "base/formats/trusted_json.h"
 #include "model/density/mixture_fit.h"
@@ -18,16 +19,6 @@
 
 namespace unfold {
 namespace {
-
-std::vector<std::string> names_in(std::string_view list) {
-  std::vector<std::string> names;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    names.emplace_back(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return names;
-}
 
 void require_bits(const Examples& examples, const std::string& model) {
   const ExampleColumn& column = examples.column(kVector);
@@ -93,7 +84,7 @@ VectorRows density_rows(const TrainSettings& s) {
   VectorRows rows{.field = kVector, .one = kOne};
   rows.sequences = is_of_sequences(s.model);
   if (rows.sequences) rows.without = s.sequences.value_or("");
-  if (s.predict && *s.predict != kVector) rows.columns = names_in(*s.predict);
+  if (s.predict && *s.predict != kVector) rows.columns = split_names(*s.predict);
   for (std::string& name : rows.columns)
     if (name.ends_with(kAsClasses)) {
       name.resize(name.size() - kAsClasses.size());

@@ -34,12 +34,7 @@ Signal distance_from_average(Circuit& c, Signal change, double rate) {
 }
 
 std::string autoregression_fault(const StackOptions& stack, const AutoregressionOptions&) {
-  const StackOptions plain;
-  const bool layers = stack.layers != plain.layers || stack.residual != plain.residual || stack.dropout > 0 ||
-                      stack.embedding > 0 || stack.both_directions || stack.trained_initial || stack.direct > 0 ||
-                      stack.variational || stack.dropouti > 0 || stack.dropouth > 0 || stack.dropoute > 0 ||
-                      stack.wdrop > 0 || stack.tied;
-  if (layers || stack.pool != plain.pool || stack.attention != plain.attention || stack.condition != plain.condition)
+  if (stack.needs_layers())
     return "an autoregression has no layers; it supports only the options averages, ridge and blocks";
   if (stack.units > kMostLags) return "an autoregression reads at most " + std::to_string(kMostLags) + " values";
   return {};

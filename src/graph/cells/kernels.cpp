@@ -9,13 +9,7 @@ namespace {
 constexpr Index kAssumedLength = 100;
 
 std::string kernels_fault(const StackOptions& stack, const KernelsOptions&) {
-  const StackOptions plain;
-  const bool layers = stack.layers != plain.layers || stack.residual != plain.residual || stack.dropout > 0 ||
-                      stack.embedding > 0 || stack.both_directions || stack.trained_initial || stack.direct > 0 ||
-                      stack.variational || stack.dropouti > 0 || stack.dropouth > 0 || stack.dropoute > 0 ||
-                      stack.wdrop > 0 || stack.tied;
-  if (layers || stack.pool != plain.pool || stack.attention != plain.attention || stack.condition != plain.condition)
-    return "random kernels have no layers; they support only the options normalize and length";
+  if (stack.needs_layers()) return "random kernels have no layers; they support only the options normalize and length";
   return {};
 }
 

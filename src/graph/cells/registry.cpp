@@ -65,4 +65,11 @@ void register_cell(std::string name, CellFunction add, std::string help) {
   register_cell(std::move(entry));
 }
 
+bool StackOptions::needs_layers() const {
+  const StackOptions plain;
+  return layers != plain.layers || residual != plain.residual || dropout > 0 || embedding > 0 || both_directions ||
+         trained_initial || direct > 0 || variational || dropouti > 0 || dropouth > 0 || dropoute > 0 || wdrop > 0 ||
+         tied || pool != plain.pool || attention != plain.attention || condition != plain.condition;
+}
+
 }  // namespace unfold

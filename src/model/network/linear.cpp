@@ -15,12 +15,7 @@ Signal nothing(Circuit&, Signal x, Index, const LinearOptions&) { return x; }
 
 std::string fault_of(const StackOptions& stack, const LinearOptions& options) {
   if (options.hash > 0 && options.cut > 1) return "hashed strings are not counted; leave out cut= or hash=";
-  const StackOptions plain;
-  const bool layers = stack.layers != plain.layers || stack.residual != plain.residual || stack.dropout > 0 ||
-                      stack.embedding > 0 || stack.both_directions || stack.trained_initial || stack.direct > 0 ||
-                      stack.variational || stack.dropouti > 0 || stack.dropouth > 0 || stack.dropoute > 0 ||
-                      stack.wdrop > 0 || stack.tied;
-  if (layers || stack.pool != plain.pool || stack.attention != plain.attention || stack.condition != plain.condition)
+  if (stack.needs_layers())
     return "the linear model has no layers; it supports only the options cut, hash, all and steps";
   return {};
 }

@@ -325,14 +325,24 @@ double BatchObjective<T>::symbols_per_sequence() const {
 }
 
 template <class T>
-EnteredBatch<T> BatchObjective<T>::enter() {
+void BatchObjective<T>::require_unmodified_network() {
   gradient_->require_losses(options_.optimizer);
   require_plain_weights();
   if (inputs_) inputs_->require_true_inputs(options_.optimizer);
+}
+
+template <class T>
+void BatchObjective<T>::require_exact_batch() {
+  require_unmodified_network();
   gradient_->require_stored_window(options_.optimizer);
   require_full_softmax();
   require_exact_products();
   require_equal_weights(batch(0), options_.optimizer);
+}
+
+template <class T>
+EnteredBatch<T> BatchObjective<T>::enter() {
+  require_exact_batch();
   enter_batch(batch(0), *network_.plan, carried_);
   copy_state(carried_, before_.front());
   computed_ = {};
@@ -341,9 +351,7 @@ EnteredBatch<T> BatchObjective<T>::enter() {
 
 template <class T>
 PathReading BatchObjective<T>::path_reading() {
-  gradient_->require_losses(options_.optimizer);
-  require_plain_weights();
-  if (inputs_) inputs_->require_true_inputs(options_.optimizer);
+  require_unmodified_network();
   const Batch& first = batch(0);
   const Head<T>& head = network_.only_head("path");
   if (!first.fields.contains(head.field))
@@ -356,13 +364,7 @@ PathReading BatchObjective<T>::path_reading() {
 
 template <class T>
 void BatchObjective<T>::start_curvature(double share, Distance damping) {
-  gradient_->require_losses(options_.optimizer);
-  require_plain_weights();
-  if (inputs_) inputs_->require_true_inputs(options_.optimizer);
-  gradient_->require_stored_window(options_.optimizer);
-  require_full_softmax();
-  require_exact_products();
-  require_equal_weights(batch(0), options_.optimizer);
+  require_exact_batch();
   if (options_.memory_limit > 0)
     throw UsageError(
         fmt::format("{} stores the activations of its batches for curvature products; train without a memory limit",

@@ -106,6 +106,10 @@ class BatchObjective final : public Objective<T>, public RowObjective<T> {
   double finish_gradient(double loss, std::span<T> result);
   std::optional<std::uint64_t> dropout_seed(Index k) const;
   void set_dropout(Index k);
+  /// Throws UsageError if training changes the losses, the weights or the inputs of the network.
+  void require_unmodified_network();
+  /// Throws UsageError if passes cannot use the whole first batch exactly as the gradient does.
+  void require_exact_batch();
   void require_full_softmax() const;
   Index number(Index k) const { return step_ * options_.batches + k; }
   BatchOfStep<T> of_step(Index k) {

@@ -53,6 +53,8 @@ struct StackOptions {
   double dropoute = 0;       ///< dropout rate of whole rows of the embedding (train/objective/weight_rules.h)
   double wdrop = 0;          ///< dropout rate on recurrent weight matrices
   bool tied = false;         ///< output weights are tied to the embedding
+  /// Returns whether an option has a value that models without layers do not support. Ignores `units`.
+  bool needs_layers() const;
 };
 
 /// Layout of the layers of a cell over grids.
@@ -140,12 +142,5 @@ struct CellOf {
     return entry;
   }
 };
-
-/// The option `activation` of cells that support the usual activation functions.
-template <class Visitor>
-void describe_activation(Visitor& v, Map& activation) {
-  v("activation", activation, "activation function of the units",
-    {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}, {Map::softplus, "softplus"}});
-}
 
 }  // namespace unfold
