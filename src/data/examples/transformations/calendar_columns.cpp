@@ -67,23 +67,38 @@ void replace_by_logarithms(ExampleColumn& column) {
     if (column.missing[i] == 0) column.numbers[i] = logarithms[i];
 }
 
-class CalendarNumbers {
+/// Writes the parts of dates into the columns of a table, row by row.
+class CalendarWriter {
  public:
-  void put(CalendarPart part, const Moment& moment, const Moment* before, double* numbers) {
-    switch (part) {
-      case CalendarPart::hour: return hours_.put(moment.second, numbers);
-      case CalendarPart::weekday: numbers[weekday_of(moment.days)] = 1; return;
-      case CalendarPart::month: return months_.put(civil_from_days(moment.days).month - 1, numbers);
-      case CalendarPart::gap:
-        numbers[0] = before != nullptr ? std::max(0.0, moment.seconds() - before->seconds()) : 0;
-        numbers[0] += 1;
-        return;
-      case CalendarPart::trend: numbers[0] = moment.seconds() / static_cast<double>(kDaySeconds);
-    }
+  explicit CalendarWriter(std::vector<ExampleColumn>& columns) : columns_(columns) {}
+
+  /// `before`: the moment of the preceding row of the example; null if there is none.
+  void put(Index row, const Moment& moment, const Moment* before) {
+    hours_.put(moment.second, entry(CalendarPart::hour, row));
+    entry(CalendarPart::weekday, row)[weekday_of(moment.days)] = 1;
+    if (moment.days != days_) month_ = civil_from_days(days_ = moment.days).month;
+    months_.put(month_ - 1, entry(CalendarPart::month, row));
+    const double seconds = moment.seconds();
+    if (before != nullptr)
+      *entry(CalendarPart::gap, row) = std::max(0.0, seconds - before->seconds()) + 1;
+    else
+      put_missing(CalendarPart::gap, row);
+    *entry(CalendarPart::trend, row) = seconds / static_cast<double>(kDaySeconds);
+  }
+  void put_missing(Index row) {
+    for (std::size_t part = 0; part < columns_.size(); ++part) put_missing(static_cast<CalendarPart>(part), row);
   }
 
  private:
+  double* entry(CalendarPart part, Index row) {
+    const auto p = static_cast<std::size_t>(part);
+    return columns_[p].numbers.data() + row * kCalendarWidths[p];
+  }
+  void put_missing(CalendarPart part, Index row) { columns_[static_cast<std::size_t>(part)].missing[at(row)] = 1; }
+
+  std::vector<ExampleColumn>& columns_;
   Circle hours_{kDaySeconds}, months_{kYearMonths};
+  Index days_ = 0, month_ = 1;  ///< the last date and its month
 };
 
 }  // namespace
@@ -99,7 +114,7 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows,
     columns.back().numbers.resize(at(rows * kCalendarWidths[i]));
     columns.back().missing.resize(at(rows));
   }
-  CalendarNumbers calendar;
+  CalendarWriter calendar(columns);
   std::optional<Moment> preceding;
   std::size_t example = 0;
   for (Index row = 0; row < rows; ++row) {
@@ -107,12 +122,10 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows,
     const bool first = row == 0 || (example > 0 && ends[example - 1] == row);
     const std::optional<Moment> moment = moment_of(row);
     const Moment* before = !first && preceding ? &*preceding : nullptr;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const auto part = static_cast<CalendarPart>(i);
-      const bool known = moment && (part != CalendarPart::gap || before != nullptr);
-      columns[i].missing[at(row)] = known ? 0 : 1;
-      if (known) calendar.put(part, *moment, before, columns[i].numbers.data() + row * kCalendarWidths[i]);
-    }
+    if (moment)
+      calendar.put(row, *moment, before);
+    else
+      calendar.put_missing(row);
     preceding = moment;
   }
   replace_by_logarithms(columns[static_cast<std::size_t>(CalendarPart::gap)]);
