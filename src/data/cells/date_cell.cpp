@@ -98,11 +98,16 @@ bool scan_usual_moment(std::string_view text, Moment& moment) {
   if (!usual && !is_valid_date(year, date.second, date.third)) return false;
   Index second_of_day = 0;
   if (size > 10) {
+    constexpr std::size_t kClock = 11, kMinutes = 5;
     ThreePairs clock;
     std::array<char, 8> padded = {'0', '0', ':', '0', '0', ':', '0', '0'};
-    std::copy(text.begin() + 11, text.end(), padded.begin());
+    const char* digits = text.data() + kClock;
+    if (size < kClock + padded.size()) {
+      std::memcpy(padded.data(), digits, kMinutes);
+      digits = padded.data();
+    }
     const bool marks = text[10] == ' ' || text[10] == 'T';
-    if (!marks || !read_pairs(padded.data(), ':', clock)) return false;
+    if (!marks || !read_pairs(digits, ':', clock)) return false;
     if (clock.first > 23 || clock.second > 59 || clock.third > 59) return false;
     second_of_day = Index{clock.first} * 3600 + Index{clock.second} * 60 + Index{clock.third};
   }

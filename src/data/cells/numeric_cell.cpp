@@ -156,7 +156,9 @@ int exponent_value(std::string_view text) {
   return negative ? -value : value;
 }
 
-constexpr std::size_t kMostPlainDigits = 19;  ///< maximum number of digits whose integer fits into 64 bits
+constexpr std::size_t kMostPlainDigits = 19;     ///< maximum number of digits whose integer fits into 64 bits
+constexpr std::size_t kMostShortestDigits = 15;  ///< all decimals with up to 15 digits are exact in a double
+constexpr std::size_t kMostZeros = 2;  ///< zeros after the point of a number that is shown without an exponent
 constexpr std::size_t kHalfBytes = 8;
 constexpr std::uint64_t kEachByteOfEight = 0x0101010101010101, kEightZeros = 0x30 * kEachByteOfEight;
 
@@ -188,8 +190,9 @@ constexpr std::uint64_t kEachByteOfEight = 0x0101010101010101, kEightZeros = 0x3
   if (size == kHalfBytes) return load_characters(bytes, kHalfBytes);
   if (size >= 4)  // two loads that overlap
     word = load_characters(bytes, 4) | load_characters(bytes + size - 4, 4) << 8 * (size - 4);
-  else
-    for (std::size_t i = 0; i < size; ++i) word |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << 8 * i;
+  else  // three bytes that may be the same
+    for (const std::size_t i : {std::size_t{0}, size / 2, size - 1})
+      word |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << 8 * i;
   return word << 8 * (kHalfBytes - size) | kEightZeros >> 8 * size;
 }
 
@@ -275,6 +278,10 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
   }
   scan.digits = static_cast<int>(plain.digits);
   scan.decimals = std::min(static_cast<int>(plain.decimals), kMostDecimals);
+  // Small numbers, which are shown with an exponent, are left to is_shortest_text.
+  const bool zero = text[begin] == '0', small = zero && plain.decimals > kMostZeros;
+  const bool usual = plain.decimals == 0 ? !zero || size == 1 : text.back() != '0' && (!zero || text[begin + 1] == '.');
+  scan.shortest = usual && plain.digits <= kMostShortestDigits && (!small || text.substr(begin + 2, 3) != "000");
   scan.grouped = scan.shape == NumberShape::point_three ? whole * sign : scan.value;
   return true;
 }
@@ -285,6 +292,9 @@ constexpr std::array<bool, 256> kBeginsNumber = [] {
   for (const char c : std::string_view("0123456789.,+-\xE2(iI")) begins[static_cast<unsigned char>(c)] = true;
   return begins;
 }();
+
+/// Returns whether a text begins like a date with the year first. A number has no minus sign after a digit.
+bool has_year(std::string_view text) { return text.size() > 4 && text[4] == '-' && is_decimal_digit(text[3]); }
 
 /// Scans all other numbers. Kept out of the function above, which is called for every cell of a table.
 [[gnu::noinline]] NumberScan scan_other_number(std::string_view text) {
@@ -355,7 +365,7 @@ constexpr std::array<bool, 256> kBeginsNumber = [] {
 NumberScan scan_number(std::string_view text) {
   NumberScan scan;
   if (text.empty() || !kBeginsNumber[static_cast<unsigned char>(text[0])]) return scan;
-  if (text.size() > kLongestNumber || scan_plain_number(text, scan)) return scan;
+  if (text.size() > kLongestNumber || scan_plain_number(text, scan) || has_year(text)) return scan;
   return scan_other_number(text);
 }
 
@@ -365,11 +375,10 @@ namespace {
 /// them, no leading zeros except a single one before the point, no trailing zeros after it, and not so small that it
 /// would have an exponent.
 bool is_shortest_decimal(std::string_view text) {
-  constexpr std::size_t kMostDigits = 15;
   const std::size_t point = std::min(text.find('.'), text.size());
-  if (point == 0 || text.size() > kMostDigits + 1) return false;
+  if (point == 0 || text.size() > kMostShortestDigits + 1) return false;
   if (point > 1 && text[0] == '0') return false;
-  if (point == text.size()) return text.size() <= kMostDigits;
+  if (point == text.size()) return text.size() <= kMostShortestDigits;
   if (point + 1 == text.size() || text.back() == '0' || text.find('.', point + 1) != std::string_view::npos)
     return false;
   return text[0] != '0' || !text.substr(point + 1).starts_with("000");

@@ -46,7 +46,8 @@ inline constexpr int kNumberShapes = static_cast<int>(NumberShape::spaces_comma)
 
 struct NumberScan {
   NumberShape shape = NumberShape::none;
-  double value = 0;    ///< for `point_three` and `comma_three`: the value with a decimal mark
+  bool shortest = false;  ///< the text is certainly the shortest one of its value (is_shortest_text)
+  double value = 0;       ///< for `point_three` and `comma_three`: the value with a decimal mark
   double grouped = 0;  ///< for `point_three` and `comma_three`: the value with a thousands separator; otherwise `value`
   int decimals = 0;    ///< digits after the decimal mark minus the exponent, at least 0
   int digits = 0;      ///< number of digits, not counting the exponent

@@ -108,9 +108,10 @@ RowSplitter::RowSplitter(char separator, char line_end, std::string comment)
       line_end_(line_end),
       comment_(std::move(comment)) {}
 
-void RowSplitter::push_cell(const char* cell, std::size_t size, TableRow& row) const {
+[[gnu::always_inline]] inline void RowSplitter::push_cell(const char* cell, std::size_t size, TableRow& row) const {
+  row.cells.emplace_back(cell, size);
   const bool blanks = size > 0 && (cell[0] <= ' ' || cell[size - 1] <= ' ');  // also true for bytes beyond ASCII
-  row.cells.push_back(blanks ? stripped({cell, size}) : std::string_view(cell, size));
+  if (blanks) row.cells.back() = stripped({cell, size});
 }
 
 std::string_view RowSplitter::stripped(std::string_view cell) const {
@@ -160,26 +161,31 @@ RowSplitter::Result RowSplitter::next(std::string_view bytes, std::size_t& posit
 /// compared at a time.
 bool RowSplitter::unquoted_cells(std::string_view bytes, std::size_t& i, bool& printable, TableRow& row) const {
   const std::size_t size = bytes.size();
+  const char* const data = bytes.data();
   if (opens_quote(bytes, i)) return true;
   std::size_t start = i;
   Mask unprintable = 0;
   for (std::size_t block = i; block < size; block += kBlockBytes) {
-    const BlockMasks masks = masks_of(bytes.data() + block, size - block, line_end_, cell_end_);
-    for (Mask ends = masks.ends; ends != 0; ends &= ends - 1) {
+    const BlockMasks masks = masks_of(data + block, size - block, line_end_, cell_end_);
+    const Mask line_end = masks.line_ends & -masks.line_ends, before = line_end - 1;  // `before`: in this row
+    for (Mask ends = masks.ends & before; ends != 0; ends &= ends - 1) {
       const std::size_t end = block + static_cast<std::size_t>(std::countr_zero(ends)) / kMaskBits;
-      push_cell(bytes.data() + start, end - start, row);
-      if ((ends & -ends & masks.line_ends) != 0) {
-        i = end;
-        printable = printable && (unprintable | (masks.unprintable & ((ends & -ends) - 1))) == 0;
-        return false;
+      push_cell(data + start, end - start, row);
+      start = end + 1;
+      const bool quote = start < size && (data[start] == '"' || data[start] == ' ');
+      if (quote && opens_quote(bytes, start)) {
+        i = start;
+        return true;
       }
-      i = start = end + 1;
-      const bool quote = i < size && (bytes[i] == '"' || bytes[i] == ' ') && opens_quote(bytes, i);
-      if (quote) return true;
     }
-    unprintable |= masks.unprintable;
+    unprintable |= masks.unprintable & before;
+    if (line_end == 0) continue;
+    i = block + static_cast<std::size_t>(std::countr_zero(line_end)) / kMaskBits;
+    push_cell(data + start, i - start, row);
+    printable = printable && unprintable == 0;
+    return false;
   }
-  push_cell(bytes.data() + start, size - start, row);
+  push_cell(data + start, size - start, row);
   i = size;
   printable = printable && unprintable == 0;
   return false;

@@ -25,7 +25,7 @@ void for_each_part(std::string_view line, const Use& use) {
     }
     std::size_t end = begin + 1;
     while (end < line.size() && !is_line_blank(line[end])) ++end;
-    use(line.substr(begin, end - begin));
+    use(std::string_view(line.data() + begin, end - begin));
     begin = end;
   }
 }

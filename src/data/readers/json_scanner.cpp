@@ -233,6 +233,7 @@ bool JsonScanner::scan_number_value(JsonMember& member) {
   member.text = {next_, static_cast<std::size_t>(at - next_)};
   const NumberScan number = scan_number(member.text);
   member.value = number.value;
+  member.shortest = number.shortest;
   member.exact = number.shape != NumberShape::big_integer;
   next_ = at;
   return number.shape != NumberShape::none && number.shape != NumberShape::infinite;

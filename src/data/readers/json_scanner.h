@@ -27,6 +27,7 @@ struct JsonMember {
   double value = 0;                 ///< value of a number
   bool integer = false;             ///< a number without decimals and exponent
   bool exact = true;                ///< false for an integer beyond 2^53, which `value` may not represent exactly
+  bool shortest = false;            ///< the text of a number is certainly the shortest one of its value
   std::size_t begin = 0, size = 0;  ///< the entries of a list
 };
 

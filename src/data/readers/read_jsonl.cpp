@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -68,9 +70,10 @@ class JsonField {
       column_.numbers.resize(column_.numbers.size() + at(column_.width), 0);
     mark_entry(column_, true);
   }
-  void add_text(std::string text) {
-    column_.texts.push_back(std::move(text));
-    mark_entry(column_, false);
+  template <class Text>
+  void add_text(Text&& text) {
+    column_.texts.emplace_back(std::forward<Text>(text));
+    mark_present();
   }
   /// Adds a string, a number or a boolean, which must fit the type, or a missing entry.
   void add(const JsonMember& member) {
@@ -78,16 +81,18 @@ class JsonField {
     if (column_.is_text()) {
       booleans_ += member.kind == JsonMember::Kind::boolean ? 1 : 0;
       ++present_;
-      return add_text(std::string(member.text));
+      return add_text(member.text);
     }
     if (!member.exact) inexact_.emplace(column_.entries(), member.text);
     column_.numbers.push_back(member.value);
-    mark_entry(column_, false);
+    mark_present();
   }
   /// Moves the symbols of a text.
   void add_running_text(std::vector<std::string>& symbols, bool characters) {
     column_.characters = characters;
-    for (std::string& symbol : symbols) add_text(std::move(symbol));
+    column_.texts.insert(column_.texts.end(), std::make_move_iterator(symbols.begin()),
+                         std::make_move_iterator(symbols.end()));
+    if (!column_.missing.empty()) column_.missing.resize(column_.texts.size(), 0);
   }
   void add(const JsonValue& value) {
     if (value.is_null()) return add_missing();
@@ -119,6 +124,10 @@ class JsonField {
   void drop_cells() { column_.cells = {}; }
 
  private:
+  void mark_present() {
+    if (!column_.missing.empty()) mark_entry(column_, false);
+  }
+
   /// Converts numbers to strings if some are integers beyond 2^53, so that all digits are kept.
   void keep_digits() {
     if (column_.width != 1) return;
@@ -163,6 +172,10 @@ class JsonlReader {
     for (JsonField& field : fields_) examples_.columns.push_back(field.take(examples_.count()));
     return std::move(examples_);
   }
+
+  /// The number of running texts, and of their symbols.
+  Index texts() const { return running_texts_; }
+  Index symbols() const { return running_symbols_; }
 
  private:
   /// Reserves memory for all lines of a text, which is estimated from the lines up to `last`.
@@ -235,6 +248,8 @@ class JsonlReader {
   void read_text(std::string_view text) {
     symbols_.clear();
     positions_.append(text, symbols_);
+    ++running_texts_;
+    running_symbols_ += static_cast<Index>(symbols_.size());
     set_length(kTextKey, static_cast<Index>(symbols_.size()));
     JsonField& field = field_of(kTextKey, {});
     field.pad(examples_.positions());
@@ -325,6 +340,7 @@ class JsonlReader {
   JsonScanner scanner_;
   std::vector<std::size_t> by_key_;  ///< the members of the last scanned object, sorted by their keys
   Index line_ = 0, length_ = -1, first_without_list_ = 0;
+  Index running_texts_ = 0, running_symbols_ = 0;
   bool text_lists_ = false;  ///< some strings are in lists of words, so examples do not have a single text
   std::string length_key_;
   std::vector<std::string> symbols_;  ///< the symbols of a text
@@ -348,8 +364,24 @@ std::vector<std::string> running_texts(const ReaderText& text, const ReaderOptio
   return texts;
 }
 
+/// Reads running texts as words. Returns nothing if they must be read in a different way, or if the text has an error:
+/// then the order in which errors are found must not depend on the kind of the texts.
+std::optional<Examples> read_as_words(const ReaderText& text, const ReaderOptions& options) {
+  if (options.text_kind_set) return {};
+  const TextPositions words(SymbolKind::words);
+  try {
+    JsonlReader reader(text, words);
+    const bool names = reader.texts() > 0 && TextPositions::are_names(reader.symbols(), reader.texts());
+    if (names && text.text().find("\"text\"") != std::string_view::npos) return {};
+    return reader.take();
+  } catch (const DataError&) {
+    return {};
+  }
+}
+
 Examples read_jsonl(const Input& input, const ReaderOptions& options) {
   const ReaderText text(input);
+  if (std::optional<Examples> examples = read_as_words(text, options)) return *std::move(examples);
   const std::vector<std::string> texts = running_texts(text, options);
   const TextPositions positions({texts.begin(), texts.end()}, options);
   return JsonlReader(text, positions).take();

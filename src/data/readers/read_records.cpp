@@ -23,9 +23,12 @@ namespace {
 
 constexpr std::size_t kRowsToMeasureRecords = 1000;  ///< rows from which the number of rows is estimated
 
-/// Returns the shortest text of a number: `text`, which is a number of JSON, without zeros at the end of its decimals,
-/// or the value formatted into `shown`.
-std::string_view shortest_text(std::string_view text, double value, fmt::memory_buffer& shown) {
+/// Returns the shortest text of a number of JSON: its text without zeros at the end of its decimals, or the value
+/// formatted into `shown`.
+std::string_view shortest_text(const JsonMember& number, fmt::memory_buffer& shown) {
+  const std::string_view text = number.text;
+  const double value = number.value;
+  if (number.shortest) return text;
   std::string_view shorter = text;
   if (const std::size_t point = text.find('.'); point != std::string_view::npos) {
     shorter = text.substr(0, text.find_last_not_of('0') + 1);
@@ -61,12 +64,11 @@ class RecordColumn {
       column_.numbers.resize(at(entries_));
       column_.numbers.push_back(member.value);
       while (column_.cells.size() < entries_) column_.cells.add({});
-      column_.cells.add(shortest_text(member.text, member.value, shown_));
+      column_.cells.add(shortest_text(member, shown_));
       return mark();
     }
     make_texts();
-    column_.texts.emplace_back(number && !member.integer ? shortest_text(member.text, member.value, shown_)
-                                                         : member.text);
+    column_.texts.emplace_back(number && !member.integer ? shortest_text(member, shown_) : member.text);
     mark();
   }
 

@@ -155,8 +155,11 @@ TextPositions::TextPositions(const std::vector<std::string_view>& texts, const R
   if (options.text_kind_set) return;
   Index count = 0;
   for (const std::string_view text : texts) for_each_part(text, [&](std::string_view) { ++count; });
-  const bool names = static_cast<double>(count) < kWordsOfRunningText * static_cast<double>(texts.size());
-  kind_ = names ? SymbolKind::chars : SymbolKind::words;
+  kind_ = are_names(count, static_cast<Index>(texts.size())) ? SymbolKind::chars : SymbolKind::words;
+}
+
+bool TextPositions::are_names(Index words, Index texts) {
+  return static_cast<double>(words) < kWordsOfRunningText * static_cast<double>(texts);
 }
 
 void TextPositions::append(std::string_view text, std::vector<std::string>& out) const {

@@ -82,6 +82,9 @@ class TextPositions {
  public:
   /// `texts` are only used to choose between words and characters by their word counts.
   TextPositions(const std::vector<std::string_view>& texts, const ReaderOptions& options);
+  explicit TextPositions(SymbolKind kind) : kind_(kind) {}
+  /// Returns whether texts with this number of words in total are names, which are read as characters.
+  static bool are_names(Index words, Index texts);
   /// Appends the symbols of a text.
   void append(std::string_view text, std::vector<std::string>& out) const;
   bool characters() const { return kind_ != SymbolKind::words; }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -68,6 +69,24 @@ TEST(ShortestText, IsTheFormattedValue) {
     EXPECT_TRUE(is_shortest_text(text, scan_number(text).value)) << text;
   for (const char* text : {"+1", "01", "1.0", ".5", "1.", "1e5", "0.00001", "-0.0", "1.234.567"})
     EXPECT_FALSE(is_shortest_text(text, scan_number(text).value)) << text;
+}
+
+TEST(ShortestText, IsMarkedWhenANumberIsScanned) {
+  for (const char* text : {"0", "1", "-1", "12.5", "0.25", "-0.001", "-0", "999999999999999", "1.234"})
+    EXPECT_TRUE(scan_number(text).shortest) << text;
+  for (const char* text : {"01", "1.0", "1.50", "00.5", "0.0001", "0.00001", "-0.0", "1234567890123456", "+1", "1e5"})
+    EXPECT_FALSE(scan_number(text).shortest) << text;
+}
+
+RC_GTEST_PROP(ShortestText, IsMarkedOnlyIfItIsTheFormattedValue, ()) {
+  const auto digits = rc::gen::container<std::string>(rc::gen::element('0', '0', '1', '5', '9'));
+  std::string text = (*rc::gen::arbitrary<bool>() ? "-" : "") + *digits;
+  if (*rc::gen::arbitrary<bool>()) text += "." + *digits;
+  const NumberScan scan = scan_number(text);
+  RC_ASSERT(!scan.shortest || fmt::format("{}", scan.value) == text);
+  const bool usual =
+      scan.shape != NumberShape::none && text.size() <= 8 && !text.starts_with("0.000") && !text.starts_with("-0.000");
+  RC_ASSERT(!usual || scan.shortest == (fmt::format("{}", scan.value) == text));
 }
 
 TEST(ParseNumber, RefusesOtherTexts) {

@@ -77,6 +77,43 @@ RC_GTEST_PROP(RowSplitter, BlocksOfBytesAreReadLikeSingleBytes, ()) {
   RC_ASSERT(rows_of(text) == rows_by_bytes(text));
 }
 
+/// A cell as it is written, and as it is read.
+struct WrittenCell {
+  std::string written, read;
+};
+
+WrittenCell quoted(const std::string& text) {
+  std::string written = "\"";
+  for (const char c : text) written += c == '"' ? "\"\"" : std::string(1, c);
+  return {written + "\"", text};
+}
+
+RC_GTEST_PROP(RowSplitter, CellsWithAndWithoutQuotesAreReadBack, ()) {
+  const auto any =
+      rc::gen::container<std::string>(rc::gen::element('a', 'b', '-', ',', '\n', '\r', ' ', '"', '\t', '\xE9', '\x01'));
+  const auto plain = rc::gen::container<std::string>(rc::gen::element('a', 'b', '-', '+', '\xE9', '0'));
+  const bool carriage_returns = *rc::gen::arbitrary<bool>(), last_line_end = *rc::gen::arbitrary<bool>();
+  std::string text;
+  std::vector<Cells> expected;
+  const auto rows = *rc::gen::inRange<std::size_t>(1, 6);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto cells = *rc::gen::inRange<std::size_t>(1, 9);
+    expected.emplace_back();
+    for (std::size_t c = 0; c < cells; ++c) {
+      const std::string contents = "x" + *plain;
+      const WrittenCell cell = *rc::gen::inRange(0, 4) == 0 ? quoted(*any) : WrittenCell{contents, contents};
+      const std::string before(*rc::gen::inRange<std::size_t>(0, 3), ' ');
+      const std::string after(*rc::gen::inRange<std::size_t>(0, 3), ' ');
+      text += (c > 0 ? "," : "") + before + cell.written + after;
+      expected.back().push_back(cell.read);
+    }
+    if (r + 1 < rows || last_line_end) text += carriage_returns ? "\r\n" : "\n";
+  }
+  std::vector<Cells> read;
+  for (const ReadRow& row : rows_of(text)) read.push_back(row.cells);
+  RC_ASSERT(read == expected);
+}
+
 TEST(RowSplitter, EveryLengthOfCellAndRowIsRead) {
   for (std::size_t before = 0; before < 40; ++before)
     for (std::size_t after = 0; after < 20; ++after) {

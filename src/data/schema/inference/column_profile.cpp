@@ -123,11 +123,13 @@ void ColumnProfile::add_cell(std::string_view cell, Index line) {
   if (const TextTraits* traits = recent_.find(cell, last_hash_); traits != nullptr)
     return count_text(cell, line, *traits);
   distinct_.prefetch(last_hash_);
-  const NumberScan number = scan_number(year_name_ ? without_zero_decimals(cell) : cell);
+  const std::string_view digits = year_name_ ? without_zero_decimals(cell) : cell;
+  const NumberScan number = scan_number(digits);
   if (distinct_.add(last_hash_) && examples_.size() < kMostExamples)
     examples_.emplace_back(beginning_of(cell, kMostOddBytes));
   if (number.shape != NumberShape::none) {
     last_shape_ = number.shape;
+    last_shortest_ = number.shortest && digits.size() == cell.size();
     if (unit_free_.size() < kMostOddCells) unit_free_.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
     add_number(number, cell, line);
     return;
@@ -186,7 +188,7 @@ void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, In
 
 void ColumnProfile::add_sentinel(double value) {
   const double magnitude = std::abs(value);
-  for (std::size_t i = 0; i < kSentinels.size(); ++i) {
+  for (std::size_t i = 0; i < kSentinels.size() && magnitude >= kSentinels[i]; ++i) {
     if (magnitude != kSentinels[i]) continue;
     ++sentinels_[i + (value < 0 ? kSentinels.size() : 0)];
     return;

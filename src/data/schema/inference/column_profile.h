@@ -53,6 +53,8 @@ class ColumnProfile {
   /// Returns the shape and the value of the last entry; NumberShape::none if it is not a number without a unit.
   NumberShape last_shape() const { return last_shape_; }
   double last_number() const { return last_number_; }
+  /// Returns whether the last entry is certainly the shortest text of its number.
+  bool last_is_shortest() const { return last_shortest_; }
   /// Returns the number of cells that can be read only with a decimal comma, and of cells that can be read only with a
   /// decimal point, if the column consists of numbers.
   Index comma_evidence() const;
@@ -178,6 +180,7 @@ class ColumnProfile {
   double last_integer_ = 0;
   std::uint64_t last_hash_ = 0;
   NumberShape last_shape_ = NumberShape::none;
+  bool last_shortest_ = false;
   double last_number_ = 0;  ///< the value of the last cell; NaN if it is not a number
   RecentTexts recent_;
   /// Numbers that often mark missing values, and the range of the others.

@@ -23,18 +23,16 @@ void TableCells::reserve() {
     if (numbers.complete) numbers.values.reserve(expected);
 }
 
-std::uint64_t TableCells::place_of(std::string_view cell) {
+std::uint64_t TableCells::place_elsewhere(std::string_view cell) {
   if (cell.empty()) return 0;
-  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(cell.data()) -
-                               reinterpret_cast<std::uintptr_t>(bytes_.data());  // large if the cell is not in `bytes_`
-  if (offset < bytes_.size() && offset <= kLargestOffset && cell.size() <= kLargestSize)
-    return offset << kSizeBits | cell.size();
   elsewhere_.emplace_back(cell);
   return kElsewhere | (elsewhere_.size() - 1);
 }
 
 void TableCells::add_row(const std::vector<std::string_view>& cells, Index line) {
-  for (const std::string_view cell : cells) places_.push_back(place_of(cell));
+  places_.resize(places_.size() + cells.size());
+  std::uint64_t* place = places_.data() + (places_.size() - cells.size());
+  for (const std::string_view cell : cells) *place++ = place_of(cell);
   lines_.push_back(line);
   if (rows() == kRowsToMeasure) reserve();
 }
@@ -44,10 +42,20 @@ void TableCells::add_numbers(const std::vector<std::string_view>& cells, const s
     if (numbers_[c].complete) add_number(cells[c], profiles[c], numbers_[c]);
 }
 
-void TableCells::add_number(std::string_view cell, const ColumnProfile& profile, Numbers& numbers) {
-  const bool missing = profile.last_hash() == 0;
+inline void TableCells::add_number(std::string_view cell, const ColumnProfile& profile, Numbers& numbers) {
   const NumberShape shape = profile.last_shape();
   const bool simple = shape == NumberShape::integer || shape == NumberShape::point || shape == NumberShape::point_three;
+  if (simple && numbers.missing.empty()) {
+    if (numbers.plain && !profile.last_is_shortest()) numbers.plain = is_shortest_text(cell, profile.last_number());
+    numbers.values.push_back(profile.last_number());
+    return;
+  }
+  add_unusual(cell, profile, simple, numbers);
+}
+
+/// Adds a missing entry, a number after one, or an entry that is not a number.
+void TableCells::add_unusual(std::string_view cell, const ColumnProfile& profile, bool simple, Numbers& numbers) {
+  const bool missing = profile.last_hash() == 0;
   if (!missing && !simple) {
     numbers = {.complete = false, .plain = false};
     return;

@@ -5,6 +5,7 @@
 /// A cell takes eight bytes, its place in the bytes of the table. Columns that contain only numbers with a decimal
 /// point also have the values, which a reader can move.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -26,7 +27,8 @@ class TableCells {
   };
 
   /// `bytes` must outlive the object.
-  explicit TableCells(std::string_view bytes) : bytes_(bytes) {}
+  explicit TableCells(std::string_view bytes)
+      : bytes_(bytes), addressable_(std::min<std::uint64_t>(bytes.size(), kLargestOffset + 1)) {}
 
   void begin(std::size_t columns) { numbers_.resize(columns); }
   void add_row(const std::vector<std::string_view>& cells, Index line);
@@ -49,10 +51,19 @@ class TableCells {
                                  kElsewhere = std::uint64_t{1} << 63, kLargestOffset = (kElsewhere >> kSizeBits) - 1;
 
   void reserve();
-  std::uint64_t place_of(std::string_view cell);
+  std::uint64_t place_of(std::string_view cell) {
+    const std::uint64_t offset =
+        reinterpret_cast<std::uintptr_t>(cell.data()) -
+        reinterpret_cast<std::uintptr_t>(bytes_.data());  // large if the cell is not in `bytes_`
+    return offset < addressable_ && cell.size() <= kLargestSize ? offset << kSizeBits | cell.size()
+                                                                : place_elsewhere(cell);
+  }
+  std::uint64_t place_elsewhere(std::string_view cell);
   static void add_number(std::string_view cell, const ColumnProfile& profile, Numbers& numbers);
+  static void add_unusual(std::string_view cell, const ColumnProfile& profile, bool simple, Numbers& numbers);
 
   std::string_view bytes_;
+  std::uint64_t addressable_;          ///< the places of cells in this many bytes can be recorded
   std::vector<std::uint64_t> places_;  ///< offset and size of each cell, row by row; kElsewhere: index of `elsewhere_`
   std::deque<std::string> elsewhere_;  ///< cells with doubled quotes
   std::vector<Index> lines_;
