@@ -4,9 +4,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <optional>
 #include <vector>
 
 #include "numerics/functions.h"
+#include "numerics/special/gamma.h"
 
 namespace unfold {
 namespace {
@@ -92,34 +95,119 @@ AtPoint mixture_at(std::span<const WeightedNormal> mixture, double x) {
   return sum;
 }
 
-/// Probabilities of the counts first, first + 1, ... of a Poisson distribution; omitted probabilities are below 1e-20
-/// of the largest.
+/// Probabilities of the counts first, first + 1, ...; omitted probabilities are below 1e-20 of the largest.
 struct Counts {
   double first = 0;
   std::vector<double> probabilities;
 };
 
 /// Computed outward from the mode by ratios of adjacent terms, then divided by the sum. This needs no factorials and
-/// does not underflow.
-Counts poisson_counts(double rate) {
+/// does not underflow. down(k) = p(k - 1) / p(k), 0 for k = 0; up(k) = p(k) / p(k - 1).
+template <class Down, class Up>
+Counts counts_around(double mode, const Down& down, const Up& up) {
   constexpr double kSmall = 1e-20;
-  const double mode = std::floor(rate);
   Counts counts;
   double weight = 1, total = 0;
   for (double k = mode; weight > kSmall; --k) {
     counts.probabilities.push_back(weight);
     counts.first = k;
-    weight *= k / rate;  // 0 after count 0
+    weight *= down(k);
   }
   std::ranges::reverse(counts.probabilities);
   weight = 1;
-  for (double k = mode + 1; (weight *= rate / k) > kSmall; ++k) counts.probabilities.push_back(weight);
+  for (double k = mode + 1; (weight *= up(k)) > kSmall; ++k) counts.probabilities.push_back(weight);
   for (const double each : counts.probabilities) total += each;
   for (double& each : counts.probabilities) each /= total;
   return counts;
 }
 
+Counts poisson_counts(double rate) {
+  return counts_around(
+      std::floor(rate), [&](double k) { return k / rate; }, [&](double k) { return rate / k; });
+}
+
+/// p(k) / p(k - 1) = (k - 1 + r) / k * q, where r = 1 / dispersion and q = mean / (mean + r).
+Counts negative_binomial_counts(double mean, double dispersion) {
+  const double r = 1 / dispersion, q = mean / (mean + r);
+  const auto up = [&](double k) { return (k - 1 + r) / k * q; };
+  return counts_around(
+      std::floor(std::max(0.0, mean * (1 - dispersion))), [&](double k) { return k > 0 ? 1 / up(k) : 0; }, up);
+}
+
+double quantile_of(const Counts& counts, double level) {
+  double sum = 0, count = counts.first;
+  for (const double probability : counts.probabilities) {
+    sum += probability;
+    if (sum >= level) break;
+    ++count;
+  }
+  return std::min(count, counts.first + static_cast<double>(counts.probabilities.size() - 1));
+}
+
+/// Returns the CRPS of an observed count. The distribution function is a step function: each interval between
+/// consecutive counts contributes its parts before and after the observation. An observed count lies on the boundary of
+/// two intervals.
+double crps_of(const Counts& counts, double observed) {
+  double sum = 0, probability = 0, count = counts.first;
+  sum += std::max(0.0, count - observed);
+  for (const double each : counts.probabilities) {
+    probability += each;
+    const double before = std::clamp(observed - count, 0.0, 1.0), rest = 1 - probability;
+    sum += before * (probability * probability) + (1 - before) * (rest * rest);
+    ++count;
+  }
+  return sum + std::max(0.0, observed - count);
+}
+
 constexpr double kLargestSummedRate = 1e6;
+
+/// A Gamma distribution with the mean and the variance of a negative binomial distribution.
+struct GammaApproximation {
+  double shape, scale;
+
+  /// Returns the smallest x with P(X <= x) >= level, by bisection.
+  double quantile(double level) const {
+    double low = 0, high = std::max(1.0, shape);
+    while (gamma_probability(shape, high) < level && std::isfinite(high)) low = high, high *= 2;
+    for (int step = 0; step < 200; ++step) {
+      const double middle = 0.5 * (low + high);
+      if (middle == low || middle == high) break;
+      (gamma_probability(shape, middle) < level ? low : high) = middle;
+    }
+    return high * scale;
+  }
+  double crps(double observed) const {
+    const double y = observed / scale;
+    const double spread = exp_of(log_gamma_half_step(shape)) / std::sqrt(std::numbers::pi);  // 1 / B(1/2, shape)
+    return scale *
+           (y * (2 * gamma_probability(shape, y) - 1) - shape * (2 * gamma_probability(shape + 1, y) - 1) - spread);
+  }
+};
+
+/// Returns the approximation if the distribution is too wide to be summed.
+std::optional<GammaApproximation> wide_negative_binomial(double mean, double dispersion) {
+  constexpr double kLargestVariance = 1e7, kLargestRatio = 1000;
+  const double ratio = 1 + dispersion * mean;
+  if (ratio <= kLargestRatio && ratio * mean <= kLargestVariance) return std::nullopt;
+  return GammaApproximation{.shape = mean / ratio, .scale = ratio};
+}
+
+constexpr double kNearlyNormal = 1e6;  // degrees of freedom from which the normal distribution is used
+
+double student_density(double t, double freedom) {
+  if (freedom > kNearlyNormal) return normal_density(t);
+  const double log_constant = log_gamma_half_step(0.5 * freedom);
+  const double log_kernel = -0.5 * (freedom + 1) * log_of_one_plus(t * t / freedom);
+  return exp_of(log_constant + log_kernel) / std::sqrt(freedom * std::numbers::pi);
+}
+
+/// P(T > t) for t >= 0.
+double student_tail(double t, double freedom) {
+  if (freedom > kNearlyNormal) return normal_probability(-t);
+  const double square = t * t, sum = freedom + square;
+  if (std::isinf(sum)) return 0;
+  return 0.5 * beta_probability(0.5 * freedom, 0.5, freedom / sum, square / sum, t * student_density(t, freedom));
+}
 
 }  // namespace
 
@@ -172,35 +260,58 @@ double mixture_crps(std::span<const WeightedNormal> mixture, double observed) {
 double poisson_quantile(double rate, double level) {
   if (!std::isfinite(rate)) return rate;
   if (rate > kLargestSummedRate) return std::ceil(rate + std::sqrt(rate) * normal_quantile(level) - 0.5);
-  const Counts counts = poisson_counts(rate);
-  double sum = 0, count = counts.first;
-  for (const double probability : counts.probabilities) {
-    sum += probability;
-    if (sum >= level) break;
-    ++count;
-  }
-  return std::min(count, counts.first + static_cast<double>(counts.probabilities.size() - 1));
+  return quantile_of(poisson_counts(rate), level);
 }
 
-/// Returns the CRPS of an observed count. The distribution function is a step function: each interval between
-/// consecutive counts contributes its parts before and after the observation. An observed count lies on the boundary of
-/// two intervals.
 double poisson_crps(double rate, double observed) {
   if (!std::isfinite(rate)) return rate;
   if (rate > kLargestSummedRate) {
     const WeightedNormal normal{.weight = 1, .mean = rate, .deviation = std::sqrt(rate)};
     return mixture_crps({&normal, 1}, observed);
   }
-  const Counts counts = poisson_counts(rate);
-  double sum = 0, probability = 0, count = counts.first;
-  sum += std::max(0.0, count - observed);
-  for (const double each : counts.probabilities) {
-    probability += each;
-    const double before = std::clamp(observed - count, 0.0, 1.0), rest = 1 - probability;
-    sum += before * (probability * probability) + (1 - before) * (rest * rest);
-    ++count;
+  return crps_of(poisson_counts(rate), observed);
+}
+
+double negative_binomial_quantile(double mean, double dispersion, double level) {
+  if (!std::isfinite(mean)) return mean;
+  if (const auto wide = wide_negative_binomial(mean, dispersion))
+    return std::max(0.0, std::ceil(wide->quantile(level) - 0.5));
+  return quantile_of(negative_binomial_counts(mean, dispersion), level);
+}
+
+double negative_binomial_crps(double mean, double dispersion, double observed) {
+  if (!std::isfinite(mean)) return mean;
+  if (const auto wide = wide_negative_binomial(mean, dispersion)) return wide->crps(observed);
+  return crps_of(negative_binomial_counts(mean, dispersion), observed);
+}
+
+double student_probability(double t, double freedom) {
+  return t > 0 ? 1 - student_tail(t, freedom) : student_tail(-t, freedom);
+}
+
+double student_quantile(double level, double freedom) {
+  const bool upper = level > 0.5;
+  const double tail = upper ? 1 - level : level;
+  // The tail probability is convex, so Newton's method from 0 increases t up to the solution.
+  double t = 0;
+  for (int step = 0; step < 1000; ++step) {
+    const double next = t + (student_tail(t, freedom) - tail) / student_density(t, freedom);
+    if (!(next - t > 1e-16 * next)) break;
+    t = next;
   }
-  return sum + std::max(0.0, observed - count);
+  return upper ? t : -t;
+}
+
+double student_crps(double freedom, double observed) {
+  if (freedom > kNearlyNormal) {
+    const WeightedNormal normal{.weight = 1, .mean = 0, .deviation = 1};
+    return mixture_crps({&normal, 1}, observed);
+  }
+  const double half_width = (freedom + observed * observed) / (freedom - 1) * student_density(observed, freedom);
+  // B(1/2, freedom - 1/2) / B(1/2, freedom / 2)^2
+  const double log_ratio = 2 * log_gamma_half_step(0.5 * freedom) - log_gamma_half_step(freedom - 0.5);
+  const double spread = std::sqrt(freedom) / (freedom - 1) * exp_of(log_ratio) / std::sqrt(std::numbers::pi);
+  return observed * (2 * student_probability(observed, freedom) - 1) + 2 * (half_width - spread);
 }
 
 }  // namespace unfold

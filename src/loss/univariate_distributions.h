@@ -32,4 +32,17 @@ double mixture_crps(std::span<const WeightedNormal> mixture, double observed);
 double poisson_quantile(double rate, double level);
 double poisson_crps(double rate, double observed);
 
+/// Negative binomial distribution of counts with this mean and the variance mean + dispersion * mean^2. If the variance
+/// is above 10^7 or more than 1000 times the mean, it is approximated by a Gamma distribution with the same mean and
+/// variance; the quantile is rounded to an integer.
+double negative_binomial_quantile(double mean, double dispersion, double level);
+double negative_binomial_crps(double mean, double dispersion, double observed);
+
+/// Student's t distribution with `freedom` > 1 degrees of freedom, which need not be an integer. For more than 10^6, it
+/// is the standard normal distribution.
+double student_probability(double t, double freedom);  ///< P(T <= t)
+double student_quantile(double level, double freedom);
+/// Closed form (Jordan, Krueger and Lerch 2019).
+double student_crps(double freedom, double observed);
+
 }  // namespace unfold

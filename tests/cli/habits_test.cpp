@@ -544,6 +544,8 @@ TEST_F(HabitsTest, LossesRefuseNumbersOutsideTheirDomain) {
                                              40, [](int i) { return fmt::format("{}.5", i); }, "load"));
   expect_failure(Arguments{"train", file, "--out", run_, "--predict", "load=poisson"} + small(), 3,
                  "line 2: field load is 1.5");
+  expect_failure(Arguments{"train", file, "--out", run_, "--predict", "load=negative-binomial"} + small(), 3,
+                 "line 2: field load is 1.5, but the loss negative-binomial predicts integers from 0");
   expect_failure(Arguments{"train", file, "--out", run_, "--predict", "load=bernoulli"} + small(), 3,
                  "predicts numbers from 0 to 1");
 }

@@ -43,6 +43,28 @@ double poisson_cdf_written_out(double rate, double x) {
   return sum;
 }
 
+/// P(Y <= x) as a sum of probabilities by the gamma function.
+double negative_binomial_cdf_written_out(double mean, double dispersion, double x) {
+  const double r = 1 / dispersion;
+  double sum = 0;
+  for (int k = 0; k <= x; ++k)
+    sum += std::exp(std::lgamma(k + r) - std::lgamma(r) - std::lgamma(k + 1.0) - r * std::log1p(mean / r) -
+                    k * std::log1p(r / mean));
+  return sum;
+}
+
+/// P(T <= t) of Student's distribution with an even number of degrees of freedom, a finite sum (Abramowitz & Stegun,
+/// 26.7.4).
+double student_cdf_written_out(int freedom, double t) {
+  const double cosine_squared = freedom / (freedom + t * t);
+  double term = 1, sum = 1;
+  for (int k = 1; k < freedom / 2; ++k) sum += term *= cosine_squared * (2 * k - 1) / (2 * k);
+  return 0.5 + 0.5 * t / std::sqrt(freedom + t * t) * sum;
+}
+
+/// Inverse of f = 2 + log(1 + exp(u)).
+double signal_of_freedom(double f) { return std::log(std::expm1(f - 2)); }
+
 std::vector<Law> all_laws() {
   const Reals weights = {0.2, 0.5, 0.3};  // a mixture of two numbers
   const Reals means = {-4, 1, 0, 0, 3, -1}, deviations = {0.5, 1, 1, 2, 0.1, 0.25};
@@ -80,6 +102,25 @@ std::vector<Law> all_laws() {
              if (x <= 0) return 0.0;
              return normal_cdf_written_out(i == 0 ? (std::log(x) - 0.2) / 0.3 : (std::log(x) + 1) / 0.7);
            }},
+          {"student_t",
+           [] { return choose_loss("student-t").make<double>(); },
+           [] { return choose_loss("student-t").make<float>(); },
+           {1.5, -2, signal_of_deviation(0.3), signal_of_deviation(0.5), signal_of_freedom(4), signal_of_freedom(6)},
+           2,
+           [](std::size_t i, double x) {
+             return i == 0 ? student_cdf_written_out(4, (x - 1.5) / 0.3) : student_cdf_written_out(6, (x + 2) / 0.5);
+           }},
+          {"negative_binomial",
+           [] { return choose_loss("negative-binomial").make<double>(); },
+           [] { return choose_loss("negative-binomial").make<float>(); },
+           {std::log(0.4), std::log(6.5), signal_of_deviation(0.5), signal_of_deviation(0.05)},
+           2,
+           [](std::size_t i, double x) {
+             if (x < 0) return 0.0;
+             return i == 0 ? negative_binomial_cdf_written_out(0.4, 0.5, x)
+                           : negative_binomial_cdf_written_out(6.5, 0.05, x);
+           },
+           true},
           {"mixture", [] { return mixture_loss<double>(3); }, [] { return mixture_loss<float>(3); }, mixture, 2,
            mixture_cdf},
           {"bernoulli",
@@ -305,6 +346,74 @@ TEST(PoissonLaw, poisson_approaches_a_gaussian_and_is_valid_at_every_rate) {
   EXPECT_EQ(poisson_crps(0, 3), 3);
   EXPECT_EQ(poisson_quantile(INFINITY, 0.1), INFINITY);
   EXPECT_EQ(poisson_crps(INFINITY, 0), INFINITY);
+}
+
+TEST(NegativeBinomialLaw, negative_binomial_quantiles_and_scores_are_correct_at_every_mean) {
+  for (const double mean : {1e-9, 0.01, 0.7, 3.0, 40.0, 900.0})
+    for (const double dispersion : {1e-4, 0.2, 1.0, 30.0}) {
+      const double ratio = 1 + mean * dispersion;
+      if (ratio > 1000) continue;  // approximated
+      const auto most = static_cast<int>(40 * ratio + mean + 12 * std::sqrt(mean * ratio) + 20);
+      const double r = 1 / dispersion;
+      Reals cdf;
+      double sum = 0;
+      for (int k = 0; k <= most; ++k)
+        cdf.push_back(sum += std::exp(std::lgamma(k + r) - std::lgamma(r) - std::lgamma(k + 1.0) -
+                                      r * std::log1p(mean / r) - k * std::log1p(r / mean)));
+      for (const double level : {1e-3, 0.25, 0.5, 0.9, 0.9999}) {
+        const auto q = static_cast<std::size_t>(negative_binomial_quantile(mean, dispersion, level));
+        EXPECT_GE(cdf[q], level - 1e-9) << mean << " " << dispersion;
+        EXPECT_TRUE(q == 0 || cdf[q - 1] < level + 1e-9) << mean << " " << dispersion;
+      }
+      for (const double y : {0.0, 1.0, std::floor(mean), std::floor(mean) + 5, 2.0 * most}) {
+        double expected = 0;
+        for (int k = 0; k < 2 * most; ++k) expected += std::pow((k <= most ? cdf[at(k)] : 1) - (k >= y ? 1 : 0), 2);
+        EXPECT_NEAR(negative_binomial_crps(mean, dispersion, y), expected, 1e-7 * (1 + expected)) << mean;
+      }
+    }
+}
+
+/// Compares distributions just below and above the limits of the variance and of its ratio to the mean.
+TEST(NegativeBinomialLaw, negative_binomial_approaches_a_gamma_distribution_and_is_valid_at_every_mean) {
+  struct Limit {
+    double mean, dispersion;
+  };
+  for (const auto [mean, dispersion] :
+       {Limit{99501.2, 1e-3}, Limit{1998, 0.5}, Limit{49.95, 20}, Limit{450780, 4.7e-5}}) {
+    const double below = mean * 0.9999, above = mean * 1.0001;
+    for (const double y : {0.0, std::floor(0.7 * mean), std::floor(1.3 * mean), std::floor(5 * mean)})
+      EXPECT_NEAR(negative_binomial_crps(above, dispersion, y) / negative_binomial_crps(below, dispersion, y), 1, 5e-3);
+    for (const double level : {0.01, 0.2, 0.5, 0.9, 0.999}) {
+      const double summed = negative_binomial_quantile(below, dispersion, level);
+      EXPECT_NEAR(negative_binomial_quantile(above, dispersion, level), summed, 1.5 + 1e-3 * summed) << mean;
+    }
+  }
+  EXPECT_EQ(negative_binomial_quantile(0, 0.3, 0.9), 0);
+  EXPECT_EQ(negative_binomial_crps(0, 0.3, 3), 3);
+  EXPECT_EQ(negative_binomial_quantile(1e12, 2e4, 0.1), 0);
+  EXPECT_EQ(negative_binomial_quantile(INFINITY, 0.3, 0.1), INFINITY);
+  EXPECT_EQ(negative_binomial_crps(INFINITY, 0.3, 0), INFINITY);
+  EXPECT_TRUE(std::isfinite(negative_binomial_quantile(1e34, 2e4, 1 - 1e-9)));
+}
+
+TEST(StudentLaw, student_quantiles_and_scores_are_correct_for_all_degrees_of_freedom) {
+  for (const int freedom : {4, 10, 100, 1000}) {
+    for (const double level : {1e-12, 1e-3, 0.3, 0.5, 0.8, 0.999})
+      EXPECT_NEAR(student_cdf_written_out(freedom, student_quantile(level, freedom)), level, 1e-13) << freedom;
+    for (double t = -6; t < 6; t += 0.37)
+      EXPECT_NEAR(student_probability(t, freedom), student_cdf_written_out(freedom, t), 1e-13) << freedom;
+  }
+  for (const double freedom : {2.0, 2.7, 5.3, 1e4, 9.9e5, 1.1e6, 1e13}) {
+    for (const double level : {1e-9, 0.1, 0.5, 0.97})
+      EXPECT_NEAR(student_probability(student_quantile(level, freedom), freedom), level, 1e-13) << freedom;
+    for (const double y : {-3.0, 0.0, 0.4, 50.0}) {
+      // The score grows as the observation moves: d CRPS / d y = 2 P(T <= y) - 1.
+      const double slope = (student_crps(freedom, y + 1e-4) - student_crps(freedom, y - 1e-4)) / 2e-4;
+      EXPECT_NEAR(slope, 2 * student_probability(y, freedom) - 1, 1e-7) << freedom;
+    }
+  }
+  EXPECT_NEAR(student_crps(9.9e5, 0.7), student_crps(1.1e6, 0.7), 1e-6);
+  EXPECT_EQ(student_quantile(0.5, 3), 0);
 }
 
 }  // namespace

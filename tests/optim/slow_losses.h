@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unfold/loss/loss.h"
+#include "unfold/loss/registry.h"
 
 namespace unfold {
 
@@ -163,9 +164,69 @@ inline SlowLoss mixture_by_definition() {
             return m;
           }};
 }
+/// The second derivative of log Gamma: a sum, and the integral of its remainder.
+inline double trigamma_by_sum(double x) {
+  double sum = 0;
+  for (int k = 0; k < 2000; ++k, ++x) sum += 1 / (x * x);
+  return sum + 1 / x + 1 / (2 * x * x) + 1 / (6 * x * x * x);
+}
+/// The Fisher matrix of Lange, Little & Taylor (1989).
+inline SlowLoss student_by_definition() {
+  constexpr std::size_t n = kWide;
+  const auto freedom = [](double u) { return 2 + std::log(1 + std::exp(u)); };
+  return {"student-t", choose_loss("student-t").make<double>(), 3 * kWide,
+          [=](const Numbers& o, const Numbers& y) {
+            double sum = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+              const double f = freedom(o[2 * n + i]), log_d = log_deviation(o[n + i]);
+              const double z = (y[i] - o[i]) / std::exp(log_d);
+              sum += std::lgamma(f / 2) - std::lgamma((f + 1) / 2) + 0.5 * std::log(f * 4 * std::atan(1.0)) + log_d +
+                     (f + 1) / 2 * std::log(1 + z * z / f);
+            }
+            return sum;
+          },
+          [=](const Numbers& o) {
+            Dense m = on_diagonal(Numbers(o.size(), 0));
+            for (std::size_t i = 0; i < n; ++i) {
+              const double s = o[n + i], f = freedom(o[2 * n + i]);
+              const double by_s = slope_of_deviation(s), by_u = 1 / (1 + std::exp(-o[2 * n + i]));
+              m[i][i] = (f + 1) / (f + 3) * std::exp(-2 * log_deviation(s));
+              m[n + i][n + i] = 2 * f / (f + 3) * by_s * by_s;
+              m[n + i][2 * n + i] = m[2 * n + i][n + i] = -2 / ((f + 1) * (f + 3)) * by_s * by_u;
+              m[2 * n + i][2 * n + i] = ((trigamma_by_sum(f / 2) - trigamma_by_sum((f + 1) / 2)) / 4 -
+                                         (f + 5) / (2 * f * (f + 1) * (f + 3))) *
+                                        by_u * by_u;
+            }
+            return m;
+          }};
+}
+/// The Fisher matrix is that of the pair of rate and count.
+inline SlowLoss negative_binomial_by_definition() {
+  constexpr std::size_t n = kWide;
+  return {"negative-binomial", choose_loss("negative-binomial").make<double>(), 2 * kWide,
+          [](const Numbers& o, const Numbers& y) {
+            double sum = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+              const double mean = std::exp(o[i]), r = std::exp(-log_deviation(o[n + i]));
+              sum += std::lgamma(r) + std::lgamma(y[i] + 1) - std::lgamma(y[i] + r) + r * std::log(1 + mean / r) +
+                     y[i] * std::log(1 + r / mean);
+            }
+            return sum;
+          },
+          [](const Numbers& o) {
+            Numbers d(o.size());
+            for (std::size_t i = 0; i < n; ++i) {
+              const double s = o[n + i], mean = std::exp(o[i]), r = std::exp(-log_deviation(s));
+              d[i] = mean * r / (mean + r);
+              d[n + i] = (r * r * trigamma_by_sum(r) - r) * slope_of_deviation(s) * slope_of_deviation(s);
+            }
+            return on_diagonal(d);
+          }};
+}
 inline std::vector<SlowLoss> every_loss() {
-  return {softmax_by_definition(), normalized_by_definition(), gaussian_by_definition(), bernoulli_by_definition(),
-          poisson_by_definition(), normal_by_definition(),     mixture_by_definition()};
+  return {softmax_by_definition(),   normalized_by_definition(),        gaussian_by_definition(),
+          bernoulli_by_definition(), poisson_by_definition(),           normal_by_definition(),
+          student_by_definition(),   negative_binomial_by_definition(), mixture_by_definition()};
 }
 
 }  // namespace unfold

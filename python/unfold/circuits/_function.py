@@ -326,7 +326,7 @@ class Function:
             For losses of symbols, a vector of whole numbers per sequence (-1: no target); otherwise an array.
         loss
             The SPEC of a loss with independent rows, as in `--predict FIELD=LOSS`: `softmax`, `gaussian`, `normal`,
-            `bernoulli`, `poisson`, `mixture:3`, ...
+            `student-t`, `bernoulli`, `poisson`, `negative-binomial`, `mixture:3`, ...
         """
         self.forward(parameters, inputs, dropout_seed)
         chosen = self._loss(loss)

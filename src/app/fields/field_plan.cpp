@@ -232,7 +232,9 @@ std::optional<FieldRead> earlier_label(const Examples& examples, const std::stri
 }
 
 /// Returns whether a loss predicts numbers that are not standardized: bits and counts.
-bool wants_raw_numbers(const std::string& loss) { return loss.starts_with("bernoulli") || loss.starts_with("poisson"); }
+bool wants_raw_numbers(const std::string& loss) {
+  return loss.starts_with("bernoulli") || loss == "poisson" || loss == "negative-binomial";
+}
 
 bool all_bits(const ExampleColumn& column) {
   return std::ranges::all_of(column.numbers, [](double x) { return x == 0 || x == 1; });

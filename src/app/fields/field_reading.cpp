@@ -131,7 +131,8 @@ void choose_types(const TrainSettings& s, const Names& known, ReaderOptions& opt
       return std::ranges::find(names, loss) != names.end();
     };
     if (is_one_of({"softmax", "crf", "ctc"})) options.texts.push_back(head.field);
-    if (is_one_of({"normal", "log-normal", "gaussian", "mixture", "bernoulli", "poisson"}))
+    if (is_one_of(
+            {"normal", "log-normal", "student-t", "gaussian", "mixture", "bernoulli", "poisson", "negative-binomial"}))
       options.numbers.push_back(head.field);
   }
 }

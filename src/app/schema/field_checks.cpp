@@ -41,6 +41,10 @@ std::vector<ColumnRead> columns_read(const Examples& examples, const std::string
   return columns;
 }
 
+bool has_domain(std::string_view loss) {
+  return loss == "bernoulli" || loss == "poisson" || loss == "negative-binomial" || loss == "log-normal";
+}
+
 bool fits_domain(double x, std::string_view loss) {
   if (loss == "log-normal") return x > 0;
   return loss == "bernoulli" ? x >= 0 && x <= 1 : x >= 0 && x == std::floor(x);
@@ -67,8 +71,7 @@ void refuse_leaks(const Examples& examples, std::span<const std::string> reads, 
 void check_loss_domain(const Examples& examples, const std::string& field, const std::string& loss) {
   const std::string_view name = std::string_view(loss).substr(0, loss.find(':'));
   const ExampleColumn* column = examples.find(field);
-  if ((name != "bernoulli" && name != "poisson" && name != "log-normal") || column == nullptr || column->is_text())
-    return;
+  if (!has_domain(name) || column == nullptr || column->is_text()) return;
   for (Index e = 0; e < column->entries(); ++e) {
     if (!column->present(e)) continue;
     for (Index i = 0; i < column->width; ++i) {

@@ -16,7 +16,7 @@ void refuse_leaks(const Examples& examples, std::span<const std::string> reads, 
                   bool both_directions);
 
 /// Throws DataError with the file and the line of a number that the loss cannot predict: bernoulli requires numbers
-/// from 0 to 1, poisson integers from 0, log-normal numbers above 0.
+/// from 0 to 1, poisson and negative-binomial integers from 0, log-normal numbers above 0.
 void check_loss_domain(const Examples& examples, const std::string& field, const std::string& loss);
 
 }  // namespace unfold

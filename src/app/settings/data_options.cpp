@@ -124,8 +124,8 @@ OptionRows choice_rows(TrainSettings& s) {
       {.name = "predict",
        .target = &s.predict,
        .placeholder = "FIELD,...",
-       .help = "output fields; FIELD@end: once, at the end; FIELD=LOSS: normal, log-normal, mixture:5, gaussian, "
-               "bernoulli, poisson, softmax",
+       .help = "output fields; FIELD@end: once, at the end; FIELD=LOSS: normal, log-normal, student-t, mixture:5, "
+               "gaussian, bernoulli, poisson, negative-binomial, softmax",
        .keep = Keep::model,
        .default_text = "label, notes, value, or the only candidate",
        .group = OptionGroup::data,

@@ -168,8 +168,8 @@ const std::vector<Rule>& refusal_rules() {
        "position. For labels that are predicted jointly it depends on all positions, and for NADE and related "
        "densities "
        "it is a sum over all vectors.",
-       "`--feedback` supports `softmax`, `gaussian`, `normal`, `mixture`, `bernoulli` and `poisson`; "
-       "`--teacher-forcing` reads samples instead."},
+       "`--feedback` supports `softmax`, `gaussian`, `normal`, `student-t`, `mixture`, `bernoulli`, `poisson` and "
+       "`negative-binomial`; `--teacher-forcing` reads samples instead."},
       {"Prefixes of sequences",
        "read as a whole; leave out --curriculum|shorter prefixes do not contain; leave out --curriculum",
        "class is predicted once per sequence, at its end, which shorter prefixes do not contain; leave out "

@@ -141,9 +141,10 @@ class Kinds {
   }
   void series() {
     const std::string file = folder_.write("wave.csv", wave()), bits = folder_.write("bits.jsonl", bit_vectors());
-    for (const char* loss : {"gaussian", "normal", "mixture:2", "gaussian-mixture:2", "linear-ar", "rnade:2"})
+    for (const char* loss :
+         {"gaussian", "normal", "student-t", "mixture:2", "gaussian-mixture:2", "linear-ar", "rnade:2"})
       series(file, "load", loss);
-    series(file, "calls", "poisson");
+    for (const char* loss : {"poisson", "negative-binomial"}) series(file, "calls", loss);
     series(folder_.write("durations.csv", durations()), "hours", "log-normal");
     series(file, "load", "gaussian-hmm:2", {{"whole-sequences", "true"}});
     for (const char* loss :
