@@ -159,12 +159,6 @@ void refuse_inapplicable(const TrainSettings& s, const Given& given) {
   }
 }
 
-/// Returns whether a file can be inspected before it is read.
-bool is_file(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
-
 /// Returns whether a format is a form of running text, as opposed to data with fields.
 bool is_text_format(std::string_view format) {
   return format == kTextFormat || format == kLogFormat || format == kFastaFormat;
@@ -234,16 +228,16 @@ FormatGuess decided_format(const std::string& file, bool fields, std::string_vie
   return {};
 }
 
-/// Throws DataError for a file of another program, which would be read as running text.
-void reject_foreign_format(const std::string& file) {
-  if (!is_file(file) || compression_of(file) != Compression::none) return;
-  if (const std::string what = foreign_format(Input::open(file).bytes()); !what.empty())
+/// Throws DataError for a file of another program, which would be read as running text. `bytes`: any bytes are wanted.
+void reject_foreign_format(const std::string& file, bool bytes) {
+  if (bytes || compression_of(file) != Compression::none) return;
+  if (const std::string what = foreign_format(Input::open(file, EmptyInput::allowed).bytes()); !what.empty())
     throw DataError(fmt::format("{} is {} (--format text reads its bytes as text)", file, what));
 }
 
 /// Reads the lines of a list of items as sequences. Returns a note, or an empty string if the file is not a list.
 std::string recognize_lines(TrainSettings& s, const Given& given) {
-  if (s.lines || s.symbols == "words" || !is_file(s.data.front()) ||
+  if (s.lines || s.symbols == "words" ||
       given.contains_any(&TrainSettings::lines, &TrainSettings::label_column, &TrainSettings::only_label,
                          &TrainSettings::predict_after, &TrainSettings::mask, &TrainSettings::curriculum))
     return {};
@@ -307,13 +301,8 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
   }
   const std::string_view text = option_of_text(s, given);
   const bool fields = first_given(given, is_only_for_fields) != nullptr;
-  if (!is_file(s.data.front())) {  // a pipe can be read only once
-    if (!fields) return {};
-    if (std::error_code none; s.data.front() == "-" || std::filesystem::exists(s.data.front(), none))
-      throw UsageError(fmt::format(
-          "{} can be read only once, so its format cannot be detected; specify it with --format", s.data.front()));
-  }
-  reject_foreign_format(s.data.front());
+  Input::keep(s.data.front());
+  reject_foreign_format(s.data.front(), s.symbols == "bytes");
   if (const FormatGuess found = decided_format(s.data.front(), fields, text); !found.format.empty()) {
     s.format = found.format;
     return fmt::format("{} is read as {} ({}); --format text would read it as running text", s.data.front(),

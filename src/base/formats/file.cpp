@@ -13,6 +13,8 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <system_error>
@@ -199,7 +201,35 @@ struct Input::Content {
 
 Input::Input(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
 
+namespace {
+
+/// The inputs of Input::keep.
+struct KeptInputs {
+  std::optional<Input> find(const std::string& path) {
+    const std::lock_guard lock(mutex);
+    const auto place = by_path.find(path);
+    return place == by_path.end() ? std::nullopt : std::optional(place->second);
+  }
+  std::mutex mutex;
+  std::map<std::string, Input> by_path;
+};
+KeptInputs kept_inputs;
+
+}  // namespace
+
+void Input::keep(const std::string& path) {
+  std::error_code ignored;
+  const bool pipe =
+      path == "-" || (std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored) &&
+                      !std::filesystem::is_regular_file(path, ignored));
+  if (!pipe) return;
+  const Input input = open(path);
+  const std::lock_guard lock(kept_inputs.mutex);
+  kept_inputs.by_path.insert_or_assign(path, input);
+}
+
 Input Input::open(const std::string& path, EmptyInput empty) {
+  if (const std::optional<Input> kept = kept_inputs.find(path)) return *kept;
   auto content = std::make_shared<Content>();
   const bool standard = path == "-";
   content->name = standard ? "standard input" : path;

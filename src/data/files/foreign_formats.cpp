@@ -13,7 +13,7 @@ using namespace std::string_view_literals;
 constexpr const char *kSpreadsheet = "a spreadsheet; save it as CSV",
                      *kFrame = "a columnar table; read it in Python, for example with pandas, and pass the DataFrame";
 
-constexpr std::array<std::pair<std::string_view, const char*>, 7> kMagic = {{
+constexpr std::array<std::pair<std::string_view, const char*>, 11> kMagic = {{
     {"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv, "a Microsoft Office spreadsheet or document; save it as CSV or text"},
     {"PAR1"sv, kFrame},    // Parquet
     {"ARROW1"sv, kFrame},  // Arrow, Feather
@@ -21,6 +21,10 @@ constexpr std::array<std::pair<std::string_view, const char*>, 7> kMagic = {{
     {"\x89HDF\r\n\x1A\n"sv, "an HDF5 file; read it in Python and pass the arrays"},
     {"%PDF-"sv, "a PDF document; extract its text first, for example with pdftotext"},
     {"7z\xBC\xAF\x27\x1C"sv, "a 7z archive; unpack it first"},
+    {"\x1F\x8B\x08"sv, "compressed with gzip; unpack it, or name it .gz"},
+    {"\xFD\x37zXZ\0"sv, "compressed with xz; unpack it, or name it .xz"},
+    {"\x28\xB5\x2F\xFD"sv, "compressed with zstd; unpack it, or name it .zst"},
+    {"BZh91AY&SY"sv, "compressed with bzip2; unpack it first"},
 }};
 
 /// Part of the beginning of an archive that names its first members.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <fstream>
 
 #include "base/formats/decompress.h"
 #include "data/readers/reader_text.h"
@@ -184,10 +183,8 @@ std::string guess_fasta(const std::string& path) {
   if (ends_in(name, {".fa", ".fasta", ".fna", ".ffn", ".faa", ".frn"})) return "FASTA by its file name";
   if (ends_in(name, {".fastq", ".fq"})) return "FASTQ by its file name";
   if (packed) return {};
-  std::string beginning(kGuessBytes, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-  beginning.resize(static_cast<std::size_t>(file.gcount()));
+  const Input input = Input::open(path, EmptyInput::allowed);
+  const std::string_view beginning = input.bytes().substr(0, kGuessBytes);
   if (lines_look_like_fasta(beginning)) return "FASTA headers followed by letters";
   if (lines_look_like_fastq(beginning)) return "a FASTQ read with its qualities";
   return {};

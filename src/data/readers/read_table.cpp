@@ -45,6 +45,23 @@ bool has_plain_numbers(const ColumnSchema& column, char separator) {
   return numbers && column.odd == 0 && column.entries() > 0 && (comma || column.convention == NumberConvention{});
 }
 
+/// Returns whether the first row names columns, and a column of dates or of few categories follows. Prose with the same
+/// number of commas in each line has no such column.
+bool has_named_columns(const TableSchema& table) {
+  constexpr Index kFewestRows = 10, kRowsPerCategory = 3;
+  if (!table.header || table.columns.size() < 2 || table.rows < kFewestRows) return false;
+  const auto is_name = [](const ColumnSchema& column) {
+    constexpr std::size_t kLongest = 60;
+    return !column.name.empty() && column.name.size() <= kLongest &&
+           column.name.find_first_of(".!?\"") == std::string::npos;
+  };
+  return std::ranges::all_of(table.columns, is_name) &&
+         std::ranges::any_of(table.columns, [&](const ColumnSchema& column) {
+           return column.type == ColumnType::date ||
+                  (column.type == ColumnType::category && kRowsPerCategory * column.distinct <= column.entries());
+         });
+}
+
 std::string guess_table(const DataSample& sample) {
   const std::string_view text = complete_lines(sample);
   const bool named = ends_in(sample.name, {".csv", ".tsv"});
@@ -59,7 +76,8 @@ std::string guess_table(const DataSample& sample) {
           return has_plain_numbers(column, table.separator) ||
                  (column.type == ColumnType::constant && scan_number(column.examples[0]).shape != NumberShape::none);
         });
-    if (numbers || (named && table.rows > 0)) return describe_table(table);
+    const bool categories = regular && has_named_columns(table);
+    if (numbers || categories || (named && table.rows > 0)) return describe_table(table);
   } catch (const DataError&) {  // no rows
   }
   return named ? "its name" : "";

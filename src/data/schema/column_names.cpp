@@ -76,6 +76,12 @@ bool is_date_name(std::string_view name) {
          name_ends_in(lower, {"_date", "_at", "_time", "_ts", "_timestamp", "_datetime", "_epoch", "_unix", "_month"});
 }
 
+bool is_duration_name(std::string_view name) {
+  const std::string lower = lower_name(name);
+  return is_listed_name(lower, {"duration", "elapsed", "runtime", "length", "laptime", "dauer"}) ||
+         name_ends_in(lower, {"_duration", "_elapsed", "_runtime", "_length"});
+}
+
 bool is_position_name(std::string_view name) {
   return is_listed_name(lower_name(name),
                         {"t", "time", "step", "tick", "frame", "seq", "sequence", "order", "position", "seconds",

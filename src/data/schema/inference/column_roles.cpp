@@ -19,6 +19,7 @@ constexpr Index kRowsPerUnorderedGroup = 3;
 constexpr Index kRowsOfSequence = 4;  ///< groups with fewer rows on average are not sequences if the rows are records
 constexpr double kWordsOfText = 3;    ///< mean number of words of entries that describe a row
 constexpr Index kRowsToCompare = 20;  ///< with fewer rows, their neighbors do not show whether they are a sequence
+constexpr Index kRowsOfDay = 5;       ///< minimum mean number of rows of a day, if times of day order the rows
 constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< minimum fraction of all pairs of a group and a
                                                                     ///< time that occur
 
@@ -40,21 +41,26 @@ class SerialColumns {
   void add_target(const ColumnSchema& column, bool certainly) {
     only_sorted_ = only_sorted_ && column.sorted;
     if (column.sorted || is_class_name(column.name)) return;
+    decides_ = true;
     target_ = target_ || column.serial;
     certain_target_ = certain_target_ || certainly;
   }
   void add_residuals_of_target(bool depend) { certain_target_ = certain_target_ || depend; }
   bool has_certain_target() const { return certain_target_; }
+  /// Returns whether nearly all columns depend on the preceding rows. In a table of examples that was sorted, or put
+  /// together from several sources, some columns do.
   bool are_a_sequence() const {
     constexpr Index kFewInputs = 2;
     if (inputs_ == 0) return target_ || only_sorted_;
-    const bool most = 2 * serial_ >= inputs_;
-    return certain_target_ || (target_ && most) || (inputs_ <= kFewInputs ? 2 * certain_ >= inputs_ : most);
+    const bool nearly_all = inputs_ <= kFewInputs ? certain_ == inputs_ : 5 * serial_ >= 4 * inputs_;
+    return nearly_all && (target_ || !decides_);
   }
+  bool some_depend() const { return serial_ > 0 || target_ || certain_target_; }
 
  private:
   Index inputs_ = 0, serial_ = 0, certain_ = 0;
   bool target_ = false, certain_target_ = false, only_sorted_ = true;
+  bool decides_ = false;  ///< whether a predicted column is neither sorted nor named like a class
 };
 
 class RoleAssignment {
@@ -277,7 +283,9 @@ class RoleAssignment {
     }
     found.add_residuals_of_target(have_serial_residuals(inferred));
     if (found.are_a_sequence()) return false;
-    rows_reason_ = "no column orders or groups the rows, and neighbors are not more similar than other rows";
+    rows_reason_ = found.some_depend()
+                       ? "no column orders or groups the rows, although some neighbors are similar"
+                       : "no column orders or groups the rows, and neighbors are not more similar than other rows";
     return target_is_class || schema_.rows >= kRowsToCompare;
   }
 
@@ -350,7 +358,9 @@ class RoleAssignment {
     for (const ColumnSchema& column : schema_.columns) {
       if (column.type != ColumnType::date || is_taken(column)) continue;
       if (column.date_format == DateFormat::time_of_day) {
-        if (time_of_day == nullptr) time_of_day = &column;
+        // Times of day start again every day; durations have no order.
+        const bool orders = kRowsOfDay * column.step.descents <= column.entries() && !is_duration_name(column.name);
+        if (time_of_day == nullptr && orders) time_of_day = &column;
         continue;
       }
       order_reason_ = "the first date column";
