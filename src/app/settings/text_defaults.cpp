@@ -37,7 +37,34 @@ Index default_units(double minutes, Index symbols) {
   return std::max(kSmallest, static_cast<Index>(std::lround(units / static_cast<double>(kMultiple))) * kMultiple);
 }
 
+namespace {
+
+/// Returns the number of symbols of one update, over all streams of a batch.
+double symbols_of_update(const TrainSettings& s) { return static_cast<double>(s.window * s.batch); }
+
+/// Returns whether these epochs have so few updates that a small network and small batches are better.
+bool has_few_updates(const TrainSettings& s, double epochs, Index symbols) {
+  return epochs * static_cast<double>(symbols) < static_cast<double>(kFewestUpdates) * symbols_of_update(s);
+}
+
+/// Chooses the network, the optimizer and the batch size of a small text, unless they are given.
+void set_small_network(TrainSettings& s, const Given& given, Index symbols) {
+  constexpr Index kUpdatesOfEpoch = 64;
+  if (!given.contains(&TrainSettings::model) && s.model == canonical_model(kDefaultModel))
+    s.model = canonical_model(s.lines ? kSmallListModel : kSmallTextModel);
+  if (!given.contains(&TrainSettings::optimizer)) s.optimizer = canonical_optimizer(kSmallTextOptimizer);
+  if (!given.contains(&TrainSettings::batch))
+    s.batch = std::clamp(symbols / (kUpdatesOfEpoch * s.window), std::min(kSmallestBatch, s.batch), s.batch);
+}
+
+}  // namespace
+
 std::string choose_default_model(TrainSettings& s, const Given& given, Index symbols) {
+  if (has_few_updates(s, kDefaultEpochs, symbols)) {
+    set_small_network(s, given, symbols);
+    return fmt::format("using {} in batches of {}, the default for small data ({} symbols); override it with --model",
+                       s.model, s.batch, symbols);
+  }
   ModelSpec spec = parse_model_spec(kTimedModel);
   spec.units = default_units(*s.minutes, symbols);
   s.model = to_string(spec);
@@ -50,33 +77,17 @@ std::string choose_default_model(TrainSettings& s, const Given& given, Index sym
                      *s.minutes == 1 ? "" : "s");
 }
 
-namespace {
-
-/// Returns the number of symbols of one update, over all streams of a batch.
-double symbols_of_update(const TrainSettings& s) { return static_cast<double>(s.window * s.batch); }
-
-bool is_default_model(const TrainSettings& s, const Given& given) {
-  return !given.contains(&TrainSettings::model) && s.model == canonical_model(kDefaultModel);
-}
-
-}  // namespace
-
 bool is_small_text(const TrainSettings& s, Index symbols) {
   if (is_fitted_model(s.model) || readout_of(parse_model_spec(s.model)) || s.whole_sequences || s.curriculum > 0 ||
       s.shards || s.minutes || s.steps)
     return false;
   if (needs_full_batch(s.optimizer) || compares_losses(s.optimizer)) return false;
-  return s.epochs.value_or(kDefaultEpochs) * static_cast<double>(symbols) <
-         static_cast<double>(kFewestUpdates) * symbols_of_update(s);
+  return has_few_updates(s, s.epochs.value_or(kDefaultEpochs), symbols);
 }
 
 std::string set_small_text_defaults(TrainSettings& s, const Given& given, Index symbols) {
-  constexpr Index kUpdatesOfEpoch = 64;
   const double all = static_cast<double>(std::max<Index>(1, symbols));
-  if (is_default_model(s, given)) s.model = canonical_model(s.lines ? kSmallListModel : kSmallTextModel);
-  if (!given.contains(&TrainSettings::optimizer)) s.optimizer = canonical_optimizer(kSmallTextOptimizer);
-  if (!given.contains(&TrainSettings::batch))
-    s.batch = std::clamp(symbols / (kUpdatesOfEpoch * s.window), std::min(kSmallestBatch, s.batch), s.batch);
+  set_small_network(s, given, symbols);
   s.epochs = std::max(kSmallTextEpochs, std::ceil(static_cast<double>(kFewestUpdates) * symbols_of_update(s) / all));
   const auto updates = static_cast<Index>(*s.epochs * all / symbols_of_update(s));
   if (validates(s)) {

@@ -20,7 +20,9 @@ void TextJob::settle() {
 std::set<std::string_view> TextJob::open_settings() const {
   std::set<std::string_view> open;
   if (uses_default_model(context_.settings(), context_.given()))
-    open = {name_of(&TrainSettings::model), name_of(&TrainSettings::optimizer)};
+    for (const std::string_view name :
+         {name_of(&TrainSettings::model), name_of(&TrainSettings::optimizer), name_of(&TrainSettings::batch)})
+      if (!context_.given().contains(name)) open.insert(name);
   if (default_budget_)
     for (const std::string_view name : {name_of(&TrainSettings::model), name_of(&TrainSettings::optimizer),
                                         name_of(&TrainSettings::batch), name_of(&TrainSettings::epochs),
