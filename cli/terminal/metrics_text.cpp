@@ -11,11 +11,13 @@
 namespace unfold {
 
 std::string to_text(const Figures& figures) {
+  const std::string per_byte =
+      figures.bytes == 0 ? std::string() : fmt::format("bits per byte    {}\n", decimals(figures.bits_per_byte()));
   return fmt::format(
-      "nats per symbol  {}\nbits per symbol  {}\nbits per byte    {}\nperplexity       {:.5g}\n"
+      "nats per symbol  {}\nbits per symbol  {}\n{}perplexity       {:.5g}\n"
       "symbols          {}\n",
-      decimals(figures.nats_per_symbol), decimals(figures.bits_per_symbol()), decimals(figures.bits_per_byte()),
-      figures.perplexity(), figures.symbols);
+      decimals(figures.nats_per_symbol), decimals(figures.bits_per_symbol()), per_byte, figures.perplexity(),
+      figures.symbols);
 }
 
 std::string to_text(const TaskMetrics& figures) {

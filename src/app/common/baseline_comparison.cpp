@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/selection/exact_baseline.h"
@@ -27,11 +28,24 @@ std::string comparison_of(const ComparedBaseline& each) {
                      each.baseline.measure, each.result, each.baseline.name, each.baseline.value);
 }
 
+namespace {
+
+/// Returns whether a result needs a warning: it is worse than the baseline, or equal to it although errors are left. A
+/// model that is itself the baseline has the same result up to rounding.
+bool needs_warning(const ComparedBaseline& each) {
+  constexpr double kRounding = 1e-9;
+  const bool same = std::abs(each.result - each.baseline.value) <= kRounding * std::abs(each.baseline.value) &&
+                    each.baseline.measure == "nats_per_symbol";
+  return !is_better(each.result, each.baseline) && !are_both_exact(each.result, each.baseline) && !same;
+}
+
+}  // namespace
+
 void report_baselines(const std::vector<ComparedBaseline>& baselines, const std::string& data, Reporter& reporter) {
   for (const ComparedBaseline& each : baselines)
-    reporter.remark(is_better(each.result, each.baseline) || are_both_exact(each.result, each.baseline)
-                        ? fmt::format("{}: {}", data, comparison_of(each))
-                        : fmt::format("warning: {} is not better than a baseline: {}", data, comparison_of(each)));
+    reporter.remark(needs_warning(each)
+                        ? fmt::format("warning: {} is not better than a baseline: {}", data, comparison_of(each))
+                        : fmt::format("{}: {}", data, comparison_of(each)));
 }
 
 }  // namespace unfold
