@@ -21,6 +21,7 @@
 #include "app/train/stages/ridge_training.h"
 #include "app/train/stages/series_training.h"
 #include "base/interruptible.h"
+#include "data/examples/weight_column.h"
 #include "data/schema/stored_schema.h"
 #include "data/text/example_weights.h"
 #include "data/text/labels.h"
@@ -255,7 +256,7 @@ void FieldsTraining<T>::describe(NetworkModel<T>& model) const {
     if (nlohmann::json schema = stored_schema(*examples_.schema); !schema.is_null())
       card[kSchemaKey] = std::move(schema);
   if (s.ends && std::ranges::find(LengthModel::kinds(), *s.ends) != LengthModel::kinds().end())
-    card[kLengthKey] = LengthModel::fit(*s.ends, lengths_of(parts_[0])).to_json();
+    card[kLengthKey] = LengthModel::fit(*s.ends, lengths_of(parts_[0]), weights_with_mean_one(parts_[0])).to_json();
   if (is_density(model.spec())) {
     card[kColumnsKey] = examples_.column(kVector).parts;
     if (const ColumnClasses classes = classes_of(examples_.column(kVector)); !classes.empty())

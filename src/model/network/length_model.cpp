@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "numerics/functions.h"
+#include "unfold/base/checks.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -27,11 +28,22 @@ double natural_log(double x) {
   return result;
 }
 
+/// Returns how often each length occurs, from 1 on: the sums of the weights, without which all are 1.
+std::vector<double> counts_of(std::span<const Index> lengths, std::span<const double> weights) {
+  std::vector<double> counts(at(*std::ranges::max_element(lengths)), 0.0);
+  for (std::size_t i = 0; i < lengths.size(); ++i) counts[at(lengths[i] - 1)] += weights.empty() ? 1 : weights[i];
+  return counts;
+}
+
 /// Returns the mean of T - 1, kept above 0 even if all lengths are 1.
-double mean_minus_one(std::span<const Index> lengths) {
-  double sum = 0;
-  for (const Index length : lengths) sum += static_cast<double>(length - 1);
-  return std::max(sum, 0.5) / static_cast<double>(lengths.size());
+double mean_minus_one(std::span<const Index> lengths, std::span<const double> weights) {
+  double sum = 0, all = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const double weight = weights.empty() ? 1 : weights[i];
+    sum += weight * static_cast<double>(lengths[i] - 1);
+    all += weight;
+  }
+  return std::max(sum, 0.5) / all;
 }
 
 /// Returns ln(r (r + 1) ... (r + k - 1) / k!) for k = 0 ... most.
@@ -61,15 +73,14 @@ double log_negative_binomial(double rising, double r, double mean, double k) {
 }
 
 /// Returns the maximum likelihood estimate of r, found by golden-section search over ln r.
-double best_shape(std::span<const Index> counts, double mean) {
+double best_shape(std::span<const double> counts, double mean) {
   const auto value = [&](double log_r) {
     double r = log_r;
     vector_exp(&r, &r, 1);
     const std::vector<double> rising = log_rising(r, static_cast<Index>(counts.size()) - 1);
     double sum = 0;
     for (std::size_t k = 0; k < counts.size(); ++k)
-      if (counts[k] > 0)
-        sum += static_cast<double>(counts[k]) * log_negative_binomial(rising[k], r, mean, static_cast<double>(k));
+      if (counts[k] > 0) sum += counts[k] * log_negative_binomial(rising[k], r, mean, static_cast<double>(k));
     return sum;
   };
   constexpr double kGolden = 0.6180339887498949, kLeast = -7, kMost = 14;
@@ -90,12 +101,6 @@ double best_shape(std::span<const Index> counts, double mean) {
   return r;
 }
 
-std::vector<Index> counts_of(std::span<const Index> lengths) {
-  std::vector<Index> counts(at(*std::ranges::max_element(lengths)), 0);
-  for (const Index length : lengths) ++counts[at(length - 1)];
-  return counts;
-}
-
 }  // namespace
 
 const std::vector<std::string>& LengthModel::kinds() {
@@ -103,19 +108,20 @@ const std::vector<std::string>& LengthModel::kinds() {
   return list;
 }
 
-LengthModel LengthModel::fit(std::string_view kind, std::span<const Index> lengths) {
+LengthModel LengthModel::fit(std::string_view kind, std::span<const Index> lengths, std::span<const double> weights) {
   if (std::ranges::find(kinds(), kind) == kinds().end())
     throw UsageError(fmt::format("unknown length model \"{}\"; use one of {}", kind, fmt::join(kinds(), ", ")));
   if (lengths.empty()) throw UsageError("a length model requires at least one length");
+  if (!weights.empty()) require_length("length model: the weights", weights.size(), static_cast<Index>(lengths.size()));
   if (*std::ranges::min_element(lengths) < 1) throw UsageError("a length model does not support lengths below 1");
-  const double mean = mean_minus_one(lengths);
+  const double mean = mean_minus_one(lengths, weights);
   if (kind == kGeometric) return {kGeometric, {1 / (1 + mean)}};
   if (kind == kPoisson) return {kPoisson, {mean}};
   if (*std::ranges::max_element(lengths) > kLongestTable)
     throw UsageError(fmt::format("a sequence has more than {} steps; use geometric or poisson lengths", kLongestTable));
-  const std::vector<Index> counts = counts_of(lengths);
+  std::vector<double> counts = counts_of(lengths, weights);
   if (kind == kNegativeBinomial) return {kNegativeBinomial, {best_shape(counts, mean), mean}};
-  return {kTable, {counts.begin(), counts.end()}};
+  return {kTable, std::move(counts)};
 }
 
 double LengthModel::log_of_table(Index length, double all) const {

@@ -24,8 +24,9 @@ namespace unfold {
 class LengthModel {
  public:
   static const std::vector<std::string>& kinds();
-  /// Throws UsageError for an unknown kind, if there are no lengths, and for a length below 1.
-  static LengthModel fit(std::string_view kind, std::span<const Index> lengths);
+  /// `weights`: one per length; empty: all are 1. Throws UsageError for an unknown kind, if there are no lengths, and
+  /// for a length below 1.
+  static LengthModel fit(std::string_view kind, std::span<const Index> lengths, std::span<const double> weights = {});
 
   const std::string& kind() const { return kind_; }
   /// Returns ln p(T); minus infinity for T below 1.

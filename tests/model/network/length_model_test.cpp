@@ -59,6 +59,20 @@ TEST(LengthModel, length_probabilities_match_the_textbook) {
   EXPECT_NEAR(std::exp(table.log_probability(14)), 0.25 / 27, 1e-13);
 }
 
+TEST(LengthModel, weights_of_lengths_equal_repetitions) {
+  std::vector<Index> repeated;
+  std::vector<double> weights;
+  for (std::size_t i = 0; i < kLengths.size(); ++i) {
+    weights.push_back(static_cast<double>(1 + i % 3));
+    repeated.insert(repeated.end(), 1 + i % 3, kLengths[i]);
+  }
+  for (const std::string& kind : LengthModel::kinds()) {
+    const LengthModel weighted = LengthModel::fit(kind, kLengths, weights), expected = LengthModel::fit(kind, repeated);
+    for (Index length = 1; length < 20; ++length)
+      EXPECT_NEAR(weighted.log_probability(length), expected.log_probability(length), 1e-12) << kind;
+  }
+}
+
 /// No shape on a fine grid has a higher likelihood.
 TEST(LengthModel, negative_binomial_fit_maximizes_the_likelihood) {
   const LengthModel best = LengthModel::fit("negative-binomial", kLengths);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "data/files/line_parts.h"
@@ -65,6 +66,18 @@ void add_weights(const ExampleColumn& weights, Examples& examples) {
         fmt::format("{0}: --weights {1}: all weights are 0; increase one of them", examples.source, weights.name));
   examples.columns.push_back(std::move(result));
   if (static_cast<Index>(kept.size()) < examples.count()) examples = subset(examples, kept);
+}
+
+std::vector<double> weights_with_mean_one(const ExampleSet& examples) {
+  std::vector<double> weights(at(examples.count()), 1.0);
+  if (!examples.has(kExampleWeights)) return weights;
+  const std::vector<float>& values = examples.column(kExampleWeights).values;
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  if (!(sum > 0)) return weights;
+  std::ranges::transform(values, weights.begin(), [&](float weight) {
+    return static_cast<double>(weight) * static_cast<double>(values.size()) / sum;
+  });
+  return weights;
 }
 
 }  // namespace unfold

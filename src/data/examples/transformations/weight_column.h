@@ -4,7 +4,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "unfold/data/examples/example_set.h"
 #include "unfold/data/examples/examples.h"
 
 namespace unfold {
@@ -16,5 +18,8 @@ std::optional<ExampleColumn> take_column(const std::string& name, Examples& exam
 /// per position. Removes the examples with weight 0. Throws a DataError that names the line for other numbers, and if
 /// all weights are 0.
 void add_weights(const ExampleColumn& weights, Examples& examples);
+
+/// Returns the weights of all examples, scaled so that their mean is 1; all are 1 if the set has no weights.
+std::vector<double> weights_with_mean_one(const ExampleSet& examples);
 
 }  // namespace unfold

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "data/examples/weight_column.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
 #include "unfold/graph/cells/cells.h"
@@ -36,6 +37,7 @@ std::vector<double> log_ratios(const FieldSpecification& field, const ExampleSet
   std::vector<double> ratios(at(symbols * label_count), 1);  // add-one smoothing
   std::vector<double> totals(at(label_count), static_cast<double>(symbols));
   std::vector<Symbol> seen;
+  const std::vector<double> weights = weights_with_mean_one(examples);
   for (Index e = 0; e < examples.count(); ++e) {
     const Symbol label = labels[at(e)];
     if (label == kNoSymbol) continue;
@@ -45,8 +47,8 @@ std::vector<double> log_ratios(const FieldSpecification& field, const ExampleSet
     seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
     for (const Symbol a : seen) {
       if (a == kNoSymbol) continue;
-      ratios[at(a * label_count + label)] += 1;
-      totals[at(label)] += 1;
+      ratios[at(a * label_count + label)] += weights[at(e)];
+      totals[at(label)] += weights[at(e)];
     }
   }
   vector_log(ratios.data(), ratios.data(), static_cast<Index>(ratios.size()));

@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "data/text/example_weights.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -53,6 +54,30 @@ TEST(CountsStart, words_are_initialized_with_naive_bayes_evidence) {
     double evidence = 0;
     for (Index i = 0; i < 64; ++i) evidence += table(words.find(word), i) * (output(i, good) - output(i, bad));
     EXPECT_NEAR(evidence, ratio * (length - together), 1e-12) << word;
+  }
+}
+
+TEST(CountsStart, weights_of_examples_are_counts_with_mean_one) {
+  LabeledData data;
+  data.examples.columns.push_back({.name = kExampleWeights, .once = true, .width = 1, .numbers = {3, 3, 12}});
+  const ExampleSet set(data.examples, data.data, std::vector<std::string>{"label"});
+  NetworkModel<double> model = bag_of(data, "bag:64,start=counts,pool=mean");
+  initialize_from_counts(model, set, 3);
+  const Alphabet& words = *data.data->field("word").alphabet;
+  const Alphabet& labels = *data.data->field("label").alphabet;
+  const Symbol good = labels.find("good"), bad = labels.find("bad");
+  const Matrix<double> table = model.parameters().at("layer1/z/W"), output = model.parameters().at("output/V");
+  double together = 0, length = 0;
+  for (Index i = 0; i < 64; ++i) {
+    together += output(i, good) * output(i, bad);
+    length += output(i, good) * output(i, good);
+  }
+  // The scaled weights are 1/2, 1/2 and 2. Each good text has two words and the bad one has one.
+  const double symbols = words.size(), all_good = 0.5 * 4 + symbols, all_bad = 2 + symbols;
+  for (const auto& [word, in_good, in_bad] : {std::tuple{"a", 1.0, 0.0}, {"b", 1.0, 2.0}}) {
+    double evidence = 0;
+    for (Index i = 0; i < 64; ++i) evidence += table(words.find(word), i) * (output(i, good) - output(i, bad));
+    EXPECT_NEAR(evidence, std::log((in_good + 1) / all_good * all_bad / (in_bad + 1)) * (length - together), 1e-12);
   }
 }
 
