@@ -112,7 +112,7 @@ class SequenceClassifier(SequenceEstimator):
         if stated not in (None, "independent", "sequence"):
             raise UsageError(f'{who}: options: rows must be "independent" or "sequence", not {stated!r}')
         chosen = any(self._settings().get(name) is not None for name in _CHOICES)
-        table = Rows.of_table(X, who) if stated == "independent" or (stated is None and not chosen) else None
+        table = Rows.of_table(X, who) if stated != "sequence" else None
         if table is not None:
             return [table]
         sequences = Sequences(X, who)
@@ -178,7 +178,7 @@ class SequenceClassifier(SequenceEstimator):
             raise UsageError('partial_fit: class_weight="balanced" is not supported for partial_fit, because a part of the '
                              "data does not have the frequencies of all; pass a dictionary")
         labels = labels_of(y, who)
-        sequences = self._read(X, who) if self.__sklearn_is_fitted__() else Sequences(X, who)
+        sequences = self._read(X, who) if self.__sklearn_is_fitted__() else self._readings(X, who)[-1]
         require_equal_lengths(sequences, labels, who)
         missing: list[Any] = []
         if classes is not None:

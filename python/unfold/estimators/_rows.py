@@ -75,6 +75,12 @@ class Rows:
                              [value for value, stays in zip(values, kept.tolist()) if stays])
                             for name, values in self.columns]
 
+    def add_missing(self, count: int) -> None:
+        """Append rows of missing cells."""
+        self.columns = [(name, numpy.concatenate([values, numpy.full(count, numpy.nan)])
+                         if isinstance(values, numpy.ndarray) else [*values, *[None] * count])
+                        for name, values in self.columns]
+
     def describe(self, once: Sequence[tuple[str, _data.Values]] = ()) -> _data.Description:
         """Describe the table with further columns."""
         return _data.fields([(name, False, values) for name, values in [*self.columns, *once]], [len(self)], "table")
