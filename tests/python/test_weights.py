@@ -65,14 +65,68 @@ class SampleWeightTest(unittest.TestCase):
         weights = numpy.arange(len(X)) % 3 + 1
 
         def fit(X, y, weights=None):
-            model = SequenceClassifier("gru:3", optimizer="sgd:rate=0.5", steps=6, threads=1,
+            # Stochastic optimizers replace rare categories with <unk> at random, separately for each row.
+            model = SequenceClassifier("gru:3", optimizer="lbfgs", steps=6, threads=1,
                                        options={**WHOLE, "precision": "double"})
             return model.fit(X, y, sample_weight=weights)
 
         weighted, rows = fit(X, y, weights), numpy.repeat(numpy.arange(len(X)), weights)
+        self.assertEqual(weighted.rows_, "independent")
         self.assert_near(weighted, fit(X.iloc[rows].reset_index(drop=True), y[rows]), 1e-9)
         self.assertEqual(weighted.predict_proba(X).shape, (30, 2))
         self.assertNotEqual(weighted.model_bytes_, fit(X, y).model_bytes_)
+
+    def test_weights_of_words_equal_repetitions(self):
+        words = [["rare", "x"], ["often", "y"], ["often", "x"], ["both", "rare"], ["often", "both"]] * 3
+        y = ["p", "q", "p", "q", "q"] * 3
+        weights = numpy.array([4, 1, 1, 2, 1] * 3)  # "rare" is frequent by weight
+        repeated = [[one for one, n in zip(values, weights) for _ in range(n)] for values in (words, y)]
+        for model in ("gru:3", "bag:4,start=counts"):
+            with self.subTest(model):
+                def fit(X, y, weights=None):
+                    return SequenceClassifier(model, optimizer="lbfgs", steps=6, threads=1,
+                                              options={**WHOLE, "precision": "double"}).fit(X, y, weights)
+
+                weighted, alphabets = fit(words, y, weights), []
+                for fitted in (weighted, fit(*repeated), fit(words, y)):
+                    alphabets.append(fitted.model_.card["data"]["fields"][1]["alphabet"]["symbols"])
+                self.assertEqual(alphabets[0], ["<unk>", "rare", "x", "both", "often", "y"])
+                self.assertEqual(alphabets[1], alphabets[0])
+                self.assertNotEqual(alphabets[2], alphabets[0])
+                if model == "gru:3":
+                    self.assert_near(weighted, fit(*repeated), 1e-9)
+                for scale in (0.1, 3):
+                    self.assertEqual(fit(words, y, scale * weights).model_.card["data"], weighted.model_.card["data"])
+
+    def test_weights_of_sequences_of_different_lengths_equal_repetitions(self):
+        X, _ = bits()
+        ragged = [row[:3 + i % 7] for i, row in enumerate(X)]
+        tags = [[int(x) for x in row] for row in ragged]
+        weights = numpy.arange(len(X)) % 4 + 1
+
+        def fit(X, y, weights=None):
+            return SequenceTagger("gru:3", optimizer="sgd:rate=0.5", steps=6, threads=1,
+                                  options={**WHOLE, "precision": "double"}).fit(X, y, weights)
+
+        weighted = fit(ragged, tags, weights)
+        repeated = fit(*([one for one, n in zip(values, weights) for _ in range(n)] for values in (ragged, tags)))
+        self.assert_near(weighted, repeated, 1e-6)
+        self.assertGreater(numpy.abs(parameters(weighted)["layer1/g/W"]
+                                     - parameters(fit(ragged, tags))["layer1/g/W"]).max(), 1e-4)
+
+    def test_weights_of_lengths_equal_repetitions(self):
+        sequences = [list("ab" * (1 + i % 5)) for i in range(20)]
+        weights = numpy.arange(20) % 3 + 1.0
+        repeated = [one for one, n in zip(sequences, weights) for _ in range(int(n))]
+
+        def lengths(sequences, weights=None):
+            data = {"text": sequences, **({} if weights is None else {"w": weights})}
+            run = unfold.train(data, predict="text", read="text", ends="poisson", model="gru:2", steps=1, threads=1,
+                               split="100/0/0", weights=None if weights is None else "w")
+            return run.model.card["configuration"]["length"]["parameters"]
+
+        numpy.testing.assert_allclose(lengths(sequences, weights), lengths(repeated), rtol=1e-6)
+        self.assertNotEqual(lengths(sequences, weights), lengths(sequences))
 
     def test_weights_of_a_network_in_shards_and_windows_equal_those_of_whole_batches(self):
         X, y = bits()

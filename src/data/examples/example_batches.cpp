@@ -183,7 +183,6 @@ class ExampleFiller {
       add(name, read.field, read.back, false);
     }
     if (examples.has_trees() || examples.has_grids()) require_sequences();
-    if (examples.has(kExampleWeights)) scale_weights();
     (void)examples.spelt();  // throws if there are several
     for (const std::string& name : options.predicts) {
       const auto used = std::ranges::find(uses_, name, &Use::name);
@@ -197,6 +196,7 @@ class ExampleFiller {
         add(name, name, 0, true);
       }
     }
+    if (examples.has(kExampleWeights)) scale_weights();
   }
 
   /// `random`: for replacing symbols with `<unk>`, or null.
@@ -335,30 +335,62 @@ class ExampleFiller {
     }
   }
 
-  /// Scales the weights so that their mean over the examples is 1.
+  /// Returns whether a position of an example has an entry to predict.
+  bool predicts(Index example, Index position) const {
+    return std::ranges::any_of(uses_, [&](const Use& use) {
+      if ((!use.predicted && !use.target) || use.column == nullptr || use.field->source) return false;
+      if (use.field->once && position + 1 < examples_.length(example)) return false;
+      const Index entry = entry_at(use, example, position);
+      if (entry < 0) return false;
+      return use.field->type == Type::symbols ? use.column->symbols[at(entry)] != kNoSymbol
+                                              : use.column->present[at(entry)] != 0;
+    });
+  }
+
+  /// Returns the number of predicted positions of each example, divided by the largest number. 1 for all if no position
+  /// is predicted.
+  std::vector<double> predicted_shares() const {
+    std::vector<double> shares(weights_.size());
+    for (Index e = 0; e < examples_.count(); ++e)
+      for (Index t = 0; t < examples_.length(e); ++t) shares[at(e)] += predicts(e, t) ? 1 : 0;
+    const double most = shares.empty() ? 0 : *std::ranges::max_element(shares);
+    for (double& share : shares) share = most > 0 ? share / most : 1;
+    return shares;
+  }
+
+  /// Scales the weights so that their mean over the predicted positions is 1.
   void scale_weights() {
     weights_ = examples_.column(kExampleWeights).values;
-    const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+    const std::vector<double> shares = predicted_shares();
+    const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+    double sum = 0;
+    for (std::size_t e = 0; e < weights_.size(); ++e) sum += shares[e] * static_cast<double>(weights_[e]);
     if (!(sum > 0) && !weights_.empty())
       throw DataError(fmt::format(
           "{}: the weights of all {} examples of the training or validation part are 0; increase one of them",
           examples_.source(), weights_.size()));
-    for (float& weight : weights_)
-      weight = static_cast<float>(static_cast<double>(weight) * static_cast<double>(weights_.size()) / sum);
+    remainders_.reserve(weights_.size());
+    for (float& weight : weights_) {
+      const double scaled = static_cast<double>(weight) * all / sum;
+      weight = static_cast<float>(scaled);
+      remainders_.push_back(static_cast<float>(scaled - static_cast<double>(weight)));
+    }
   }
 
   /// Writes the weight of each example at all its positions.
   void put_weights(Batch& out) const {
-    if (weights_.empty()) {
-      if (const auto earlier = out.fields.find(kExampleWeights); earlier != out.fields.end()) out.fields.erase(earlier);
-      return;
-    }
-    ValueRows& weights = out.value_field(kExampleWeights);
-    weights.clear(out.structure.positions(), 1);
-    for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
-      const auto chain = static_cast<Index>(i);
-      for (Index t = 0; t < out.structure.size(chain); ++t)
-        weights.set(out.structure.row(chain, t), 0, weights_[at(cut_->stretches[i].example)]);
+    for (const auto& [name, numbers] : {std::pair{kExampleWeights, &weights_}, {kWeightRemainders, &remainders_}}) {
+      if (weights_.empty()) {
+        if (const auto earlier = out.fields.find(name); earlier != out.fields.end()) out.fields.erase(earlier);
+        continue;
+      }
+      ValueRows& rows = out.value_field(name);
+      rows.clear(out.structure.positions(), 1);
+      for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
+        const auto chain = static_cast<Index>(i);
+        for (Index t = 0; t < out.structure.size(chain); ++t)
+          rows.set(out.structure.row(chain, t), 0, (*numbers)[at(cut_->stretches[i].example)]);
+      }
     }
   }
 
@@ -457,6 +489,7 @@ class ExampleFiller {
   bool pools_chains_;  // the structure has one position per chain
   std::vector<Use> uses_;
   std::vector<float> weights_;                   // weights of the examples; empty: all are 1
+  std::vector<float> remainders_;                // their rounding errors
   std::vector<std::vector<Index>> counts_;       // symbol counts for each use; empty: no symbol is replaced by `<unk>`
   const Cut* cut_ = nullptr;                     // cut of the current batch
   std::vector<Index> lengths_;                   // positions of the current batch

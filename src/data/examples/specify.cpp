@@ -26,24 +26,57 @@ constexpr std::string_view kPrevious = "previous";
 /// occurrence.
 constexpr std::size_t kClosedAlphabet = 500;
 
+Index example_of(const Examples& examples, const ExampleColumn& column, Index entry) {
+  if (column.once && !column.source) return entry;
+  const std::vector<Index>& ends = column.source ? column.ends : examples.ends;
+  return static_cast<Index>(std::ranges::upper_bound(ends, entry) - ends.begin());
+}
+
+struct TextCount {
+  Index occurrences = 0;
+  double weight = 0;  ///< sum over the occurrences
+  /// The occurrences; if examples have weights, the share of the total weight. The share is rounded, so that weights
+  /// with the same ratios lead to the same order.
+  Index rank = 0;
+};
+
+std::unordered_map<std::string, TextCount> count_texts(const Examples& examples, const FieldOrigin& origin,
+                                                       std::span<const Index> entries) {
+  constexpr double kSteps = 1e12;
+  const ExampleColumn* weights = examples.find(kExampleWeights);
+  std::unordered_map<std::string, TextCount> counts;
+  double total = 0;
+  for (const Index e : entries) {
+    if (!origin.present(e)) continue;
+    const double weight = weights == nullptr ? 1 : weights->numbers[at(example_of(examples, *origin.column, e))];
+    const auto add = [&](std::string text) {
+      TextCount& count = counts[std::move(text)];
+      ++count.occurrences;
+      count.weight += weight, total += weight;
+    };
+    std::string text = origin.text(e);
+    if (origin.spelt())
+      for (std::string& character : spell(text)) add(std::move(character));
+    else if (!text.empty())
+      add(std::move(text));
+  }
+  for (auto& [text, count] : counts)
+    count.rank = weights == nullptr || !(total > 0) ? count.occurrences : std::llround(count.weight / total * kSteps);
+  return counts;
+}
+
 /// Returns all distinct strings, by descending frequency, with ties ordered by their bytes. Strings that occur fewer
-/// than `least` times are left out; 0: strings that occur once are left out if there are many.
-std::vector<std::string> distinct_texts(const FieldOrigin& origin, std::span<const Index> entries, Index least) {
-  std::unordered_map<std::string, Index> counts;
-  for (const Index e : entries)
-    if (origin.present(e)) {
-      std::string text = origin.text(e);
-      if (origin.spelt())
-        for (std::string& character : spell(text)) ++counts[std::move(character)];
-      else if (!text.empty())
-        ++counts[std::move(text)];
-    }
-  std::vector<std::pair<std::string, Index>> ordered(counts.begin(), counts.end());
+/// than `least` times are left out; 0: strings that occur once are left out if there are many. An example of weight 2
+/// counts like two in the order, but its strings occur only as often as they are there.
+std::vector<std::string> distinct_texts(const Examples& examples, const FieldOrigin& origin,
+                                        std::span<const Index> entries, Index least) {
+  const std::unordered_map<std::string, TextCount> counts = count_texts(examples, origin, entries);
+  std::vector<std::pair<std::string, TextCount>> ordered(counts.begin(), counts.end());
   std::ranges::sort(ordered, [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
+    return a.second.rank != b.second.rank ? a.second.rank > b.second.rank : a.first < b.first;
   });
   if (least == 0) least = ordered.size() > kClosedAlphabet ? 2 : 1;
-  std::erase_if(ordered, [=](const auto& counted) { return counted.second < least; });
+  std::erase_if(ordered, [=](const auto& counted) { return counted.second.occurrences < least; });
   std::vector<std::string> texts;
   texts.reserve(ordered.size());
   for (auto& [text, count] : ordered) texts.push_back(std::move(text));
@@ -56,10 +89,10 @@ FieldSpecification field_of(const std::string& name, Alphabet symbols) {
   return {.name = name, .type = FieldType::symbols, .size = size, .alphabet = std::move(alphabet)};
 }
 
-FieldSpecification specify_symbols(const FieldOrigin& origin, std::span<const Index> entries, const std::string& name,
-                                   bool predicted, const FieldChoice& choice) {
+FieldSpecification specify_symbols(const Examples& examples, const FieldOrigin& origin, std::span<const Index> entries,
+                                   const std::string& name, bool predicted, const FieldChoice& choice) {
   if (!predicted && choice.hash_bits > 0 && !origin.spelt()) return field_of(name, Alphabet::hashed(choice.hash_bits));
-  std::vector<std::string> texts = distinct_texts(origin, entries, predicted ? 1 : choice.least);
+  std::vector<std::string> texts = distinct_texts(examples, origin, entries, predicted ? 1 : choice.least);
   if (texts.empty())
     throw DataError(fmt::format("field {} is empty: every entry is missing; leave the field out", name));
   if (predicted) {
@@ -76,12 +109,6 @@ struct WeightedEntries {
   std::vector<Index> entries;
   std::vector<double> weights;  ///< empty: all are 1
 };
-
-Index example_of(const Examples& examples, const ExampleColumn& column, Index entry) {
-  if (column.once && !column.source) return entry;
-  const std::vector<Index>& ends = column.source ? column.ends : examples.ends;
-  return static_cast<Index>(std::ranges::upper_bound(ends, entry) - ends.begin());
-}
 
 WeightedEntries present_entries(const Examples& examples, const ExampleColumn& column, std::span<const Index> entries) {
   const ExampleColumn* weights = examples.find(kExampleWeights);
@@ -206,7 +233,7 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
     if (once && predicted && std::ranges::find(choice.reads, name) != choice.reads.end())
       throw UsageError(fmt::format("field {} is predicted once per example, so it cannot also be read", name));
     const std::vector<Index> entries = entries_of(examples, *origin.column, once);
-    data.fields.push_back(origin.column->is_text() ? specify_symbols(origin, entries, name, predicted, choice)
+    data.fields.push_back(origin.column->is_text() ? specify_symbols(examples, origin, entries, name, predicted, choice)
                                                    : specify_values(examples, *origin.column, entries, name, choice));
     specified.insert(name);
     data.fields.back().once = once;

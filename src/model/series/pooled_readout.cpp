@@ -58,7 +58,7 @@ class HeadRegression {
     const Field& target = batch.field(head_.field);
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
       const Index row = batch.structure.row(c, batch.structure.size(c) - 1);
-      const double weight = has_weights(batch) ? weights_of_rows<double>(batch, row, 1)(0, 0) : 1;
+      const double weight = weight_of_row(batch, row);
       if (!is_present(target, row) || weight == 0) continue;
       weights_.push_back(weight);
       float* to = x_.data() + (streamed_ ? 0 : static_cast<Index>(examples_.size()) * inputs_);

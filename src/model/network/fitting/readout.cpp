@@ -116,7 +116,7 @@ class HeadFit {
           const double* current = x_.data() + filled_ * (x_.size() / kRows) + current_.place;
           for (Index k = 0; k < outputs(); ++k) y[k] -= current[k];
         }
-        if (has_weights(batch)) weights_.push_back(weights_of_rows<double>(batch, row, 1)(0, 0));
+        if (has_weights(batch)) weights_.push_back(weight_of_row(batch, row));
         if (++filled_ == kRows) flush(team);
       }
   }
