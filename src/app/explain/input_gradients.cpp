@@ -30,10 +30,12 @@ std::vector<std::vector<double>> Gradients<T>::sums(const Use& use) {
     found[at(c)].assign(at(structure.size(c)), 0.0);
     for (const Signal reader : watched_.readers()) {
       const Matrix<const T> adjoint = unfolding_.affine_adjoint(reader);
+      // A map in a loop that starts from another corner of a grid has its rows in the order of this corner.
+      const std::vector<Index>& rows = structure.order(watched_.network().plan->corner(reader.id)).rows;
       for (Index p = 0; p < structure.size(c); ++p) {
-        const Index row = structure.row(c, p);
+        const T* row = adjoint.row(rows[at(structure.item(c, p))]);
         for (Index i = 0; i < adjoint.cols; ++i)
-          found[at(c)][at(p)] += use(reader, row, i, static_cast<double>(adjoint.row(row)[i]));
+          found[at(c)][at(p)] += use(reader, structure.row(c, p), i, static_cast<double>(row[i]));
       }
     }
   }

@@ -5,11 +5,13 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/explain/input_gradients.h"
 #include "model/ngram/ngram.h"
 #include "unfold/base/error.h"
 #include "unfold/model/network/language_model.h"
+#include "unfold/model/network/network_model.h"
 #include "unfold/model/registry/registry.h"
 #include "unfold/numerics/random.h"
 
@@ -98,6 +100,85 @@ TEST(Explain, gradients_by_lag_equal_finite_differences) {
     }
     EXPECT_NEAR(lag.state, std::sqrt(state), 1e-7) << "lag " << lag.lag;
     EXPECT_NEAR(lag.surprise, std::sqrt(surprise), 1e-7) << "lag " << lag.lag;
+  }
+}
+
+/// A network over grids of numbers with one unit per corner, and a batch of two grids.
+struct GridNetwork {
+  const ModelSpec spec = parse_model_spec("grid-rnn:1");
+  const DataSpecification data = {.source = "made",
+                                  .fields = {{.name = "pixels", .type = FieldSpecification::Type::values, .size = 1},
+                                             {.name = "clean", .type = FieldSpecification::Type::values, .size = 1}},
+                                  .grids = true};
+  const NetworkLayout layout = {.reads = {"pixels"}, .heads = {{.field = "clean", .loss = "gaussian"}}};
+  NetworkModel<double> model{"grid-rnn:1", data, layout};
+  Batch batch;
+  Team team{1};
+
+  GridNetwork() {
+    Random random(5, "grids");
+    for (double& w : model.parameters().flat()) w = 0.3 + 0.5 * random.uniform();
+    batch.structure = Structure::grids(std::vector<std::pair<Index, Index>>{{2, 3}, {3, 2}});
+    batch.value_field("pixels").clear(batch.structure.positions(), 1);
+    for (Index r = 0; r < batch.structure.positions(); ++r)
+      batch.value_field("pixels").set(r, 0, static_cast<float>(random.below(512)) / 256 - 1);
+  }
+  /// Returns the weight with which the network from a corner reads the input.
+  double& weight(const std::string& corner) {
+    for (const ParameterInfo& p : model.circuit().parameters())
+      if (p.name.ends_with("/W") && p.name.find(corner + "/") != std::string::npos)
+        return model.parameters().flat()[static_cast<std::size_t>(p.offset)];
+    throw UsageError("no weight of " + corner);
+  }
+  double output(Index row) {
+    const Watched<double> watched(spec, data, layout, model.parameters());
+    Gradients<double> gradients(watched, team);
+    gradients.read(batch);
+    return gradients.value(watched.network().heads[0].signal)(row, 0);
+  }
+  std::vector<std::vector<double>> squares(Index row) {
+    const Watched<double> watched(spec, data, layout, model.parameters());
+    Gradients<double> gradients(watched, team);
+    gradients.read(batch);
+    gradients.adjoint(watched.network().heads[0].signal)(row, 0) = 1;
+    return gradients.squares();
+  }
+  /// Returns the derivative of the output at a row in the input at another one, by finite differences.
+  double difference(Index row, Index input) {
+    constexpr float kStep = 1.0F / 1024;
+    ValueRows& pixels = batch.value_field("pixels");
+    const float x = pixels.values<float>(input, 1)(0, 0);
+    pixels.set(input, 0, x + kStep);
+    const double above = output(row);
+    pixels.set(input, 0, x - kStep);
+    const double below = output(row);
+    pixels.set(input, 0, x);
+    return (above - below) / (2 * static_cast<double>(kStep));
+  }
+};
+
+/// Without the input weights of the other corners, the derivative in an input is that of the pre-activation times the
+/// weight. The corners do not read each other.
+TEST(Gradients, squares_over_grids_equal_finite_differences_from_every_corner) {
+  const std::vector<std::string> corners = {"top-left", "top-right", "bottom-left", "bottom-right"};
+  GridNetwork net;
+  const Structure& grids = net.batch.structure;
+  for (const auto& [grid, position] : {std::pair<Index, Index>{0, 1}, {1, 3}}) {
+    const Index row = grids.row(grid, position);
+    const std::vector<std::vector<double>> found = net.squares(row);
+    std::vector<double> expected(static_cast<std::size_t>(grids.size(grid)), 0.0);
+    for (const std::string& corner : corners) {
+      GridNetwork alone;
+      for (const std::string& other : corners)
+        if (other != corner) alone.weight(other) = 0;
+      for (Index p = 0; p < grids.size(grid); ++p) {
+        const double gradient = alone.difference(row, grids.row(grid, p)) / alone.weight(corner);
+        expected[static_cast<std::size_t>(p)] += gradient * gradient;
+      }
+    }
+    ASSERT_EQ(found.size(), 2U);
+    for (std::size_t p = 0; p < expected.size(); ++p)
+      EXPECT_NEAR(found[static_cast<std::size_t>(grid)][p], expected[p], 1e-5) << "grid " << grid << ", position " << p;
   }
 }
 
