@@ -190,10 +190,18 @@ DataArgument data_of(nb::handle given, const char* what, const char* name) {
   return {{name}, {{name, memory_data(nb::cast<nb::dict>(described))}}};
 }
 
+namespace {
+
+bool is_in_memory(const std::string& file) {
+  return file == kDataInMemory || file == kValidationInMemory || file == kTestInMemory;
+}
+
+}  // namespace
+
 void with_os_errors(const std::vector<std::string>& files, const std::function<void()>& work) {
   const auto translate = [&](const Error& error, const char* kind) {
     for (const std::string& file : files) {
-      if (file == "-" || access(file.c_str(), R_OK) == 0) continue;
+      if (file == "-" || is_in_memory(file) || access(file.c_str(), R_OK) == 0) continue;
       const int number = errno;
       if (number != ENOENT && number != EACCES) continue;
       const std::string name = std::string(kind) + (number == ENOENT ? "NotFoundError" : "PermissionError");
