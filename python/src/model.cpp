@@ -488,7 +488,8 @@ void add_models(nb::module_& module) {
           nb::arg("gates") = false,
           "Return the outputs of the layers of a network, {\"layer1\": [positions, units], ...}: for a text, after "
           "each "
-          "symbol; for data with fields, as a list with one dictionary per example. gates=True adds the gates.")
+          "symbol; for data with fields, as a list with one dictionary per example. gates=True adds the gates. For a "
+          "text and a hidden Markov model: {\"state\": [positions], \"probabilities\": [positions, states]}.")
       .def(
           "parameters",
           [](const PythonModel& self) {

@@ -1,4 +1,4 @@
-/// The outputs of the layers and the gates of a network, as arrays.
+/// The outputs of the layers and the gates of a network, and the states of a hidden Markov model, as arrays.
 
 #include <nanobind/ndarray.h>
 
@@ -9,8 +9,10 @@
 #include "arguments.h"
 #include "interruption.h"
 #include "memory_data.h"
+#include "model/hmm/hmm.h"
 #include "model/network/transduce.h"
 #include "states.h"
+#include "stream.h"
 #include "unfold/base/error.h"
 #include "unfold/data/examples/example_batches.h"
 #include "unfold/model/network/language_model.h"
@@ -107,6 +109,26 @@ nb::dict to_arrays(States states) {
   return result;
 }
 
+/// Returns the most probable states of a hidden Markov model for a text, numbered from 0, and the probability of each
+/// state at each position.
+nb::dict hidden_states_of_text(const HmmModel& model, const std::string& text) {
+  std::vector<std::int64_t> path;
+  Recorded posteriors{.numbers = {}, .units = model.parameters().states};
+  PythonReporter reporter{nb::none()};
+  run_interruptibly(reporter, [&] {
+    const std::vector<Symbol> symbols = model.alphabet().encode(text);
+    if (symbols.empty()) throw UsageError("states: the text is empty");
+    const std::vector<Index> best = most_probable_states(model.parameters(), symbols);
+    path.assign(best.begin(), best.end());
+    posteriors.numbers = state_posteriors(model.parameters(), symbols);
+  });
+  States states;
+  states.emplace_back("probabilities", std::move(posteriors));
+  nb::dict result = to_arrays(std::move(states));
+  result["state"] = owned(std::move(path));
+  return result;
+}
+
 }  // namespace
 
 nb::object states_of(const Model& model, const std::string& name, nb::handle data, nb::handle text, bool gates) {
@@ -114,6 +136,7 @@ nb::object states_of(const Model& model, const std::string& name, nb::handle dat
   PythonReporter reporter{nb::none()};
   if (!text.is_none()) {
     const std::string bytes = text_of(text);
+    if (const auto* hidden = model.as<HmmModel>()) return hidden_states_of_text(*hidden, bytes);
     States states;
     run_interruptibly(reporter, [&] {
       if (const auto* single = model.as<LanguageModel<float>>())
@@ -121,7 +144,8 @@ nb::object states_of(const Model& model, const std::string& name, nb::handle dat
       else if (const auto* exact = model.as<LanguageModel<double>>())
         states = states_of_text(*exact, bytes, gates);
       else
-        throw UsageError("states: " + model.spec_text() + " is not a network that reads text");
+        throw UsageError("states: " + model.spec_text() +
+                         " is neither a network that reads text nor a hidden Markov model of text");
     });
     return to_arrays(std::move(states));
   }

@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import itertools
 import json
 import unittest
 
@@ -304,6 +305,35 @@ class ModelTest(Folder):
 
         _Line(stream)({"event": "remark", "text": "note"})
         self.assertEqual(stream.getvalue(), "note\n")
+
+    def test_data_in_memory_that_does_not_fit_is_no_missing_file(self):
+        rng = numpy.random.RandomState(0)
+        model = unfold.train(rng.normal(size=(9, 5, 3)), **SMALL).model
+        for call in (model.predict, model.eval, model.score_examples, model.states):
+            with self.assertRaises(unfold.DataError) as caught:
+                call(numpy.zeros((3, 5, 2)))
+            self.assertNotIsInstance(caught.exception, FileNotFoundError)
+            self.assertRegex(str(caught.exception), "contains 2 numbers per position, but the model expects 3")
+        with self.assertRaises(unfold.DataError) as caught:
+            unfold.train(rng.normal(size=(9, 5, 3)), predict="nothing", **SMALL)
+        self.assertNotIsInstance(caught.exception, FileNotFoundError)
+        with self.assertRaises(FileNotFoundError):
+            model.predict("nothing.npy")
+
+    def test_hidden_states_of_a_text_equal_those_of_all_paths(self):
+        model = unfold.train(text="abab" * 30 + "cccc" * 20 + "abab" * 10, model="hmm:2,iterations=3", threads=1).model
+        found, text = model.states(text="abaccab"), model.encode("abaccab")
+        start, step, emit = (model.parameters()[name] for name in ("initial", "transitions", "emissions"))
+        paths = numpy.array(list(itertools.product(range(2), repeat=len(text))))
+        p = start[paths[:, 0]] * emit[paths, text].prod(axis=1) * step[paths[:, :-1], paths[:, 1:]].prod(axis=1)
+        numpy.testing.assert_array_equal(found["state"], paths[p.argmax()])
+        of_second = (p[:, None] * paths).sum(axis=0) / p.sum()
+        numpy.testing.assert_allclose(found["probabilities"], numpy.stack([1 - of_second, of_second], axis=1), atol=1e-12)
+        for text, error in (("", unfold.UsageError), ("abx", unfold.DataError)):
+            with self.assertRaises(error):
+                model.states(text=text)
+        with self.assertRaisesRegex(unfold.UsageError, "neither a network that reads text nor a hidden Markov model"):
+            unfold.train(text="abab" * 9, model="ngram:2").model.states(text="ab")
 
 
 if __name__ == "__main__":
