@@ -267,16 +267,20 @@ static inline @vector @log_of_parts(@vector k, @vector f) {
 )";
 }
 
-constexpr const char* kLog = R"(
-static inline @vector @log(@vector x) {
-  const @vector zero = @@_ALL(0), smallest = @@_ALL(@@_SMALLEST);
-  const @vector lifted = @@_PICK(LT, x, smallest, x * @@_ALL(@@_LIFT), x);
-  const @bit_vector moved = @bits_of(lifted) + (@@_ONE - @@_SQRT_HALF);
+constexpr const char* kLogOfNormal = R"(
+/* log(x) - lift ln 2 for a positive normal number x */
+static inline @vector @log_of_normal(@vector x, @vector lift) {
+  const @bit_vector moved = @bits_of(x) + (@@_ONE - @@_SQRT_HALF);
   const @vector m = @from_bits((moved & @@_MANTISSA_MASK) + @@_SQRT_HALF);
   const @vector tagged = @from_bits((moved >> @@_MANTISSA) | @bits_of(@@_ALL(@@_MANTISSA_BASE)));
-  const @vector biased = tagged - @@_ALL(@@_BIASED_BASE);
-  const @vector k = biased - @@_PICK(LT, x, smallest, @@_ALL(@@_LIFT_BITS), zero);
-  const @vector result = @log_of_parts(k, m - @@_ALL(1)), infinite = @@_ALL(INFINITY);
+  return @log_of_parts(tagged - @@_ALL(@@_BIASED_BASE) - lift, m - @@_ALL(1));
+}
+)";
+constexpr const char* kLog = R"(
+static inline @vector @log(@vector x) {
+  const @vector zero = @@_ALL(0), smallest = @@_ALL(@@_SMALLEST), infinite = @@_ALL(INFINITY);
+  const @vector lifted = @@_PICK(LT, x, smallest, x * @@_ALL(@@_LIFT), x);
+  const @vector result = @log_of_normal(lifted, @@_PICK(LT, x, smallest, @@_ALL(@@_LIFT_BITS), zero));
   const @vector below = @@_PICK(EQ, x, zero, @@_ALL(-INFINITY), @@_PICK(LT, x, zero, @@_ALL(NAN), x));
   return @@_PICK(LT, zero, x, @@_PICK(LT, x, infinite, result, below), below);
 }
@@ -316,7 +320,8 @@ std::vector<CFunction> c_number_functions(bool wide) {
           {"hard_sigmoid", {"vectors"}, kHardSigmoid},
           {"tanh", {"expm1", "power"}, tanh_text(wide)},
           {"log_of_parts", {"bits"}, log_parts_text(wide)},
-          {"log", {"log_of_parts"}, kLog},
+          {"log_of_normal", {"log_of_parts"}, kLogOfNormal},
+          {"log", {"log_of_normal"}, kLog},
           {"softplus", {"exp_minus", "log_of_parts"}, kSoftplus},
           {"relu", {"vectors"}, kRelu}};
 }

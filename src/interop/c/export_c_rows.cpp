@@ -23,10 +23,11 @@ static @real @total(@real *lanes) {
   for (j = 0; j < 2; ++j) lanes[j] += lanes[j + 2];
   return lanes[0] + lanes[1];
 }
-/* log(sum of exp(x[i])); sums use 16 lanes, which are added in a tree */
+/* log(sum of exp(x[i])); sums use 16 lanes, which are added in a tree. The sum is at least 1, or a NaN. */
 static @real @log_sum_exp(const @real *x) {
   enum { @whole = @@_SYMBOLS / 16 * 16, @rest = @@_SYMBOLS - @whole };
   @vector parts[16 / @@_LANES];
+  @vector sum;
   @real lanes[16], top;
   int i, j;
   for (j = 0; j < 16 / @@_LANES; ++j) parts[j] = @@_ALL(-INFINITY);
@@ -51,7 +52,8 @@ static @real @log_sum_exp(const @real *x) {
     for (j = 0; j < 16; j += @@_LANES) @@_STORE(last + j, @exp_below(@@_LOAD(last + j)));
     for (j = 0; j < @rest; ++j) lanes[j] += last[j];
   }
-  @@_STORE(lanes, @log(@@_ALL(@total(lanes))));
+  sum = @@_ALL(@total(lanes));
+  @@_STORE(lanes, @@_PICK(EQ, sum, sum, @log_of_normal(sum, @@_ALL(0)), sum));
   return top + lanes[0];
 }
 )";
@@ -270,7 +272,7 @@ static void @unitary(const @unitary_map *u, const @real *from, @real *y, @real *
 }  // namespace
 
 std::vector<CFunction> c_row_functions() {
-  return {{"log_sum_exp", {"exp_below", "log"}, kLogSumExp},
+  return {{"log_sum_exp", {"exp_below", "log_of_normal"}, kLogSumExp},
           {"sums", {"vectors"}, kSums},
           {"columns16", {"sums"}, columns_text(16)},
           {"columns32", {"sums"}, columns_text(32)},
