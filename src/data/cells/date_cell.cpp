@@ -70,10 +70,8 @@ struct ThreePairs {
   const std::uint64_t pattern = (kZeros & ~kMarks) | (static_cast<unsigned char>(mark) * kEachByte & kMarks);
   const std::uint64_t digits = word ^ pattern;  // 0 to 9 for digits, 0 for marks
   if ((digits & kMarks) != 0 || ((digits | (digits + 6 * kEachByte)) & 0xF0 * kEachByte) != 0) return false;
-  const auto pair = [&](int byte) {
-    return static_cast<std::uint32_t>(digits >> 8 * byte & 0xF) * 10 +
-           static_cast<std::uint32_t>(digits >> 8 * (byte + 1) & 0xF);
-  };
+  const std::uint64_t sums = digits * 10 + (digits >> 8);  // a pair of digits in bytes 0, 3 and 6
+  const auto pair = [&](int byte) { return static_cast<std::uint32_t>(sums >> 8 * byte & 0xFF); };
   pairs = {pair(0), pair(3), pair(6)};
   return true;
 }

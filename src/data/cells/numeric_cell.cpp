@@ -258,7 +258,7 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
 /// Scans up to 19 digits with at most one decimal point, the form of most numbers; false for all other cells.
 [[gnu::always_inline]] inline bool scan_plain_number(std::string_view text, NumberScan& scan) {
   const std::size_t begin = text[0] == '-' ? 1 : 0, size = text.size() - begin;
-  if (size == 0 || size > kMostPlainDigits + 1 || !is_decimal_digit(text[begin]) || text.back() == '.') return false;
+  if (size - 1 > kMostPlainDigits || !is_decimal_digit(text[begin]) || text.back() == '.') return false;
   PlainDigits plain;
   const bool words = std::endian::native == std::endian::little && size <= 2 * kHalfBytes;
   const bool digits = !words               ? read_characters(text.substr(begin), plain)
@@ -266,7 +266,8 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
                                            : read_two_words(text.data() + begin, size, plain);
   if (!digits || plain.digits > kMostPlainDigits) return false;
   const bool exact = plain.value <= static_cast<std::uint64_t>(kLargestExactInteger);
-  const auto whole = static_cast<double>(plain.value), sign = begin == 1 ? -1.0 : 1.0;
+  const double sign = begin == 1 ? -1 : 1;
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(plain.value));  // used for at most 18 digits
   if (plain.decimals == 0) {
     if (!exact) return false;
     scan.shape = size > 1 && text[begin] == '0' ? NumberShape::leading_zero : NumberShape::integer;

@@ -53,8 +53,13 @@ class DistinctCount {
 
   /// Returns whether the value is new in the sample. A value with a hash of 0 is counted as one with a hash of 1.
   bool add(std::uint64_t hash) {
-    if (hash > limit_) return false;
-    return insert(hash == 0 ? 1 : hash);
+    if (hash == 0) hash = 1;
+    if (hash > limit_ && depth_ >= kRareDepth) return false;
+    // Whether a value is in the sample cannot be predicted if many are. One branch decides for both kinds of values.
+    const Index known = slots_.empty() ? 0 : count_near_place(hash);
+    repeats_ += known;
+    if (known + static_cast<Index>(hash > limit_) > 0) return false;
+    return insert(hash);
   }
   /// Begins to load the place of a hash that will be added soon.
   void prefetch(std::uint64_t hash) const {
@@ -67,6 +72,13 @@ class DistinctCount {
   Index repeats() const { return repeats_; }
 
  private:
+  static constexpr int kRareDepth = 4;  ///< the sample then contains at most one value in 16
+
+  /// Returns 1 if a value is in its place or in the following one, where most values of the sample are.
+  Index count_near_place(std::uint64_t hash) const {
+    const std::size_t mask = slots_.size() - 1;
+    return static_cast<Index>(slots_[hash & mask] == hash) + static_cast<Index>(slots_[(hash + 1) & mask] == hash);
+  }
   bool insert(std::uint64_t hash);
   void rebuild(std::size_t slots);
 
