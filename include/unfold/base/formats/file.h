@@ -91,8 +91,8 @@ class Input {
   /// Throws DataError if the file is missing, a directory, not readable, empty (unless allowed), in a format that does
   /// not match its suffix, damaged, truncated, or larger when decompressed than `unpacking_limit` allows.
   static Input open(const std::string& path, EmptyInput empty = EmptyInput::error);
-  /// Reads standard input or a pipe, which can be read only once, if `path` is one. Later calls of `open` with this path
-  /// return the same input, so that its format can be detected before it is read.
+  /// Reads standard input or a pipe, which can be read only once, if `path` is one. Later calls of `open` with this
+  /// path return the same input, so that its format can be detected before it is read.
   static void keep(const std::string& path);
   /// Creates an input from memory, for generated data and tests.
   static Input from_bytes(std::string name, std::string bytes);
