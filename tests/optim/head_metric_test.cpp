@@ -293,7 +293,7 @@ class ByDefinition {
         direction[at(p.offset + u * p.cols) + x] = d;
       }
     }
-    direction[at(task_.c.parameters()[at(output.bias)].offset) + x] = d0;
+    direction[at(task_.c.parameters()[at(output.affine().bias)].offset) + x] = d0;
   }
 
   bool is_head(int node) const {

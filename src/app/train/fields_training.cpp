@@ -21,7 +21,7 @@
 #include "app/train/stages/ridge_training.h"
 #include "app/train/stages/series_training.h"
 #include "base/interruptible.h"
-#include "data/examples/weight_column.h"
+#include "data/examples/transformations/weight_column.h"
 #include "data/schema/stored_schema.h"
 #include "data/text/example_weights.h"
 #include "data/text/labels.h"

@@ -1,6 +1,6 @@
 #include "model/network/initialization/frequency_init.h"
 
-#include "data/examples/weight_column.h"
+#include "data/examples/transformations/weight_column.h"
 #include "model/network/density_model.h"
 #include "numerics/functions.h"
 

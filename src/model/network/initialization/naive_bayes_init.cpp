@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "data/examples/weight_column.h"
+#include "data/examples/transformations/weight_column.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
 #include "unfold/graph/cells/cells.h"
