@@ -73,7 +73,8 @@ class SktimeTest(unittest.TestCase):
         from unfold.sktime import UnfoldForecaster
 
         tests = ["test_constructor", "test_valid_object_tags", "test_predict_time_index", "test_update_predict_single",
-                 "test_random_tags", "test_fit_updates_state_and_cutoff", "test_clone", "test_save_estimators_to_file"]
+                 "test_random_tags", "test_fit_updates_state_and_cutoff", "test_clone", "test_save_estimators_to_file",
+                 "test_predict_interval", "test_predict_quantiles", "test_pred_int_tag"]
         found = check_estimator(UnfoldForecaster, raise_exceptions=False, verbose=False, tests_to_run=tests)
         self.assertGreater(len(found), 20)
         self.assertEqual({name: result for name, result in found.items() if str(result) != "PASSED"}, {})
