@@ -62,6 +62,11 @@ class ExplainedExample {
           "weights");
     if (has_random_kernels(model_.spec()))
       throw UsageError("explain needs gradients, which random kernels do not have; use another model, such as gru:128");
+    if (input_part(model_.spec()) > 0)
+      throw UsageError(fmt::format(
+          "explain does not support networks that merge the positions of a grid into blocks, such as {}; train "
+          "a model without patch=",
+          model_.spec_text()));
     const auto& heads = model_.network().heads;
     for (head_ = 0; head_ < heads.size(); ++head_) {
       field_ = &model_.data().field(heads[head_].field);
