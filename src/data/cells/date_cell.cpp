@@ -141,6 +141,10 @@ std::optional<DateFormat> date_format_of(std::string_view pattern) {
   return {};
 }
 
+bool also_reads_year_first(DateFormat format) {
+  return format == DateFormat::day_month_year || format == DateFormat::month_day_year;
+}
+
 DateScan scan_date(std::string_view text) {
   DateScan scan;
   if (text.size() < 4 || text.size() > kLongestDate || scan_usual_date(text, scan)) return scan;
@@ -197,8 +201,8 @@ std::optional<Moment> parse_date(std::string_view text, DateFormat format) {
     for (const char c : text) number = number * 10 + (c - '0');
     return date_of_integer(number, format);
   }
-  if (Moment moment; scan_usual_moment(text, moment))
-    return format == DateFormat::year_month_day ? std::optional(moment) : std::nullopt;
+  const bool year_may_be_first = format == DateFormat::year_month_day || also_reads_year_first(format);
+  if (Moment moment; scan_usual_moment(text, moment)) return year_may_be_first ? std::optional(moment) : std::nullopt;
   DateScan scan = scan_date(text);
   if (scan.shape == DateScan::Shape::none && format == DateFormat::day_month_year) scan = scan_short_date(text);
   if (scan.shape == DateScan::Shape::none) return {};
@@ -207,8 +211,9 @@ std::optional<Moment> parse_date(std::string_view text, DateFormat format) {
     if (format == DateFormat::month_day_year) return scan.month_first;
     return {};
   }
-  if (format_of_shape(scan.shape) != format) return {};
-  return scan.moment;
+  const bool fits =
+      scan.shape == DateScan::Shape::year_first ? year_may_be_first : format_of_shape(scan.shape) == format;
+  return fits ? std::optional(scan.moment) : std::nullopt;
 }
 
 }  // namespace unfold

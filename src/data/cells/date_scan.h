@@ -15,5 +15,8 @@ DateScan scan_written_date(std::string_view text);
 /// Reads 4.9.23, which `scan_date` does not because it may be a version; the name or the type of the column must
 /// indicate dates.
 DateScan scan_short_date(std::string_view text);
+/// Returns whether a column of this format can also have dates such as 2024-01-31: DD/MM/YYYY and MM/DD/YYYY, because
+/// no cell can be read in both ways.
+bool also_reads_year_first(DateFormat format);
 
 }  // namespace unfold

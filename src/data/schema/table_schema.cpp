@@ -129,13 +129,21 @@ bool has_second_names(const TableSchema& schema) {
   const std::string text = escape_cell(cell.text, kMostOddBytes), name = escape_cell(column.name, kMostOddBytes),
                     argument = shell_argument(name);
   const std::string where = fmt::format("line {}: \"{}\" in column {} ", cell.line, text, name);
-  if (is_date_of_other_format(column, cell.text))
+  if (is_date_of_other_format(column, cell.text)) {
+    const bool both = column.date_format == DateFormat::year_month_day &&
+                      (parse_date(cell.text, DateFormat::day_month_year).has_value() ||
+                       parse_date(cell.text, DateFormat::month_day_year).has_value());
+    const std::string read_both =
+        both
+            ? fmt::format("--types {0}=date:DD/MM/YYYY or --types {0}=date:MM/DD/YYYY to read both formats, ", argument)
+            : "";
     refuse_table(schema,
                  fmt::format("{}is a date in a different format than {}, the format of the column ({} of {} values "
-                             "have it); write all dates in one format, or use --types {}=category, --read to leave "
+                             "have it); write all dates in one format, or use {}--types {}=category, --read to leave "
                              "the column out, or --bad-rows skip to leave such rows out",
                              where, date_pattern(*column.date_format), column.entries() - column.odd, column.entries(),
-                             argument));
+                             read_both, argument));
+  }
   std::string missing = missing_option(schema.stated_missing, odd_texts(schema, cell));
   if (!missing.empty()) missing += ", ";
   const std::string remedy =

@@ -211,9 +211,14 @@ void ColumnProfile::add_date(const DateScan& scan, std::string_view cell, Index 
   if (!dates_) dates_ = std::make_unique<Dates>();
   dates_->with_time += scan.moment.has_time ? 1 : 0;
   if (scan.separator != 0) dates_->separator = scan.separator;
+  using Shape = DateScan::Shape;
+  const bool readings = scan.shape == Shape::day_or_month_first || scan.shape == Shape::month_first;
+  const Index with_readings = dates(Shape::day_or_month_first) + dates(Shape::month_first);
+  const bool first = readings && with_readings == 1 && dates(Shape::day_first) == 0;
+  if (first) dates_->month_first = dates_->day_first;  // earlier dates such as 2024-01-31
   dates_->day_first.add(scan.moment);
-  const bool readings = scan.shape == DateScan::Shape::day_or_month_first || scan.shape == DateScan::Shape::month_first;
   if (readings) dates_->month_first.add(scan.month_first);
+  if (with_readings > 0 && scan.shape == Shape::year_first) dates_->month_first.add(scan.moment);
 }
 
 void ColumnProfile::add_text(std::string_view cell, Index line) {

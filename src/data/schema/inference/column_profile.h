@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -140,6 +141,8 @@ class ColumnProfile {
   void collect_other_units(ColumnSchema& column) const;
   NumberConvention best_convention(const Context& context) const;
   DateFormat slash_format() const;
+  /// Returns whether dates such as 31/12/2024 show that the day, or that the month, is first in all dates.
+  bool is_order_shown() const;
 
   ColumnSchema common() const;
   void finish_numbers(ColumnSchema& column, const NumberConvention& convention) const;
@@ -149,7 +152,9 @@ class ColumnProfile {
   std::vector<bool> numeric_kinds(const NumberConvention& convention, bool integers) const;
   std::vector<bool> date_kinds(DateFormat format) const;
   std::optional<DateFormat> best_date_format(Index entries, Index& fitting) const;
+  /// Returns the number of dates in a format; YYYY-MM-DD does not count for formats that also read it.
   Index date_cells(DateFormat format) const;
+  const OddCell* first_cell(std::initializer_list<DateScan::Shape> shapes) const;  ///< null: there is none
   bool integral(const NumberConvention& convention) const;
   bool counts_rows(const ColumnSchema& column) const;
   bool codes(Index entries, std::string& reason) const;
@@ -162,6 +167,7 @@ class ColumnProfile {
   bool mixes_currencies() const;
   bool are_whole_decimals() const;
   std::string hint_of_dates(const ColumnSchema& column) const;
+  std::string hint_of_mixed_dates(const ColumnSchema& column) const;
   std::string hint_of_text(const ColumnSchema& column) const;
   std::string hint_of_number(const ColumnSchema& column) const;
 

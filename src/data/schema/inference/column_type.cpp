@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <initializer_list>
 #include <utility>
 
 #include "base/options/shell_argument.h"
+#include "data/cells/date_scan.h"
 #include "data/schema/column_names.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/inference/column_profile.h"
@@ -180,12 +182,16 @@ DateFormat ColumnProfile::slash_format() const {
   return by_day.descents < by_month.descents ? DateFormat::day_month_year : DateFormat::month_day_year;
 }
 
+bool ColumnProfile::is_order_shown() const {
+  return (dates(DateScan::Shape::day_first) > 0) != (dates(DateScan::Shape::month_first) > 0);
+}
+
 Index ColumnProfile::date_cells(DateFormat format) const {
   if (format >= DateFormat::year) return dates_ ? dates_->integers[static_cast<std::size_t>(format)] : 0;
   const std::vector<bool> fitting = date_kinds(format);
   Index sum = 0;
   for (int kind = kDates; kind < kText; ++kind) sum += fitting[at(kind)] ? of(kind) : 0;
-  return sum;
+  return also_reads_year_first(format) ? sum - dates(DateScan::Shape::year_first) : sum;
 }
 
 std::vector<bool> ColumnProfile::date_kinds(DateFormat format) const {
@@ -196,10 +202,12 @@ std::vector<bool> ColumnProfile::date_kinds(DateFormat format) const {
     case DateFormat::day_month_year:
       fit(DateScan::Shape::day_or_month_first);
       fit(DateScan::Shape::day_first);
+      fit(DateScan::Shape::year_first);
       break;
     case DateFormat::month_day_year:
       fit(DateScan::Shape::day_or_month_first);
       fit(DateScan::Shape::month_first);
+      fit(DateScan::Shape::year_first);
       break;
     case DateFormat::month_name: fit(DateScan::Shape::month_name); break;
     case DateFormat::year_month: fit(DateScan::Shape::year_month); break;
@@ -218,7 +226,9 @@ std::optional<DateFormat> ColumnProfile::best_date_format(Index entries, Index& 
     const auto format = static_cast<DateFormat>(f);
     const bool slashes = format == DateFormat::day_month_year || format == DateFormat::month_day_year;
     if (slashes && format != slash_format()) continue;
-    const Index count = date_cells(format);
+    Index count = date_cells(format);
+    const bool mixes = slashes && count > 0 && (is_order_shown() || fits_nearly(count, entries));
+    if (mixes) count += dates(DateScan::Shape::year_first);
     if (count > fitting) {
       fitting = count;
       best = format;
@@ -442,27 +452,73 @@ std::string ColumnProfile::hint_of(const ColumnSchema& column) const {
       [[fallthrough]];
     case ColumnType::text:
     case ColumnType::identifier: return hint_of_text(column);
+    case ColumnType::date: return hint_of_mixed_dates(column);
     default: return {};
   }
 }
 
-/// Returns the number of dates in each format, if almost all entries are dates but no format fits almost all.
-std::string ColumnProfile::hint_of_dates(const ColumnSchema& column) const {
-  if (!fits_nearly(all_dates(), column.entries())) return {};
-  std::vector<std::string> formats;
-  for (int f = 0; f < static_cast<int>(DateFormat::year); ++f) {
-    const auto format = static_cast<DateFormat>(f);
-    const bool slashes = format == DateFormat::day_month_year || format == DateFormat::month_day_year;
-    const bool other = slashes && format != slash_format();  // dates that fit both formats are counted with the first
-    const Index count =
-        other ? dates(format == DateFormat::day_month_year ? DateScan::Shape::day_first : DateScan::Shape::month_first)
-              : date_cells(format);
-    if (count > 0) formats.push_back(fmt::format("{} as {}", count, date_pattern(format)));
+const OddCell* ColumnProfile::first_cell(std::initializer_list<DateScan::Shape> shapes) const {
+  const OddCell* first = nullptr;
+  for (const DateScan::Shape shape : shapes) {
+    const Kind* kind = kinds_[at(kDates + static_cast<int>(shape))].get();
+    if (kind != nullptr && (first == nullptr || kind->cells[0].line < first->line)) first = &kind->cells[0];
   }
-  return fmt::format(
-      "{} of {} values are dates, but in different formats ({}), so they are read as {}; write all dates in one format "
-      "to read them as dates",
-      all_dates(), column.entries(), fmt::join(formats, ", "), type_name(column.type));
+  return first;
+}
+
+/// Returns the number of dates in each format with the first line of each, if almost all entries are dates but no
+/// format fits almost all.
+std::string ColumnProfile::hint_of_dates(const ColumnSchema& column) const {
+  using Shape = DateScan::Shape;
+  if (!fits_nearly(all_dates(), column.entries())) return {};
+  const bool month_first = slash_format() == DateFormat::month_day_year;
+  std::vector<std::string> formats;
+  const auto add = [&](DateFormat format, std::initializer_list<Shape> shapes) {
+    Index count = 0;
+    for (const Shape shape : shapes) count += dates(shape);
+    if (const OddCell* cell = first_cell(shapes))
+      formats.push_back(fmt::format("{} as {}, first \"{}\" in line {}", count, date_pattern(format),
+                                    escape_cell(cell->text, kMostOddBytes), cell->line));
+  };
+  add(DateFormat::year_month_day, {Shape::year_first});
+  // Dates that fit both orders are counted with the more frequent one.
+  add(DateFormat::day_month_year, {Shape::day_first, month_first ? Shape::none : Shape::day_or_month_first});
+  add(DateFormat::month_day_year, {Shape::month_first, month_first ? Shape::day_or_month_first : Shape::none});
+  add(DateFormat::month_name, {Shape::month_name});
+  add(DateFormat::year_month, {Shape::year_month});
+  add(DateFormat::quarter, {Shape::quarter});
+  add(DateFormat::week, {Shape::week});
+  add(DateFormat::time_of_day, {Shape::time_of_day});
+  const Index undecided = dates(Shape::year_first) + dates(Shape::day_or_month_first);
+  const std::string name = shell_argument(name_);
+  const std::string remedy =
+      fits_nearly(undecided, column.entries())
+          ? fmt::format(
+                "no date shows whether the day or the month is first; use --types {0}=date:DD/MM/YYYY or --types "
+                "{0}=date:MM/DD/YYYY to read all of them",
+                name)
+          : "write all dates in one format to read them as dates";
+  return fmt::format("{} of {} values are dates, but in different formats ({}), so they are read as {}; {}",
+                     all_dates(), column.entries(), fmt::join(formats, "; "), type_name(column.type), remedy);
+}
+
+/// Returns how many dates have each format, and which cell shows the order, if two formats are read together.
+std::string ColumnProfile::hint_of_mixed_dates(const ColumnSchema& column) const {
+  using Shape = DateScan::Shape;
+  const DateFormat format = column.date_format.value_or(DateFormat::year_month_day);
+  const OddCell* year_first = first_cell({Shape::year_first});
+  if (!also_reads_year_first(format) || year_first == nullptr) return {};
+  const OddCell* slashes = first_cell({Shape::day_or_month_first, Shape::day_first, Shape::month_first});
+  const bool day = format == DateFormat::day_month_year;
+  const OddCell* shows = first_cell({day ? Shape::day_first : Shape::month_first});
+  if (slashes == nullptr) return {};
+  const std::string order =
+      shows == nullptr ? ""
+                       : fmt::format("; \"{}\" in line {} shows that the {} is first",
+                                     escape_cell(shows->text, kMostOddBytes), shows->line, day ? "day" : "month");
+  return fmt::format("{} dates are read as YYYY-MM-DD (first in line {}) and {} as {} (first in line {}){}",
+                     dates(Shape::year_first), year_first->line, date_cells(format), date_pattern(format),
+                     slashes->line, order);
 }
 
 std::string ColumnProfile::hint_of_text(const ColumnSchema& column) const {
@@ -535,7 +591,9 @@ bool ColumnProfile::decide_date(ColumnSchema& column) const {
   if (!format) return false;
   finish_dates(column, *format);
   const bool by_name = *format >= DateFormat::year;
-  column.type_reason = fmt::format("dates as {}{}", date_pattern(*format), by_name ? ", as its name suggests" : "");
+  const bool mixed = also_reads_year_first(*format) && dates(DateScan::Shape::year_first) > 0;
+  column.type_reason = fmt::format("dates as {}{}{}", date_pattern(*format), by_name ? ", as its name suggests" : "",
+                                   mixed ? " and YYYY-MM-DD" : "");
   const bool slashes = *format == DateFormat::day_month_year || *format == DateFormat::month_day_year;
   if (slashes && dates(DateScan::Shape::day_first) + dates(DateScan::Shape::month_first) == 0) {
     column.exchangeable = true;
