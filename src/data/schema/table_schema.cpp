@@ -97,6 +97,14 @@ bool is_date_of_other_format(const ColumnSchema& column, std::string_view cell) 
   return column.type == ColumnType::date && column.date_format && scan_date(cell).shape != DateScan::Shape::none;
 }
 
+/// Returns whether a cell that does not fit its column is a number all the same, with marks that the other numbers of
+/// the column do not have, so that it is not a missing value.
+bool is_number_with_other_marks(const ColumnSchema& column, std::string_view cell) {
+  const NumberShape shape = scan_number(cell).shape;
+  const bool numbers = column.type == ColumnType::number || column.type == ColumnType::integer;
+  return numbers && shape >= NumberShape::point && !admits(column.convention, shape);
+}
+
 /// Returns the texts of the odd cells in all columns that are used, the cell `first` before the others. They may be
 /// spellings of missing values.
 std::vector<std::string> odd_texts(const TableSchema& schema, const OddCell& first) {
@@ -104,7 +112,8 @@ std::vector<std::string> odd_texts(const TableSchema& schema, const OddCell& fir
   for (const ColumnSchema& column : schema.columns) {
     if (!is_used(column)) continue;
     for (const OddCell& cell : column.odd_cells)
-      if (!is_date_of_other_format(column, cell.text) && std::ranges::find(texts, cell.text) == texts.end())
+      if (!is_date_of_other_format(column, cell.text) && !is_number_with_other_marks(column, cell.text) &&
+          std::ranges::find(texts, cell.text) == texts.end())
         texts.push_back(cell.text);
   }
   return texts;
@@ -143,6 +152,17 @@ bool has_second_names(const TableSchema& schema) {
                              "the column out, or --bad-rows skip to leave such rows out",
                              where, date_pattern(*column.date_format), column.entries() - column.odd, column.entries(),
                              read_both, argument));
+  }
+  if (is_number_with_other_marks(column, cell.text)) {
+    const bool comma = column.convention.decimal == DecimalMark::comma;
+    refuse_table(
+        schema,
+        fmt::format("{}does not have the decimal and thousands marks of the column, which is read with a decimal "
+                    "{} ({} of {} values fit); write all numbers of the column with the same marks, or use "
+                    "--decimal {} if the others are wrong, --types {}=category, --read to leave the column out, "
+                    "or --bad-rows skip to leave such rows out",
+                    where, comma ? "comma" : "point", column.entries() - column.odd, column.entries(),
+                    comma ? "point" : "comma", argument));
   }
   std::string missing = missing_option(schema.stated_missing, odd_texts(schema, cell));
   if (!missing.empty()) missing += ", ";

@@ -168,6 +168,7 @@ class ColumnProfile {
   bool are_whole_decimals() const;
   std::string hint_of_dates(const ColumnSchema& column) const;
   std::string hint_of_mixed_dates(const ColumnSchema& column) const;
+  std::string hint_of_decimals(const ColumnSchema& column) const;
   std::string hint_of_text(const ColumnSchema& column) const;
   std::string hint_of_number(const ColumnSchema& column) const;
 

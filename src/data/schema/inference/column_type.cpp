@@ -521,19 +521,42 @@ std::string ColumnProfile::hint_of_mixed_dates(const ColumnSchema& column) const
                      slashes->line, order);
 }
 
+/// Describes numbers that are read as text because some have a decimal point and others a decimal comma.
+std::string ColumnProfile::hint_of_decimals(const ColumnSchema& column) const {
+  if (!fits_nearly(all_numbers(), column.entries())) return {};
+  const auto place = [&](std::initializer_list<NumberShape> shapes) {
+    const OddCell* first = nullptr;
+    for (const NumberShape shape : shapes) {
+      const Kind* kind = kinds_[at(kNumbers + static_cast<int>(shape))].get();
+      if (kind != nullptr && (first == nullptr || kind->cells[0].line < first->line)) first = &kind->cells[0];
+    }
+    return first == nullptr ? std::string()
+                            : fmt::format("\"{}\" in line {}", escape_cell(first->text, kMostOddBytes), first->line);
+  };
+  const std::string point = place({NumberShape::point, NumberShape::commas_point, NumberShape::spaces_point});
+  const std::string comma = place({NumberShape::comma, NumberShape::points_comma, NumberShape::spaces_comma});
+  if (point.empty() || comma.empty()) return {};
+  return fmt::format(
+      "some numbers have a decimal point ({}) and others a decimal comma ({}), so they are read as {}; "
+      "write all with the same mark to read them as numbers",
+      point, comma, type_name(column.type));
+}
+
 std::string ColumnProfile::hint_of_text(const ColumnSchema& column) const {
   if (std::string hint = hint_of_dates(column); !hint.empty()) return hint;
+  if (std::string hint = hint_of_decimals(column); !hint.empty()) return hint;
   const Kind* texts = kinds_[at(kText)].get();
   if (texts == nullptr || is_identifier_name(name_)) return {};
   const Index numbers = all_numbers(), dates = all_dates(), fitting = std::max(numbers, dates);
   const OddCell& other = texts->cells[0];
   const std::string cell = escape_cell(other.text, kMostOddBytes);
-  if (share_of(fitting, column.entries()) >= kMostlyDistinct)
-    return fmt::format(
-        "{} of {} values are {}, but \"{}\" in line {} is not, so all are read as {}; if such cells are missing "
-        "values, use --missing \"{}\"",
-        fitting, column.entries(), numbers >= dates ? "numbers" : "dates", cell, other.line, type_name(column.type),
-        cell);
+  if (share_of(fitting, column.entries()) >= kMostlyDistinct) {
+    const std::string missing = missing_option({}, {other.text});
+    return fmt::format("{} of {} values are {}, but \"{}\" in line {} is not, so all are read as {}{}{}", fitting,
+                       column.entries(), numbers >= dates ? "numbers" : "dates", cell, other.line,
+                       type_name(column.type), missing.empty() ? "" : "; if such cells are missing values, use ",
+                       missing);
+  }
   const bool digits = std::ranges::any_of(other.text, [](char c) { return c >= '0' && c <= '9'; });
   if (date_name_ && digits && column.type != ColumnType::category)
     return fmt::format(
