@@ -141,7 +141,7 @@ std::vector<nlohmann::json> first_objects(const DataSample& sample, Index most) 
       sample.whole || text.starts_with('[') ? text : text.substr(0, text.rfind(line_end_of(text)) + 1);
   for (JsonObjects list(complete); static_cast<Index>(objects.size()) < most && list.next();) {
     if (!list.text().starts_with('{')) return {};
-    nlohmann::json object = nlohmann::json::parse(list.text(), nullptr, /*allow_exceptions=*/false);
+    nlohmann::json object = nlohmann::json::parse(in_utf8(list.text()), nullptr, /*allow_exceptions=*/false);
     const bool last = !sample.whole && list.text().data() + list.text().size() == complete.data() + complete.size();
     if (last && object.is_discarded()) break;  // the sample ends within it
     if (!object.is_object()) return {};
@@ -181,8 +181,9 @@ std::vector<std::string> record_keys(std::string_view text) {
   std::vector<std::string> keys;
   std::set<std::string, std::less<>> seen;
   for (JsonObjects objects(text); objects.next();) {
-    if (!nlohmann::json::accept(objects.text()) || !objects.text().starts_with('{')) continue;
-    for (std::string& key : written_keys(objects.text()))
+    const std::string object = in_utf8(objects.text());
+    if (!object.starts_with('{') || !nlohmann::json::accept(object)) continue;
+    for (std::string& key : written_keys(object))
       if (seen.insert(key).second) keys.push_back(std::move(key));
   }
   return keys;

@@ -32,6 +32,14 @@ TEST(ExampleReader, formats_of_small_files_are_detected) {
   EXPECT_EQ(format_of("a.npz", "PK\x03\x04"), "npy");
 }
 
+TEST(ExampleReader, json_lines_in_windows_1252_are_detected) {
+  const std::string records = "{\"name\":\"caf\xE9\",\"price\":1.5}\n{\"name\":\"10 \x80\",\"price\":2}\n";
+  EXPECT_EQ(format_of("a", records), "records");
+  EXPECT_EQ(format_of("a.jsonl", records), "records");
+  EXPECT_EQ(format_of("a", "{\"words\":[\"caf\xE9\",\"b\"]}\n"), "jsonl");
+  EXPECT_EQ(entries_of(read_as("records", records), "name"), (Texts{"café", "10 €"}));
+}
+
 TEST(ExampleReader, prose_verse_and_bytes_are_text) {
   EXPECT_EQ(format_of("a.txt", "One two.\nThree four five.\n\nSix.\n"), "text");
   EXPECT_EQ(format_of("a.txt", "First, it is.\nSecond, it was.\n"), "text");
