@@ -50,6 +50,7 @@ class SessionRows final : public LogStream {
   ScoreRows rows_;
   LogSessionScorer scorer_;
   LogAlarms alarms_;
+  double limit_ = 0;  // limit of the p-value when the last session was compared with it
 };
 
 void SessionRows::begin() {
@@ -61,6 +62,7 @@ void SessionRows::begin() {
 
 const LogAlarm* SessionRows::decide(const ScoredSession& scored) {
   if (!only_alarms()) return nullptr;
+  limit_ = alarms_.threshold();
   return alarms_.see_session(scored.score.p_bits, reason_of(scored.score, scorer_.names()), scored.session.last_line,
                              scored.session.last_time_text);
 }
@@ -128,6 +130,7 @@ std::string SessionRows::json_row(const ScoredSession& scored, const LogAlarm* a
   }
   if (alarm != nullptr) {
     json["alarm"] = kLogAlarmKinds[static_cast<std::size_t>(alarm->kind)];
+    json["limit"] = limit_;
     json["count"] = alarm->count;
   }
   return one_line(json);

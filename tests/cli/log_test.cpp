@@ -460,6 +460,14 @@ TEST_F(SessionCommandTest, sessions_of_several_lines_end_and_continue_with_the_s
   }
   const std::string whole = unfold_command({"score", run_, today, "--by", "session"}).out;
   EXPECT_THAT(whole, StartsWith(rows)) << "open sessions wait for the next run";
+  const Finished alarms =
+      unfold_command({"score", run_, today, "--by", "session", "--false-alarms", "0.01", "--json", "--quiet"});
+  EXPECT_THAT(alarms.out, HasSubstr("\"session\":\"r77\""));
+  const nlohmann::json alarm = nlohmann::json::parse(alarms.out.substr(0, alarms.out.find('\n')));
+  EXPECT_EQ(alarm.at("alarm"), "session");
+  EXPECT_LE(alarm.at("p_value").get<double>(), alarm.at("limit").get<double>());
+  EXPECT_GE(alarm.at("limit").get<double>(), 0.01 / 4);
+  EXPECT_LE(alarm.at("limit").get<double>(), 0.01 * 8);
   expect_failure({"train", normal, "--format", "log", "--group", "nothing", "--out", run_, "--overwrite"}, 2,
                  "the most frequent fields are request_id");
   expect_failure({"score", run_, today, "--by", "session", "--masked"}, 2, "--by session");
