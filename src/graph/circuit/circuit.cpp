@@ -76,6 +76,7 @@ void visit_reads(AnyNode& node, const Visit& visit) {
 
 std::vector<int> Node::reads() const {
   std::vector<int> result;
+  result.reserve(kind() == Kind::pointwise ? 2 : terms().size());
   visit_reads(*this, [&](int read) {
     if (read >= 0) result.push_back(read);
   });
