@@ -36,6 +36,17 @@ TEST(JsonlReader, text_key_is_plain_text) {
   EXPECT_EQ(read_as("jsonl", "{\"text\": \"Zoé\"}\n").positions(), 3);
 }
 
+TEST(JsonlReader, texts_are_read_as_characters_if_they_have_few_words) {
+  const std::string name = "{\"text\": \"Zoé\"}\n", words = "{\"text\": \"Al B\"}\n";
+  EXPECT_EQ(entries_of(read_as("jsonl", name + name + words), "text").size(), 10U);          // 4 words in 3 texts
+  EXPECT_EQ(entries_of(read_as("jsonl", name + words), "text"), (Texts{"Zoé", "Al", "B"}));  // 3 words in 2 texts
+}
+
+TEST(JsonlReader, lines_that_are_not_json_are_reported_before_other_errors) {
+  const std::string message = refusal("jsonl", "{\"text\": \"a b c\"}\n{\"text\": \"\"}\n{\"text\": \n");
+  EXPECT_TRUE(contains(message, "data: line 3: not valid JSON")) << message;
+}
+
 TEST(JsonlReader, null_and_absent_keys_are_missing) {
   const Examples examples = read_as("jsonl",
                                     "{\"x\": [1, null], \"z\": [null, null]}\n"
