@@ -252,8 +252,10 @@ class RoleAssignment {
   bool are_independent(const ColumnSchema* order) {
     if (!options_.infer_roles || options_.rows || options_.order || options_.group || !schema_.periods.empty())
       return false;
-    const bool follows = order != nullptr && (order->type != ColumnType::date || order->step.regular ||
-                                              order->step.order != DateStep::Order::unsorted);
+    // A few dates that recur in any order, such as the year of a model of a car, have a regular step, too.
+    const bool follows =
+        order != nullptr && (order->type != ColumnType::date || order->step.order != DateStep::Order::unsorted ||
+                             (order->step.regular && 2 * order->distinct >= order->entries()));
     if (follows) return false;
     Index numbers = 0;
     SerialColumns found;
@@ -282,7 +284,7 @@ class RoleAssignment {
       return true;
     }
     found.add_residuals_of_target(have_serial_residuals(inferred));
-    if (found.are_a_sequence()) return false;
+    if (numbers > 0 && found.are_a_sequence()) return false;
     rows_reason_ = found.some_depend()
                        ? "no column orders or groups the rows, although some neighbors are similar"
                        : "no column orders or groups the rows, and neighbors are not more similar than other rows";
@@ -290,10 +292,11 @@ class RoleAssignment {
   }
 
   /// Returns whether rows without numbers describe a class by several categories, so that they are not the symbols of
-  /// a sequence with labels: no category has many values, and none depends on the preceding rows.
+  /// a sequence with labels: no category has many values, and either there are many categories, or none depends on the
+  /// preceding rows.
   bool are_records_of_categories(const ColumnSchema* inferred) const {
-    constexpr Index kMostValues = 50, kFewestInputs = 2;
-    Index inputs = 0;
+    constexpr Index kMostValues = 50, kFewestInputs = 2, kManyInputs = 3;
+    Index inputs = 0, serial = 0;
     for (const ColumnSchema& column : schema_.columns) {
       const bool is_target = &column == inferred || named(options_.predict, column);
       if (is_target ? !is_class_name(column.name) : !predictable(column)) {
@@ -301,10 +304,11 @@ class RoleAssignment {
         continue;
       }
       if (!is_target && !options_.read.empty() && !named(options_.read, column)) continue;
-      if (column.distinct > kMostValues || (column.serial && !column.sorted)) return false;
+      if (column.distinct > kMostValues) return false;
+      serial += column.serial && !column.sorted ? 1 : 0;
       inputs += is_target ? 0 : 1;
     }
-    return inputs >= kFewestInputs && schema_.rows >= kRowsToCompare;
+    return inputs >= (serial == 0 ? kFewestInputs : kManyInputs) && schema_.rows >= kRowsToCompare;
   }
 
   /// Returns whether the residuals of the only predicted number depend on the preceding rows. If the rows are sorted,
