@@ -202,7 +202,7 @@ TEST_F(Defaults, LabelsOfSmallDataAreLearnedAgainForTheBestSteps) {
   for (int i = 0; i < 60; ++i) text += i % 2 == 0 ? "1\tgood film\n" : "0\tbad film\n";
   const std::string file = folder_.write("few.txt", text);
   const auto labels = [](TrainRequest& request) {
-    set(request, "format", "labeled");
+    set(request, "format", "labelled");
     set(request, "model", "lstm:4");
   };
   const TrainOutcome again = learn(file, labels);
@@ -220,7 +220,7 @@ TEST_F(Defaults, SmallSetsGetUpdatesAndStopEarly) {
   std::string text;
   for (int i = 0; i < 36; ++i) text += i % 2 == 0 ? "1\tgood film\n" : "0\tbad film\n";
   const TrainOutcome outcome = learn(folder_.write("few.txt", text), [](TrainRequest& request) {
-    set(request, "format", "labeled");
+    set(request, "format", "labelled");
     set(request, "model", "lstm:4");
   });
   EXPECT_GT(outcome.result.steps, 100);
@@ -232,7 +232,7 @@ TEST_F(Defaults, ABagExplainsByGradientTimesContribution) {
   for (int i = 0; i < 60; ++i) text += i % 2 == 0 ? "1\ta good film\n" : "0\ta bad film\n";
   const std::string file = folder_.write("films.txt", text);
   learn(file, [](TrainRequest& request) {
-    set(request, "format", "labeled");
+    set(request, "format", "labelled");
     set(request, "model", "bag:8,pool=mean");
     set(request, "steps", "200");
     set(request, "optimizer", "adam:rate=0.02");

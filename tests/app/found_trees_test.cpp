@@ -44,7 +44,7 @@ class FoundTreesTest : public ::testing::Test {
   std::string trained(const std::string& out, Index steps, const std::function<void(TrainRequest&)>& more = {}) {
     return train_small(folder_.path(out), train_, "tree-lstm:8,embedding=6,dropout=0.1", "adam:rate=0.02,clip=1", steps,
                        [&](TrainRequest& request) {
-                         request.settings.format = "labeled";
+                         request.settings.format = "labelled";
                          request.settings.trees = "found";
                          request.given.insert({"format", "trees"});
                          if (more) more(request);

@@ -162,7 +162,7 @@ TEST_F(GridsTest, incompatible_options_are_rejected_with_a_remedy) {
       contains(refused("lstm:4", "grids", grids), "the data consists of grids; use one of grid-rnn:4, grid-lstm:4"));
   EXPECT_TRUE(contains(refused("tree-lstm:4", "images", images), "reads trees, but the data consists of grids"));
   const std::string lines = folder_.write("some.txt", "a\tgood film\nb\tbad film\na\tgood\nb\tbad\n");
-  EXPECT_TRUE(contains(refused("grid-lstm:4", "labeled", lines), "or use images (--format images)"));
+  EXPECT_TRUE(contains(refused("grid-lstm:4", "labelled", lines), "or use images (--format images)"));
   EXPECT_TRUE(contains(refused("grid-lstm:4,patch=2", "grids", grids), "leave out patch="));
   const auto with = [](const char* name, auto set) {
     return [=](TrainRequest& request) {
@@ -174,7 +174,7 @@ TEST_F(GridsTest, incompatible_options_are_rejected_with_a_remedy) {
                        "leave out --window"));
   EXPECT_TRUE(contains(refused("grid-lstm:4", "grids", grids, with("ahead", [](TrainSettings& s) { s.ahead = 1; })),
                        "leave out --ahead"));
-  EXPECT_TRUE(contains(refused("lstm:4", "labeled", lines, with("shift", [](TrainSettings& s) { s.shift = 1; })),
+  EXPECT_TRUE(contains(refused("lstm:4", "labelled", lines, with("shift", [](TrainSettings& s) { s.shift = 1; })),
                        "requires grids, such as images"));
   const auto itself = with("predict", [](TrainSettings& s) { s.read = s.predict = "text"; });
   EXPECT_TRUE(contains(refused("grid-lstm:4,direct=1", "grids", grids, itself),

@@ -190,7 +190,7 @@ TEST_F(SequenceObjectiveTest, whole_sequences_with_stops_can_be_trained) {
   const std::string names = folder_.write("names", "girl\taba\ngirl\tbaa\nboy\tcd\nboy\tdd\ngirl\tba\nboy\tcdc\n");
   for (const char* ends : {"symbol", "stop"})
     EXPECT_NO_THROW(train_small(folder_.path("names-run"), names, "gru:6", "adam", 4, [&](TrainRequest& request) {
-      request.settings.format = "labeled";
+      request.settings.format = "labelled";
       request.settings.symbols = "chars";
       request.settings.predict = "text";
       request.settings.read = "label";

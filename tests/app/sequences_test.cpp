@@ -78,7 +78,7 @@ class SequencesTest : public ::testing::Test {
   }
   std::string names_model(const std::string& ends, bool given = true, Index steps = 150) {
     return trained(ends + (given ? "" : "-alone"), names(300), "gru:16", steps, [&](TrainRequest& request) {
-      request.settings.format = "labeled";
+      request.settings.format = "labelled";
       request.settings.symbols = "chars";
       request.settings.predict = "text";
       request.settings.ends = ends;
@@ -255,7 +255,7 @@ TEST_F(SequencesTest, resumed_run_is_byte_identical_to_uninterrupted_run) {
   for (const std::string ends : {"stop", "poisson"}) {
     const auto model = [&](const std::string& out, Index steps, bool resume) {
       return trained(out + ends, names(40), "lstm:4,dropout=0.2", steps, [&](TrainRequest& request) {
-        request.settings.format = "labeled";
+        request.settings.format = "labelled";
         request.settings.symbols = "chars";
         request.settings.read = "label";
         request.settings.predict = "text";

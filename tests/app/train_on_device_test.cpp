@@ -110,7 +110,7 @@ TEST_F(TrainOnDevice, sampled_softmax_training_matches_the_host) {
 }
 
 TEST_F(TrainOnDevice, sequence_label_training_matches_the_host) {
-  expect_same(lines(), "gru:8", [](TrainRequest& r) { r.settings.format = "labeled"; });
+  expect_same(lines(), "gru:8", [](TrainRequest& r) { r.settings.format = "labelled"; });
 }
 
 TEST_F(TrainOnDevice, task_training_matches_the_host) {

@@ -167,7 +167,7 @@ TEST_F(TreesTest, incompatible_options_are_rejected_with_a_remedy) {
   EXPECT_TRUE(contains(refused("lstm:4", wide),
                        "usage: model lstm:4 reads sequences, but the data consists of trees; use one of recursive:4, "
                        "recursive-tensor:4, tree-lstm:4, child-sum-lstm:4"));
-  const std::string sequences = refused("tree-lstm:4", "pos\ta b\nneg\tc d\n", "labeled");
+  const std::string sequences = refused("tree-lstm:4", "pos\ta b\nneg\tc d\n", "labelled");
   EXPECT_TRUE(contains(sequences, "usage: model tree-lstm:4 reads trees, but the data consists of sequences"))
       << sequences;
   EXPECT_TRUE(contains(sequences, "or use trees (--format trees)")) << sequences;

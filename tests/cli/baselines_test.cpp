@@ -43,7 +43,7 @@ TEST_F(BaselinesTest, EvalUsesTheMajorityClassOfTraining) {
   write_bytes(file, text);
   write_bytes(other, "1\tgood film\n1\tfilm\n1\tgood\n0\tbad film\n");
   const Finished trained = unfold_command(
-      {"train", file, "--format", "labeled", "--model", "lstm:4", "--steps", "3", "--out", run_, "--json", "--quiet"});
+      {"train", file, "--format", "labelled", "--model", "lstm:4", "--steps", "3", "--out", run_, "--json", "--quiet"});
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_EQ(baseline(only_object(trained.out), "majority class")["value"], 0.5);  // rows 10, 20, 30 and 40
   const nlohmann::json result = only_object(unfold_command({"eval", run_, other, "--json"}).out);

@@ -40,7 +40,7 @@ std::vector<FieldFormat> formats() {
   classes.emplace_back("nats_per_example");
   return {
       {"columns", chunk_columns(40), {"--model", "bigru:4"}, "1\t2\t3\t3.best\t3.probability", "3", chunks, 180},
-      {"labeled",
+      {"labelled",
        labeled_lines(40),
        {"--model", "bigru:4"},
        "text\tlabel\tlabel.best\tlabel.probability",
@@ -282,7 +282,7 @@ TEST_F(FieldsTest, no_predictions_give_no_metrics) {
   for (int i = 0; i < 100; ++i) rows += std::to_string(i % 7) + "," + std::to_string(i % 5) + "\n";
   train_on(data("load.csv", rows), {"--predict", "load", "--model", "gru:4"});
   expect_failure({"eval", run_, data("none.csv", "t,load\n1,\n2,\n")}, 3, "nothing to evaluate:");
-  train_on(data("lines", labeled_lines(30)), {"--format", "labeled", "--model", "gru:4", "--overwrite"});
+  train_on(data("lines", labeled_lines(30)), {"--format", "labelled", "--model", "gru:4", "--overwrite"});
   EXPECT_THAT(output_of({"eval", run_, data("new", "odd\tabc abc\n"), "--unknown", "skip"}),
               HasSubstr("accuracy               0\n"));
   expect_failure(few_steps(data("one.csv", "t,load\n1,2\n"), folder_ / "new", {"--predict", "load"}), 3,
@@ -300,7 +300,7 @@ TEST_F(FieldsTest, reader_notes_are_printed_once_per_file) {
   const std::string file = data("latin", latin + labeled_lines(30)), other = data("other", latin);
   const std::string said = " is not valid UTF-8 (line 1) and is read as ISO-8859-1";
   const Finished trained =
-      unfold_command(few_steps(file, run_, {"--model", "gru:4", "--format", "labeled", "--valid", other}));
+      unfold_command(few_steps(file, run_, {"--model", "gru:4", "--format", "labelled", "--valid", other}));
   EXPECT_THAT(trained.err, HasSubstr(file + said));
   EXPECT_THAT(trained.err, HasSubstr(other + said));
   for (const char* verb : {"predict", "eval", "score", "density", "explain"}) {
@@ -413,7 +413,7 @@ TEST_F(BadFields, tables_are_refused_with_file_and_line) {
 }
 
 TEST_F(BadFields, bad_labeled_lines_and_json_name_file_and_line) {
-  expect_refused(labeled_lines(40), {"--model", "gru:4", "--format", "labeled"},
+  expect_refused(labeled_lines(40), {"--model", "gru:4", "--format", "labelled"},
                  {{"no-text", "pos\tgood\nneg\t\n", "eval", "no-text: line 2: this line has no label and text"},
                   {"json", json_lines(2), "predict", "json: line 1: this line has no label and text"},
                   {"unseen", "pos\tgood\nodd\tgood\n", "eval", "unseen, line 2: field label is \"odd\""}});

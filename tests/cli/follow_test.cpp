@@ -32,7 +32,7 @@ TEST_F(FollowTest, followed_column_blocks_equal_file_results) {
 
 TEST_F(FollowTest, followed_lines_equal_file_results) {
   for (const auto& [format, bytes, options] :
-       {std::tuple{"labeled", labeled_lines(30), Arguments()},
+       {std::tuple{"labelled", labeled_lines(30), Arguments()},
         std::tuple{"jsonl", json_lines(30), Arguments{"--read", "word", "--predict", "tag,mood"}},
         std::tuple{"rolls", roll_lines(10), Arguments()}}) {
     SCOPED_TRACE(format);
@@ -55,7 +55,7 @@ TEST_F(FollowTest, followed_sources_and_whole_sequences_equal_file_results) {
   const std::string lines = data("lines", labeled_lines(30));
   for (const char* ends : {"symbol", "stop", "poisson"}) {
     SCOPED_TRACE(ends);
-    train_on(lines, {"--model", "gru:4", "--format", "labeled", "--read", "label", "--predict", "text", "--ends", ends,
+    train_on(lines, {"--model", "gru:4", "--format", "labelled", "--read", "label", "--predict", "text", "--ends", ends,
                      "--overwrite"});
     expect_equal_answers(lines);
     expect_equal_answers(lines, {"--given", "label=neg"});
@@ -197,7 +197,7 @@ TEST_F(FollowTest, endless_formats_and_options_that_need_an_end_are_rejected) {
 
 TEST_F(FollowTest, bad_line_is_named_by_its_number_in_the_stream) {
   const std::string file = data("lines", labeled_lines(30));
-  train_on(file, {"--model", "gru:4", "--format", "labeled"});
+  train_on(file, {"--model", "gru:4", "--format", "labelled"});
   const Finished bad = unfold_command({"predict", run_, "-", "--follow"}, {.input = labeled_lines(5) + "no label\n"});
   EXPECT_EQ(bad.code, 3);
   EXPECT_THAT(bad.err, HasSubstr("standard input: line 6: this line has no label and text"));

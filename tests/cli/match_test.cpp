@@ -99,7 +99,7 @@ TEST_F(MatchTest, labels_and_targets_satisfy_a_constraint) {
   expect_failure({"predict", run_, chunks, "--constraint", "O+", "--quiet"}, 2, "with one of the fields 2, 3");
   EXPECT_EQ(unfold_command({"predict", run_, chunks, "--constraint", "3=.+", "--quiet"}).code, 0);
   const std::string films = data("films", labeled_lines(40));
-  train_on(films, {"--format", "labeled", "--model", "bigru:4", "--overwrite"});
+  train_on(films, {"--format", "labelled", "--model", "bigru:4", "--overwrite"});
   expect_failure({"predict", run_, films, "--constraint", "pos", "--quiet"}, 2, "labels at every position");
 }
 

@@ -147,9 +147,9 @@ TEST_F(OwnConfigurationTest, RepeatsRunsOnFields) {
       {"sequences", Arguments{parts, "--sequences", "part", "--predict", "x", "--model", "gru:4"} + adam},
       {"ends", Arguments{parts, "--sequences", "part", "--predict", "x", "--ends", "stop", "--model", "gru:4"} + adam},
       {"ruop-on-tags", Arguments{columns, "--predict", "chunk", "--optimizer", "ruop", "--model", "glnn:4"} + kFew},
-      {"labeled", Arguments{lines, "--format", "labeled", "--model", "gru:4"} + adam},
-      {"defaults-of-labels", Arguments{lines, "--format", "labeled", "--steps", "2"}},
-      {"generated", Arguments{lines, "--format", "labeled", "--read", "label", "--predict", "text", "--ends", "symbol",
+      {"labelled", Arguments{lines, "--format", "labelled", "--model", "gru:4"} + adam},
+      {"defaults-of-labels", Arguments{lines, "--format", "labelled", "--steps", "2"}},
+      {"generated", Arguments{lines, "--format", "labelled", "--read", "label", "--predict", "text", "--ends", "symbol",
                               "--model", "gru:4"} +
                         adam},
       {"jsonl", Arguments{json, "--read", "word", "--predict", "tag,mood", "--model", "gru:4"} + adam},

@@ -42,7 +42,7 @@ TEST_F(RefusedTraining, CrfNeedsALabelAtEveryPosition) {
   std::string texts;
   for (int i = 0; i < 40; ++i) texts += i % 2 == 0 ? "a\tthe cat sat\n" : "b\ta dog ran\n";
   write_bytes(folder_ / "texts", texts);
-  expect_failure({"train", folder_ / "texts", "--format", "labeled", "--model", "crf", "--steps", "3", "--out",
+  expect_failure({"train", folder_ / "texts", "--format", "labelled", "--model", "crf", "--steps", "3", "--out",
                   folder_ / "run", "--quiet"},
                  2, "do not have the same positions");
 }

@@ -104,7 +104,7 @@ TEST_F(TerminalTest, TextsAreEscapedOnTerminalsAndKeptInPipes) {
 
 TEST_F(TerminalTest, LabelsAreEscapedInTablesAndOnTerminals) {
   const std::string file = hostile_labels();
-  train_on(file, {"--format", "labeled", "--model", "gru:4"});
+  train_on(file, {"--format", "labelled", "--model", "gru:4"});
   const std::string table = output_of({"eval", run_, file});
   EXPECT_FALSE(has_controls(table)) << table;
   for (const Arguments& arguments : std::vector<Arguments>{{"predict", run_, file}, {"explain", run_, file}}) {

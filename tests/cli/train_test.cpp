@@ -232,9 +232,9 @@ TEST_F(CommandTest, an_option_of_reading_states_text_and_one_of_training_does_no
   for (int i = 0; i < 30; ++i) lines += i % 2 == 0 ? "good\ta fine day\n" : "bad\ta dull day\n";
   write_bytes(text_, lines);
   const Arguments training = {"train", text_, "--model", "rnn:4", "--steps", "2", "--overwrite", "--out", run_};
-  EXPECT_THAT(unfold_command(training).err, testing::HasSubstr("is read as labeled"));
+  EXPECT_THAT(unfold_command(training).err, testing::HasSubstr("is read as labelled"));
   EXPECT_THAT(unfold_command(training + Arguments{"--lines"}).err,
-              testing::HasSubstr("is read as running text, which --lines is for; --format labeled"));
+              testing::HasSubstr("is read as running text, which --lines is for; --format labelled"));
   expect_failure(training + Arguments{"--restarts", "2"}, 2,
                  "--restarts applies to text and tasks; this data has fields");
 }

@@ -57,7 +57,7 @@ TEST_F(UnusedOptions, eval_of_tasks_rejects_search_options) {
 
 TEST_F(UnusedOptions, eval_rejects_search_options_for_labels_and_beams_for_targets) {
   const std::string lines = data("lines", labeled_lines(40));
-  train_on(lines, {"--model", "gru:4", "--format", "labeled"});
+  train_on(lines, {"--model", "gru:4", "--format", "labelled"});
   expect_failure({"eval", run_, lines, "--beam", "5"}, 2, "is evaluated without beam search; omit --beam");
   const std::string words = pairs();
   train_on(words, {"--model", "gru:6,attention=additive", "--split", "100/0/0", "--overwrite"});
@@ -198,7 +198,7 @@ TEST_F(UnusedOptions, explain_rejects_models_without_gradients) {
   expect_failure({"explain", fitted("ngram:3"), "abc", "--unknown", "skip", "--reach", "5"}, 2,
                  "there are no gradients");
   const std::string lines = data("lines", labeled_lines(40));
-  train_on(lines, {"--model", "gru:4", "--format", "labeled"});
+  train_on(lines, {"--model", "gru:4", "--format", "labelled"});
   expect_refused({"explain", run_, lines}, {{{"--guesses", "2"}, "--guesses applies to text"},
                                             {{"--reach", "2"}, "--reach applies to text"},
                                             {{"--at", "2"}, "is one label per example"}});

@@ -105,7 +105,7 @@ TEST_F(CommandTest, PathNamesUnsupportedData) {
     refused(grids, {"--format", "grids", "--model", model}, one + std::string(spec_name(model)) + " runs over grids");
   refused(pairs, {"--format", "pairs", "--model", "rnn:5,activation=relu"},
           one + "a source and a target are two sequences");
-  const Arguments labeled{"--format", "labeled", "--model"};
+  const Arguments labeled{"--format", "labelled", "--model"};
   refused(lines, labeled + Arguments{"rnn:5,activation=relu"},
           "needs ReLU units and pool=last; this model pools all positions; try --model "
           "rnn:5,activation=relu,init=identity,pool=last");
@@ -113,7 +113,7 @@ TEST_F(CommandTest, PathNamesUnsupportedData) {
           "lstm uses tanh, sigmoid; try --model "
           "rnn:5,activation=relu,init=identity,pool=last");
   const Finished works =
-      unfold_command({"train", lines, "--steps", "2", "--out", run_, "--optimizer", "path+adam", "--format", "labeled",
+      unfold_command({"train", lines, "--steps", "2", "--out", run_, "--optimizer", "path+adam", "--format", "labelled",
                       "--model", "rnn:5,activation=relu,init=identity,pool=last"});
   EXPECT_EQ(works.code, 0) << works.err;
 }

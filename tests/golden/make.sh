@@ -147,7 +147,7 @@ task_model task-temporal-order temporal-order:10 --model gru:4
 task_model task-copy copy:5,pattern=3 --model rnn:5,activation=relu,init=identity --optimizer path+adam
 
 field_model fields-tagger chunks.txt --model bigru:3 --read 1,1.suffix2 --predict '3,2@end'
-field_model fields-classifier labeled.txt --model bilstm:3,dropout=0.1 --format labeled
+field_model fields-classifier labelled.txt --model bilstm:3,dropout=0.1 --format labelled
 field_model fields-forecast wave.csv --model gru:3 --predict load=mixture:2
 if wanted fields-forecast; then
   record fields-forecast forecast fields-forecast.safetensors wave.csv --ahead 1
@@ -177,14 +177,14 @@ if wanted pairs; then
   record pairs predict pairs.safetensors numerals.pairs --sample --samples 2 --seed 3 --quiet
   record pairs predict pairs.safetensors --given source=seven --attention --format jsonl --quiet
 fi
-whole=(labeled.txt --format labeled --read label --predict text --split 100/0/0)
+whole=(labelled.txt --format labelled --read label --predict text --split 100/0/0)
 field_model whole-symbol "${whole[@]}" --ends symbol --model gru:4
 field_model whole-stop "${whole[@]}" --ends stop --model lstm:3,condition=start
 field_model whole-length "${whole[@]}" --ends negative-binomial --model rnn:4,condition=steps
 for name in whole-symbol whole-stop whole-length; do
   if wanted $name; then
     record $name sample $name.safetensors --given label=neg --count 3 --length 12
-    record $name eval $name.safetensors labeled.txt --given label=pos --json
+    record $name eval $name.safetensors labelled.txt --given label=pos --json
   fi
 done
 

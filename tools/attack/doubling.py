@@ -176,7 +176,7 @@ def examples(r, n, folder):
     text = write(folder, "texts", "".join(f"{r.choice(['pos', 'neg'])}\t{' '.join(r.choices(WORDS, k=4))}\n" for _ in range(n)))
     pairs = write(folder, "some.pairs", "".join(f"{' '.join(r.choices(WORDS, k=3))}\t{' '.join(r.choices(WORDS, k=2))}\n" for _ in range(n)))
     trees = write(folder, "some.trees", "".join(f"(1 (0 {r.choice(WORDS)}) (1 {r.choice(WORDS)}))\n" for _ in range(n)))
-    return [("train", train(text, "rnn:3", "net", "--format", "labeled", "--steps", 1)), ("eval", ["eval", "net", text]),
+    return [("train", train(text, "rnn:3", "net", "--format", "labelled", "--steps", 1)), ("eval", ["eval", "net", text]),
             ("predict", ["predict", "net", text]), ("predict probabilities", ["predict", "net", text, "--probabilities", "--format", "jsonl"]),
             ("score", ["score", "net", text]), ("follow", ["score", "net", "-", "--follow", "<", text]),
             ("report", ["report", "net", "--data", text, "--look", 100000, "-o", "page.html"]),

@@ -62,7 +62,7 @@ def data_files(random):
             "words.txt": (text, ["--format", "text", "--symbols", "words", "--vocabulary", 20]),
             "label.txt": (b"".join(b"n " + line + b"\n" for line in text.split(b"\n") if line), ["--format", "text", "--label-column"]),
             "columns.conll": (columns_of(random, 30), ["--format", "columns"]), "table.csv": (table.encode(), ["--format", "table"]),
-            "labeled.tsv": (labeled.encode(), ["--format", "labeled"]), "lines.jsonl": (jsonl.encode(), ["--format", "jsonl"]),
+            "labelled.tsv": (labeled.encode(), ["--format", "labelled"]), "lines.jsonl": (jsonl.encode(), ["--format", "jsonl"]),
             "array.npy": (npy(numbers), ["--format", "npy"]), "music.rolls": (rolls.encode(), ["--format", "rolls"]),
             "lines.log": (log.encode(), ["--format", "log"]), "packed.txt.gz": (gzip.compress(text, mtime=0), ["--format", "text"]),
             "packed.txt.xz": (lzma.compress(text), ["--format", "text"])}
@@ -665,7 +665,7 @@ def own_configurations(c):
     """A run on any data is reproducible: its config.toml, and its own command with --resume, give the same bytes."""
     more = {"array.npy": ["--model", "gru:4"], "table.csv": ["--model", "gru:4"], "music.rolls": ["--model", "gru:4"],
             "columns.conll": ["--model", "bilstm:4", "--read", "1", "--predict", "2"],
-            "labeled.tsv": ["--model", "gru:4"], "lines.jsonl": ["--model", "gru:4", "--predict", "label"]}
+            "labelled.tsv": ["--model", "gru:4"], "lines.jsonl": ["--model", "gru:4", "--predict", "label"]}
     kinds = []
     for name, (data, options) in sorted(data_files(c.random).items()):
         file = c.write(name, data)
@@ -778,7 +778,7 @@ def terminal(c):
         log = c.write("log" + name, b"".join(b"Nov  1 10:00:00 host sshd[3]: failed " + hostile(r) + b"\n" for _ in range(20)))
         fresh = ["--quiet", "--overwrite", "--out"]
         c.need(["train", text, *TINY, "--model", "rnn:4", "--steps", 4, *fresh[1:], c.at("run")])
-        c.need(["train", labels, "--format", "labeled", "--model", "rnn:4", "--steps", 3, *fresh, c.at("fields")])
+        c.need(["train", labels, "--format", "labelled", "--model", "rnn:4", "--steps", 3, *fresh, c.at("fields")])
         c.need(["train", log, "--format", "log", "--model", "ngram:2", *fresh, c.at("log-run")])
         missing = c.at("no" + name)
         verbs = [["score", c.at("run"), text, "--by", "line", "--text"], ["score", c.at("run"), text], ["sample", c.at("run"), "--length", 200],

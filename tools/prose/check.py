@@ -4,7 +4,7 @@
     tools/prose/check.py [FILE...]     default: all files that git tracks; exit status 1 if there is a finding
 
 Findings are banned words and constructions (banned.txt), and sentences of pages that are too long. Names that users type
-(`normalised`, `--normalisation`), code in backquotes and code blocks are not prose. Spelling is checked by codespell
+(`labelled`, `--normalisation`), code in backquotes and code blocks are not prose. Spelling is checked by codespell
 (`make prose`), with the words of dictionary.txt added.
 """
 

@@ -33,7 +33,7 @@ class Study:
     def trained(self, name, ends, given, condition=""):
         """Returns the run folder of a network; trains the network if its result is not there."""
         run, result = str(self.runs / name), self.runs / f"{name}.json"
-        command = ["train", f"{self.stem}.train", "--valid", f"{self.stem}.valid", "--format", "labeled", "--symbols",
+        command = ["train", f"{self.stem}.train", "--valid", f"{self.stem}.valid", "--format", "labelled", "--symbols",
                    "chars", "--predict", "text", "--unknown", "skip", "--ends", ends, "--model", self.model + condition,
                    "--epochs", str(self.epochs), *(["--read", "label"] if given else []), "--out", run]
         if not result.exists() or json.loads(result.read_text())["command"] != command:

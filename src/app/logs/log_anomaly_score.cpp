@@ -199,14 +199,14 @@ nlohmann::json LogScorer::state() const {
   }
   return {{"lines", reader_.lines()},
           {"records", reader_.records()},
-          {"labeled", reader_.labeled() ? nlohmann::json(*reader_.labeled()) : nlohmann::json()},
+          {"labelled", reader_.labeled() ? nlohmann::json(*reader_.labeled()) : nlohmann::json()},
           {"shapes", std::move(shapes)},
           {"seen", std::move(seen)},
           {"shapes-seen", shapes_seen_}};
 }
 
 void LogScorer::restore(const nlohmann::json& json) {
-  const nlohmann::json& labeled = log_part(json, "labeled");
+  const nlohmann::json& labeled = log_part(json, "labelled");
   reader_.continue_after(log_count(json, "lines"), log_count(json, "records"),
                          labeled.is_boolean() ? std::optional(labeled.get<bool>()) : std::nullopt);
   const nlohmann::json& shapes = log_list(json, "shapes");

@@ -514,7 +514,7 @@ const std::vector<ScoredSession>& LogSessionScorer::finish() {
 nlohmann::json LogSessionScorer::state() const {
   return {{"lines", reader_.lines()},
           {"records", reader_.records()},
-          {"labeled", reader_.labeled() ? nlohmann::json(*reader_.labeled()) : nlohmann::json()},
+          {"labelled", reader_.labeled() ? nlohmann::json(*reader_.labeled()) : nlohmann::json()},
           {"scorer", sessions_.scorer.to_json(true)},
           {"names", new_names_.to_json()},
           {"open", open_.to_json()},
@@ -522,7 +522,7 @@ nlohmann::json LogSessionScorer::state() const {
 }
 
 void LogSessionScorer::restore(const nlohmann::json& json) {
-  const nlohmann::json& labeled = log_part(json, "labeled");
+  const nlohmann::json& labeled = log_part(json, "labelled");
   reader_.continue_after(log_count(json, "lines"), log_count(json, "records"),
                          labeled.is_boolean() ? std::optional(labeled.get<bool>()) : std::nullopt);
   sessions_.scorer = SessionScorer::from_json(log_part(json, "scorer"));

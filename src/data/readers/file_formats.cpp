@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 1> kTableOnly = {"table"}, kColumnsOnly =
                                           kRollsOnly = {"rolls"}, kNpyOnly = {"npy"}, kPairsOnly = {"pairs"},
                                           kFastaOnly = {"fasta"}, kLogOnly = {"log"}, kArpaOnly = {"arpa"};
 constexpr std::array<std::string_view, 2> kJsonLines = {"jsonl", "records"};
-constexpr std::array<std::string_view, 4> kTabSeparated = {"table", "labeled", "pairs", "columns"};
+constexpr std::array<std::string_view, 4> kTabSeparated = {"table", "labelled", "pairs", "columns"};
 
 struct NamedFormat {
   std::string_view ending;

@@ -1,4 +1,4 @@
-/// The format `labeled`: one example per line, with its label and its text: "label<TAB>text", "COARSE:fine text" as in
+/// The format `labelled`: one example per line, with its label and its text: "label<TAB>text", "COARSE:fine text" as in
 /// question classification, or "__label__x text" as in fastText.
 
 #include <fmt/format.h>
@@ -164,7 +164,7 @@ std::string guess_labeled(const DataSample& sample) {
 }  // namespace
 
 ReaderEntry labeled_reader() {
-  return {.name = "labeled",
+  return {.name = "labelled",
           .help = "one example per line: LABEL<TAB>TEXT, COARSE:fine TEXT or __label__LABEL TEXT",
           .guess = guess_labeled,
           .read = read_labeled,

@@ -132,12 +132,12 @@ class Kinds {
   }
   void classes() {
     const std::string file = folder_.write("names.txt", labeled_names());
-    const Settings labeled{{"format", "labeled"}};
+    const Settings labeled{{"format", "labelled"}};
     for (const char* pool : {"last", "mean", "max"})
       add("one label", fmt::format("pool={}", pool), file, fmt::format("lstm:3,pool={}", pool), labeled, true);
     add("one label", "bag", file, "bag:3,pool=mean,start=counts", labeled, true);
     add("one label", "trees that are found", file, "tree-lstm:3",
-        {{"format", "labeled"}, {"trees", "found"}, {"symbols", "chars"}}, true);
+        {{"format", "labelled"}, {"trees", "found"}, {"symbols", "chars"}}, true);
   }
   void series() {
     const std::string file = folder_.write("wave.csv", wave()), bits = folder_.write("bits.jsonl", bit_vectors());
@@ -159,7 +159,7 @@ class Kinds {
     add("pairs", "attention=multiplicative", pairs, "gru:3,attention=multiplicative", {}, true);
     const auto of_names = [&](const std::string& name, const std::string& ends, const std::string& read) {
       add("whole sequences", name, names, "gru:3",
-          {{"format", "labeled"}, {"symbols", "chars"}, {"predict", "text"}, {"read", read}, {"ends", ends}}, true);
+          {{"format", "labelled"}, {"symbols", "chars"}, {"predict", "text"}, {"read", read}, {"ends", ends}}, true);
     };
     of_names("nothing given", "symbol", "text");
     of_names("class given", "symbol", "label");

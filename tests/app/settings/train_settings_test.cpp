@@ -117,7 +117,7 @@ TEST(TrainSettings, settings_without_effect_are_rejected) {
       contains(refusal({}, {"window", "whole-sequences"}), "--window cannot be combined with --whole-sequences"));
   EXPECT_TRUE(contains(refusal("table", {"symbols"}), "--symbols applies only to text, and table has none"));
   EXPECT_TRUE(contains(refusal("columns", {"sequences"}), "the format columns defines its sequences"));
-  for (const char* format : {"labeled", "jsonl", "pairs"}) EXPECT_EQ(refusal(format, {"symbols"}), "") << format;
+  for (const char* format : {"labelled", "jsonl", "pairs"}) EXPECT_EQ(refusal(format, {"symbols"}), "") << format;
   EXPECT_EQ(refusal("table", {"sequences"}), "");
 }
 

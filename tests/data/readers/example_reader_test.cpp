@@ -18,9 +18,9 @@ TEST(ExampleReader, formats_of_small_files_are_detected) {
   EXPECT_EQ(format_of("a.txt", "# columns: word\nThe\n"), "columns");
   EXPECT_EQ(format_of("a.txt", "1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n"), "columns");
   EXPECT_EQ(format_of("a.txt", "0.5 1.5\n1.5 2\n3 -1\n"), "columns");
-  EXPECT_EQ(format_of("a.txt", "NUM:dist How far is it ?\n"), "labeled");
-  EXPECT_EQ(format_of("a.txt", "__label__x a\n__label__y b\n"), "labeled");
-  EXPECT_EQ(format_of("a.txt", "pos\ta fine film\nneg\ta poor film\npos\tgood fun\n"), "labeled");
+  EXPECT_EQ(format_of("a.txt", "NUM:dist How far is it ?\n"), "labelled");
+  EXPECT_EQ(format_of("a.txt", "__label__x a\n__label__y b\n"), "labelled");
+  EXPECT_EQ(format_of("a.txt", "pos\ta fine film\nneg\ta poor film\npos\tgood fun\n"), "labelled");
   EXPECT_EQ(format_of("a.txt", "86\n141\n95\n"), "table");
   EXPECT_EQ(format_of("a.csv", "kind,title\na,b\n"), "table");
   EXPECT_EQ(format_of("a.csv.gz", "kind,title\na,b\n"), "table");
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
     Folders, GuessOfRealFiles,
     ::testing::Values(RealFiles{"conll2000", "columns", {"README.original"}},
                       RealFiles{"conll2000/README.original", "text"}, RealFiles{"ud", "columns"},
-                      RealFiles{"sequences/qc", "labeled", {"README.original"}},
+                      RealFiles{"sequences/qc", "labelled", {"README.original"}},
                       RealFiles{"sequences/qc/README.original", "text"}, RealFiles{"sequences/names", "text"},
                       RealFiles{"sequences/polarity", "text"}, RealFiles{"timeseries", "table"},
                       RealFiles{"timeseries/japanese_vowels", "columns", {"block_sizes.txt"}},

@@ -29,7 +29,7 @@ const std::vector<FileOfFormat> kFiles = {
     {"records", "{\"name\": \"Zoé\", \"x\": 1.5}\n{\"name\": \"Bob\", \"x\": 2.5}\n{\"name\": \"Zoé\", \"x\": 3.5}\n",
      "name", true, false},
     {"columns", "Zoé\tN\nsings\tV\n\nBob\tN\nsings\tV\n", "1"},
-    {"labeled", "pos\tZoé sings well\nneg\tBob sings loud\n", "text"},
+    {"labelled", "pos\tZoé sings well\nneg\tBob sings loud\n", "text"},
     {"pairs", "Zoé sings\tZoé chante\nBob sings\tBob chante\n", "source"},
     {"trees", "(3 (2 Zoé) (4 sings))\n(1 (2 Bob) (1 sings))\n", "word"},
     {"grids", "Zoé\t_1_\nBob\t1__\n\nZoé\t___\nBob\t111\n", "text", false},

@@ -204,7 +204,7 @@ struct Whole {
     FieldChoice choice{.reads = {"text"}, .predicts = predicts};
     if (given) choice.reads.emplace_back("kind");
     if (end == SequenceEnd::left) choice.reads.emplace_back("text.left");
-    data = std::make_shared<const DataSpecification>(specify(examples, choice, "labeled"));
+    data = std::make_shared<const DataSpecification>(specify(examples, choice, "labelled"));
     set.emplace(examples, data, std::vector<std::string>());
     body.emplace(parse_model_spec(spec), *data, layout);
     body->parameters().initialize(3);

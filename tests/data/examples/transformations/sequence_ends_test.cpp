@@ -12,7 +12,7 @@ namespace {
 using namespace testing_support;
 
 Examples names(SequenceEnd end, std::vector<std::string> given = {"label"}) {
-  return read_as("labeled", "girl\tEva\nboy\tBo\n",
+  return read_as("labelled", "girl\tEva\nboy\tBo\n",
                  {.text = SymbolKind::chars,
                   .text_kind_set = true,
                   .whole = {.end = end, .field = "text", .given = std::move(given)}});
@@ -62,11 +62,11 @@ TEST(SequenceEnds, data_without_a_possible_end_are_rejected) {
   const auto options = [](SequenceEnd end, const char* field) {
     return ReaderOptions{.whole = {.end = end, .field = field, .given = {}}};
   };
-  EXPECT_NE(refusal("labeled", "a\tb </s>\n", options(SequenceEnd::symbol, "text")).find("is reserved for the end"),
+  EXPECT_NE(refusal("labelled", "a\tb </s>\n", options(SequenceEnd::symbol, "text")).find("is reserved for the end"),
             std::string::npos);
-  EXPECT_THROW(read_as("labeled", "a\tb c\n", options(SequenceEnd::symbol, "label")), UsageError);
+  EXPECT_THROW(read_as("labelled", "a\tb c\n", options(SequenceEnd::symbol, "label")), UsageError);
   EXPECT_THROW(read_as("jsonl", "{\"value\":[1,2]}\n", options(SequenceEnd::symbol, "value")), UsageError);
-  EXPECT_NO_THROW(read_as("labeled", "a\tb c\n", options(SequenceEnd::symbol, "other")));
+  EXPECT_NO_THROW(read_as("labelled", "a\tb c\n", options(SequenceEnd::symbol, "other")));
 }
 
 }  // namespace

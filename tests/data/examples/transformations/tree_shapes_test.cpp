@@ -72,7 +72,7 @@ TEST(TreeShapes, trees_over_sequences_have_the_expected_depth) {
     std::string text = "a";
     for (Index i = 1; i < words; ++i) text += " a";
     const Examples examples =
-        read_as("labeled", "x\t" + text + "\n", {.text = SymbolKind::words, .text_kind_set = true, .trees = shape});
+        read_as("labelled", "x\t" + text + "\n", {.text = SymbolKind::words, .text_kind_set = true, .trees = shape});
     EXPECT_EQ(examples.positions(), 2 * words - 1);
     EXPECT_EQ(entries_of(examples, "label"), (Texts{"x"}));
     std::vector<Index> levels(at(examples.positions()));
@@ -118,7 +118,7 @@ TEST(TreeShapes, invalid_tree_is_rejected_with_its_line_and_a_remedy) {
   std::string words = "x\tw";
   for (int i = 0; i < 1000; ++i) words += " w";
   EXPECT_TRUE(contains(
-      refusal("labeled", words + "\n", {.text = SymbolKind::words, .text_kind_set = true, .trees = TreeShape::left}),
+      refusal("labelled", words + "\n", {.text = SymbolKind::words, .text_kind_set = true, .trees = TreeShape::left}),
       "line 1: 1001 leaves give a tree deeper than 1000 levels; use --trees balanced"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { read_as("trees", kSentiment, heads); }), "has no id"));
   EXPECT_TRUE(contains(message_of<UsageError>([] { parse_tree_shape("balance"); }), "did you mean \"balanced\"?"));
@@ -126,8 +126,8 @@ TEST(TreeShapes, invalid_tree_is_rejected_with_its_line_and_a_remedy) {
 
 TEST(TreeShapes, character_trees_are_marked_as_characters) {
   const char* names = "f\tanna\nm\tkarl\n";
-  ASSERT_TRUE(column_of(read_as("labeled", names), "text").characters);
-  const Examples examples = read_as("labeled", names, {.trees = TreeShape::balanced});
+  ASSERT_TRUE(column_of(read_as("labelled", names), "text").characters);
+  const Examples examples = read_as("labelled", names, {.trees = TreeShape::balanced});
   EXPECT_EQ(examples.positions(), 2 * 7);
   EXPECT_TRUE(column_of(examples, "text").characters);
 }

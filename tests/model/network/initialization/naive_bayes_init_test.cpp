@@ -24,7 +24,7 @@ Examples labeled_texts() {
 struct LabeledData {
   Examples examples = labeled_texts();
   std::shared_ptr<const DataSpecification> data = std::make_shared<const DataSpecification>(
-      specify(examples, {.reads = {"word"}, .predicts = {"label"}}, "labeled"));
+      specify(examples, {.reads = {"word"}, .predicts = {"label"}}, "labelled"));
   ExampleSet set{examples, data, std::vector<std::string>{"label"}};
 };
 
@@ -86,7 +86,7 @@ TEST(CountsStart, fields_with_one_entry_per_example_count_once_and_numbers_stay_
   data.examples.columns.push_back({.name = "topic", .once = true, .texts = {"x", "y", "y"}});
   data.examples.columns.push_back({.name = "size", .once = true, .width = 1, .numbers = {1, 2, 4}});
   data.data = std::make_shared<const DataSpecification>(
-      specify(data.examples, {.reads = {"word", "topic", "size"}, .predicts = {"label"}}, "labeled"));
+      specify(data.examples, {.reads = {"word", "topic", "size"}, .predicts = {"label"}}, "labelled"));
   const ExampleSet set(data.examples, data.data, std::vector<std::string>{"label"});
   NetworkModel<double> model("bag:64,start=counts,pool=mean", *data.data,
                              {.reads = {"word", "topic", "size"}, .heads = {{.field = "label"}}});
