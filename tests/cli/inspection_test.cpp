@@ -23,6 +23,20 @@ TEST_F(InspectionTest, explain_prints_two_tables_and_one_object) {
   EXPECT_EQ(json.at("symbols").at(0).at("guesses").size(), 5u);
 }
 
+TEST_F(InspectionTest, explain_rejects_grids_with_blocks) {
+  const std::string file = folder_ / "grids.txt", run = folder_ / "grids";
+  std::string grids;
+  for (int g = 0; g < 12; ++g) grids += g % 2 == 0 ? "ab\t__\nba\t_x\n\n" : "bb\t__\naa\t_y\n\n";
+  write_bytes(file, grids);
+  const Arguments options{"--format", "grids", "--predict", "label@end", "--steps", "1", "--quiet", "--out", run};
+  for (const char* model : {"grid-rnn:2", "grid-rnn:2,patch=2"}) {
+    ASSERT_EQ(unfold_command(Arguments{"train", file, "--model", model, "--overwrite"} + options).code, 0);
+    const Finished explained = unfold_command({"explain", run, file});
+    EXPECT_EQ(explained.code, std::string(model) == "grid-rnn:2" ? 0 : 2) << explained.err;
+  }
+  expect_failure({"explain", run, file}, 2, "train a model without patch=");
+}
+
 TEST_F(InspectionTest, explain_rejects_unsupported_models) {
   train();
   expect_failure({"explain", run_}, 2, "MODEL TEXT");
