@@ -54,6 +54,21 @@ std::string order_of_parts(std::string_view pattern) {
   return order;
 }
 
+/// Returns the format of a pattern of quarters or weeks, with any separators: "Qn/YY", "FYYYYY Qn", "KW ww/YYYY".
+std::optional<DateFormat> format_of_quarters_or_weeks(std::string_view pattern) {
+  static constexpr auto kQuarters = std::to_array<std::string_view>(
+      {"QNYYYY", "QNYY", "YYYYQN", "NQYYYY", "NQYY", "FYYYYYQN", "FYYYQN", "QNFYYYYY", "QNFYYY"});
+  static constexpr auto kWeeks = std::to_array<std::string_view>(
+      {"YYYYWWW", "WWWYYYY", "WWWYY", "YYYYKWWW", "KWWWYYYY", "KWWWYY", "YYYYCWWW", "CWWWYYYY", "CWWWYY"});
+  std::string letters;
+  for (const char c : pattern)
+    if (const char upper = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; upper >= 'A' && upper <= 'Z')
+      letters += upper;
+  if (std::ranges::find(kQuarters, letters) != kQuarters.end()) return DateFormat::quarter;
+  if (std::ranges::find(kWeeks, letters) != kWeeks.end()) return DateFormat::week;
+  return {};
+}
+
 /// Three pairs of digits separated by two marks: 01-02-03.
 struct ThreePairs {
   std::uint32_t first = 0, second = 0, third = 0;
@@ -136,9 +151,9 @@ std::optional<DateFormat> date_format_of(std::string_view pattern) {
   if (order == "YMD") return DateFormat::year_month_day;
   if (order == "DMY") return DateFormat::day_month_year;
   if (order == "MDY") return DateFormat::month_day_year;
-  if (order == "YM") return DateFormat::year_month;
-  if (order == "DNY" || order == "NDY") return DateFormat::month_name;
-  return {};
+  if (order == "YM" || order == "MY") return DateFormat::year_month;
+  if (order == "DNY" || order == "NDY" || order == "NY" || order == "YN") return DateFormat::month_name;
+  return format_of_quarters_or_weeks(pattern);
 }
 
 bool also_reads_year_first(DateFormat format) {
@@ -204,7 +219,8 @@ std::optional<Moment> parse_date(std::string_view text, DateFormat format) {
   const bool year_may_be_first = format == DateFormat::year_month_day || also_reads_year_first(format);
   if (Moment moment; scan_usual_moment(text, moment)) return year_may_be_first ? std::optional(moment) : std::nullopt;
   DateScan scan = scan_date(text);
-  if (scan.shape == DateScan::Shape::none && format == DateFormat::day_month_year) scan = scan_short_date(text);
+  const bool points = format == DateFormat::day_month_year || format == DateFormat::year_month;
+  if (scan.shape == DateScan::Shape::none && points) scan = scan_short_date(text);
   if (scan.shape == DateScan::Shape::none) return {};
   if (scan.shape == DateScan::Shape::day_or_month_first) {
     if (format == DateFormat::day_month_year) return scan.moment;

@@ -185,30 +185,59 @@ DateScan scan_quarter(Index year, DateCursor& in) {
   return with_end(whole_date(DateScan::Shape::quarter, year, quarter * 3 - 2, 1), in);
 }
 
-DateScan scan_week(Index year, DateCursor& in) {
-  Index week = 0;
-  if (!in.number(1, 2, week) || week < 1 || week > 53) return {};
+DateScan week_date(Index year, Index week) {
+  if (week < 1 || week > 53) return {};
   DateScan scan = whole_date(DateScan::Shape::week, year, 1, 4);  // always in week 1, which begins on its Monday
   if (scan.shape == DateScan::Shape::none) return scan;
   const Index weekday = ((scan.moment.days + 3) % 7 + 7) % 7;
   scan.moment.days += (week - 1) * 7 - weekday;
-  return with_end(scan, in);
+  return scan;
+}
+
+DateScan scan_week(Index year, DateCursor& in) {
+  Index week = 0;
+  return in.number(1, 2, week) ? with_end(week_date(year, week), in) : DateScan{};
+}
+
+bool is_week_word(std::string_view word) {
+  static constexpr auto kWords = std::to_array<std::string_view>({"w", "kw", "cw", "wk", "week", "woche"});
+  return std::ranges::find(kWords, word) != kWords.end();
+}
+
+/// Returns whether a year of four digits next to a number is one, rather than a second number.
+bool is_recent_year(Index year) { return year >= 1800 && year < 2200; }
+
+/// Reads the quarter, week or month after a year: 2024Q1, 2024-KW05, 2024M05, 2024 May, 2024-May-31.
+DateScan scan_year_and_word(Index year, DateCursor& in) {
+  const std::string word = in.word();
+  if (word == "q") return scan_quarter(year, in);
+  Index day = 1, month = 0;
+  if (word == "m") {
+    const bool numbers = in.number(2, 2, month) && is_recent_year(year);
+    return numbers ? with_end(whole_date(DateScan::Shape::year_month, year, month, 1), in) : DateScan{};
+  }
+  if (is_week_word(word)) {
+    in.skip_blanks();
+    return scan_week(year, in);
+  }
+  month = month_of_name(word);
+  if (month == 0) return {};
+  in.accept('.');
+  if (in.at_end()) return whole_date(DateScan::Shape::month_name, year, month, 1);
+  if (!in.accept('-')) in.skip_blanks();
+  if (!in.number(1, 2, day)) return {};
+  return with_time(whole_date(DateScan::Shape::month_name, year, month, day), in);
 }
 
 DateScan scan_year_first(DateCursor& in) {
   Index year = 0, month = 0, day = 0;
   in.number(4, 4, year);
   const char separator = in.peek();
-  if (separator == 'Q' || separator == 'q') {
-    in.accept(separator);
-    return scan_quarter(year, in);
-  }
+  if (is_date_letter(separator)) return scan_year_and_word(year, in);
   if (separator != '-' && separator != '/' && separator != '.' && separator != ' ') return {};
   in.accept(separator);
-  if (separator == '-' || separator == ' ') {
-    if (in.accept_letter('q')) return scan_quarter(year, in);
-    if (in.accept_letter('w')) return scan_week(year, in);
-  }
+  if (separator == ' ') in.skip_blanks();
+  if (separator != '.' && is_date_letter(in.peek())) return scan_year_and_word(year, in);
   if (separator == ' ' || !in.number(1, 2, month)) return {};
   if (in.at_end() && separator != '.') return whole_date(DateScan::Shape::year_month, year, month, 1);
   if (!in.accept(separator) || !in.number(1, 2, day)) return {};
@@ -244,6 +273,42 @@ bool read_year(DateCursor& in, bool two_digits, Index& year) {
   return true;
 }
 
+/// Reads the year after a quarter: Q1 2024, Q1/24, 1Q24, Q1 FY24. `two_digits`: 24 is a year even after no mark.
+DateScan scan_year_of_quarter(Index quarter, bool two_digits, DateCursor& in) {
+  Index year = 0;
+  if (in.accept('/') || in.accept('-'))
+    two_digits = true;
+  else
+    in.skip_blanks();
+  if (in.accept_letter('f')) {
+    if (!in.accept_letter('y')) return {};
+    two_digits = true;
+  } else if (in.accept('\'')) {
+    two_digits = true;
+  }
+  if (quarter < 1 || quarter > 4 || !read_year(in, two_digits, year)) return {};
+  return with_end(whole_date(DateScan::Shape::quarter, year, quarter * 3 - 2, 1), in);
+}
+
+/// Reads the year and the quarter after FY: FY2024 Q1, FY24-Q1.
+DateScan scan_fiscal_year(DateCursor& in) {
+  Index year = 0;
+  in.skip_blanks();
+  if (!read_year(in, true, year)) return {};
+  if (!in.accept('-') && !in.accept('/')) in.skip_blanks();
+  return in.accept_letter('q') ? scan_quarter(year, in) : DateScan{};
+}
+
+/// Reads the week and the year after a word: KW 05/2024, W5-2024, Week 5 2024, KW05/24.
+DateScan scan_week_and_year(DateCursor& in) {
+  Index year = 0, week = 0;
+  in.skip_blanks();
+  if (!in.number(1, 2, week)) return {};
+  const bool mark = in.accept('/') || in.accept('-');
+  if (!mark) in.skip_blanks();
+  return read_year(in, mark, year) ? with_end(week_date(year, week), in) : DateScan{};
+}
+
 /// Skips "de" between the parts of a Spanish date: 1 de enero de 2024.
 void skip_preposition(DateCursor& in) {
   const std::size_t start = in.position();
@@ -273,7 +338,29 @@ DateScan scan_day_and_name(Index day, DateCursor& in) {
   return with_time(whole_date(DateScan::Shape::month_name, year, month, day), in);
 }
 
-/// `short_points`: dates such as 4.9.23 are read.
+/// Reads the year after a month: 01/2024, 01-2024.
+DateScan scan_year_of_month(Index month, char separator, DateCursor& in) {
+  Index year = 0;
+  if (!in.number(4, 4, year) || !is_recent_year(year)) return {};
+  DateScan scan = whole_date(DateScan::Shape::year_month, year, month, 1);
+  scan.separator = separator;
+  return with_end(scan, in);
+}
+
+DateScan date_of_numbers(Index first, Index second, Index year, char separator) {
+  const bool day_first = is_valid_date(year, second, first), month_first = is_valid_date(year, first, second);
+  if (!day_first && !month_first) return {};
+  DateScan scan;
+  scan.shape = day_first && month_first ? DateScan::Shape::day_or_month_first
+               : day_first              ? DateScan::Shape::day_first
+                                        : DateScan::Shape::month_first;
+  scan.moment.days = day_first ? days_from_civil(year, second, first) : days_from_civil(year, first, second);
+  scan.month_first.days = month_first ? days_from_civil(year, first, second) : scan.moment.days;
+  scan.separator = separator;
+  return scan;
+}
+
+/// `short_points`: dates such as 4.9.23 and 09.2023 are read.
 DateScan scan_day_first(DateCursor& in, bool short_points = false) {
   Index first = 0, second = 0, year = 0;
   const std::size_t start = in.position();
@@ -285,30 +372,30 @@ DateScan scan_day_first(DateCursor& in, bool short_points = false) {
     scan.shape = DateScan::Shape::time_of_day;
     return read_clock(in, scan.moment, true) ? scan : DateScan{};
   }
+  if (in.accept_letter('q')) return scan_year_of_quarter(first, true, in);
   if (separator == '.' || separator == '/' || separator == '-' || separator == ' ') in.accept(separator);
+  const std::size_t behind = in.position();
   in.skip_blanks();
   if (is_date_letter(in.peek())) return scan_day_and_name(first, in);
   const std::size_t digits = in.position() - start;  // number of characters of the first number and the separator
+  const bool month_first =
+      separator == '/' || (digits == 3 && (separator == '-' || (separator == '.' && short_points)));
+  if (month_first && in.position() == behind && in.digits_ahead() == 4) return scan_year_of_month(first, separator, in);
   if (separator == ' ' || !in.number(1, 2, second) || !in.accept(separator)) return {};
   // 30.01.24 has two digits everywhere; 1.2.10 may be a version.
   const bool points = separator == '.' && (short_points || (digits == 3 && in.position() - start == 6));
   if (!read_year(in, separator == '/' || points, year)) return {};
-  const bool day_first = is_valid_date(year, second, first), month_first = is_valid_date(year, first, second);
-  if (!day_first && !month_first) return {};
-  DateScan scan;
-  scan.shape = day_first && month_first ? DateScan::Shape::day_or_month_first
-               : day_first              ? DateScan::Shape::day_first
-                                        : DateScan::Shape::month_first;
-  scan.moment.days = day_first ? days_from_civil(year, second, first) : days_from_civil(year, first, second);
-  scan.month_first.days = month_first ? days_from_civil(year, first, second) : scan.moment.days;
-  scan.separator = separator;
-  return with_time(scan, in);
+  return with_time(date_of_numbers(first, second, year, separator), in);
 }
 
-/// Returns whether a text begins like a month, a weekday or a quarter; most texts do not and are thus rejected quickly.
-/// All dates have a digit.
+/// Returns whether a text begins like a month, a weekday, a quarter, a week or a fiscal year; most texts do not and are
+/// thus rejected quickly. All dates have a digit.
 bool begins_with_name(std::string_view text) {
-  if (lower_letter(text[0]) == 'q') return is_date_digit(text[1]);
+  const char first = lower_letter(text[0]), second = lower_letter(text[1]);
+  if (first == 'q') return is_date_digit(second);
+  const bool week = (first == 'w' && (is_date_digit(second) || second == ' ' || second == 'k' || second == 'o')) ||
+                    (second == 'w' && (first == 'k' || first == 'c'));
+  if (week || (first == 'f' && second == 'y')) return std::ranges::any_of(text, is_date_digit);
   return may_begin_date_name(text[0], text[1]) && std::ranges::any_of(text, is_date_digit);
 }
 
@@ -316,11 +403,10 @@ DateScan scan_name_first(DateCursor& in) {
   Index year = 0, day = 0, quarter = 0;
   std::string word = in.word();
   if (word == "q") {
-    if (!in.number(1, 1, quarter) || quarter < 1 || quarter > 4) return {};
-    if (!in.accept(' ') && !in.accept('/')) in.accept('-');
-    if (!in.number(4, 4, year)) return {};
-    return with_end(whole_date(DateScan::Shape::quarter, year, quarter * 3 - 2, 1), in);
+    return in.number(1, 1, quarter) ? scan_year_of_quarter(quarter, false, in) : DateScan{};
   }
+  if (word == "fy") return scan_fiscal_year(in);
+  if (is_week_word(word)) return scan_week_and_year(in);
   if (is_weekday_name(word)) {
     const std::size_t behind_word = in.position();
     in.accept('.');

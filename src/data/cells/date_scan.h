@@ -12,8 +12,8 @@ inline bool is_date_digit(char c) { return static_cast<unsigned char>(c - '0') <
 
 /// REQUIRES: the text has at least four characters. Returns the shape `none` for other texts than dates.
 DateScan scan_written_date(std::string_view text);
-/// Reads 4.9.23, which `scan_date` does not because it may be a version; the name or the type of the column must
-/// indicate dates.
+/// Reads 4.9.23 and 01.2016, which `scan_date` does not because they may be a version and a number; the name, the type
+/// or the other cells of the column must indicate dates.
 DateScan scan_short_date(std::string_view text);
 /// Returns whether a column of this format can also have dates such as 2024-01-31: DD/MM/YYYY and MM/DD/YYYY, because
 /// no cell can be read in both ways.

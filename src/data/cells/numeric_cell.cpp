@@ -37,6 +37,13 @@ std::size_t minus_sign(std::string_view text) {
 /// Returns whether a cell is in parentheses, which make an amount negative in accounts.
 bool is_in_parentheses(std::string_view text) { return text.size() > 2 && text.front() == '(' && text.back() == ')'; }
 
+/// Returns whether a number with a decimal or thousands mark ends in a minus sign, as in exports of SAP: 1.307,57-.
+/// Integers such as 2- may be grades or the beginnings of ranges.
+bool has_minus_behind(std::string_view text) {
+  return text.size() > 2 && text.back() == '-' && is_decimal_digit(text[text.size() - 2]) &&
+         text.find_first_of(".,") != std::string_view::npos;
+}
+
 /// The result of the scan of the digits and marks before an exponent.
 struct Mantissa {
   std::uint64_t value = 0;  ///< value of the first 19 digits
@@ -294,8 +301,9 @@ constexpr std::array<bool, 256> kBeginsNumber = [] {
   return begins;
 }();
 
-/// Returns whether a text begins like a date with the year first. A number has no minus sign after a digit.
-bool has_year(std::string_view text) { return text.size() > 4 && text[4] == '-' && is_decimal_digit(text[3]); }
+/// Returns whether a text begins like a date with the year first. A number has a minus sign only before all digits, or
+/// after them.
+bool has_year(std::string_view text) { return text.size() > 5 && text[4] == '-' && is_decimal_digit(text[3]); }
 
 /// Scans all other numbers. Kept out of the function above, which is called for every cell of a table.
 [[gnu::noinline]] NumberScan scan_other_number(std::string_view text) {
@@ -303,8 +311,10 @@ bool has_year(std::string_view text) { return text.size() > 4 && text[4] == '-' 
   const bool parentheses = is_in_parentheses(text);
   if (parentheses) text = text.substr(1, text.size() - 2);
   const std::size_t sign = parentheses ? 0 : text[0] == '+' ? 1 : minus_sign(text);
-  const bool negative = parentheses || (sign > 0 && text[0] != '+');
+  const bool minus = parentheses || (sign > 0 && text[0] != '+');
   text.remove_prefix(sign);
+  const bool minus_behind = sign == 0 && !parentheses && has_minus_behind(text);
+  if (minus_behind) text.remove_suffix(1);
   if (text.empty()) return scan;
   if (text[0] == 'i' || text[0] == 'I') {
     if (is_infinity(text)) scan.shape = NumberShape::infinite;
@@ -354,7 +364,7 @@ bool has_year(std::string_view text) { return text.size() > 4 && text[4] == '-' 
   }
   const bool ambiguous = scan.shape == NumberShape::point_three || scan.shape == NumberShape::comma_three;
   if (!ambiguous) scan.grouped = scan.value;
-  if (negative) {
+  if (minus || minus_behind) {
     scan.value = -scan.value;
     scan.grouped = -scan.grouped;
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// Numbers in the notations that are common in tables: signs, decimal point or comma, thousands separators, exponents.
-/// A number in parentheses is negative, as in accounts.
+/// A number in parentheses is negative, as in accounts, and so is one with a mark and a minus behind it: 1.307,57-.
 ///
 /// `scan_number` classifies a cell by its shape, without deciding whether "1,200" means 1.2 or 1200. The
 /// convention of the column decides (`NumberConvention`), and `parse_number` then returns the value. Blanks around a

@@ -40,6 +40,7 @@ enum class DateStyle::Part : unsigned char {
   // Parts that occur only in the formats of quarters and weeks:
   quarter,
   week_year,
+  two_digit_week_year,
   week,
   plain_week,
   weekday,
@@ -158,6 +159,7 @@ std::string DateStyle::text_of(const Piece& piece, const Moment& m) {
     case Part::fraction: return fmt::format("{:09}", m.nanosecond).substr(0, std::min<std::size_t>(piece.width, 9));
     case Part::quarter: return number((c.month - 1) / 3 + 1, 1);
     case Part::week_year: return number(week.year, 4);
+    case Part::two_digit_week_year: return number(week.year % 100, 2);
     case Part::week: return number(week.week, 2);
     case Part::plain_week: return number(week.week, 1);
     case Part::weekday: return number(week.weekday, 1);
@@ -213,7 +215,7 @@ class DateStyle::Learner {
     const bool letters = kind_of(piece[0]) == PieceKind::letters, digits = kind_of(piece[0]) == PieceKind::digits;
     for (int k = 0; k < static_cast<int>(Part::literal) && (letters || digits); ++k) {
       const auto part = static_cast<Part>(k);
-      if (part >= Part::quarter && !may_have_weeks()) continue;
+      if (part >= Part::quarter && !may_have(part)) continue;
       if (is_word(part) != letters) continue;
       const Piece one{part, std::string(letters ? piece : ""), piece.size()};
       if (part == Part::half_of_day || !letters) {
@@ -231,20 +233,10 @@ class DateStyle::Learner {
     parts.push_back({Part::literal, std::string(piece), piece.size()});
     return parts;
   }
-  bool may_have_weeks() const {
-    switch (format_) {
-      case DateFormat::year_month_day:
-      case DateFormat::day_month_year:
-      case DateFormat::month_day_year:
-      case DateFormat::month_name:
-      case DateFormat::year_month:
-      case DateFormat::time_of_day:
-      case DateFormat::year:
-      case DateFormat::compact:
-      case DateFormat::unix_seconds:
-      case DateFormat::unix_milliseconds: return false;
-      default: return true;
-    }
+  /// Returns whether dates of the format can have a part that occurs only in quarters and weeks.
+  bool may_have(Part part) const {
+    if (format_ == DateFormat::quarter) return part == Part::quarter;
+    return format_ == DateFormat::week && part != Part::quarter;
   }
   static bool is_word(Part part) {
     return part == Part::month_name || part == Part::month_abbreviation || part == Part::weekday_name ||
@@ -257,6 +249,7 @@ class DateStyle::Learner {
       case Part::year_month:
       case Part::year:
       case Part::week_year:
+      case Part::two_digit_week_year:
       case Part::two_digit_year: return 0;
       case Part::month_name:
       case Part::month_abbreviation:

@@ -64,6 +64,16 @@ TEST(ParseNumber, ReadsTheNotationsOfAccountsAndCountries) {
   EXPECT_EQ(split_unit("(abc)").number, "");
 }
 
+TEST(ParseNumber, ReadsAMinusBehindNumbersWithAMark) {
+  EXPECT_EQ(parse_number("1.307,57-", kCommaPoints), -1307.57);
+  EXPECT_EQ(parse_number("1.307-", kCommaPoints), -1307);
+  EXPECT_EQ(parse_number("0,50-", kComma), -0.5);
+  EXPECT_EQ(parse_number("1,307.57-", kPointCommas), -1307.57);
+  EXPECT_EQ(parse_number("12.5-"), -12.5);
+  for (const char* text : {"2-", "12-", "2024-", "-1.5-", "(1.5-)", "1.5--", "1.5 -", "+1.5-", ".-", "-", "1.5e2-"})
+    EXPECT_FALSE(parse_number(text)) << text;
+}
+
 TEST(ShortestText, IsTheFormattedValue) {
   for (const char* text : {"0", "1", "-1", "12.5", "0.25", "-0.001", "-0", "999999999999999", "1e+20"})
     EXPECT_TRUE(is_shortest_text(text, scan_number(text).value)) << text;
@@ -212,6 +222,34 @@ TEST(ParseDate, ReadsDatesOfSpreadsheets) {
   EXPECT_EQ(seconds_of("Sábado, 27/01/2024", DateFormat::day_month_year), kDay - 4 * 86400);
 }
 
+TEST(ParseDate, ReadsMonthsBeforeAndAfterTheYear) {
+  const double july = seconds_of("2016-07", DateFormat::year_month);
+  for (const char* text : {"07/2016", "7/2016", "07-2016", "07.2016", "2016M07", "2016/07"})
+    EXPECT_EQ(seconds_of(text, DateFormat::year_month), july) << text;
+  for (const char* text : {"2016 Jul", "2016-Jul", "2016 July", "Jul 2016", "Jul-16", "2016 Jul 01", "2016-Jul-01"})
+    EXPECT_EQ(seconds_of(text, DateFormat::month_name), july) << text;
+  for (const char* text :
+       {"13/2016", "00/2016", "07/1016", "7-2016", "7.2016", "07 2016", "07/2016x", "2016M7", "2016 m2", "1.2.10"})
+    EXPECT_FALSE(parse_date(text, DateFormat::year_month)) << text;
+  EXPECT_EQ(scan_date("07.2016").shape, DateScan::Shape::none);  // may be a number
+}
+
+TEST(ParseDate, ReadsQuartersAndWeeksOfReports) {
+  const double july = seconds_of("2015Q3", DateFormat::quarter);
+  for (const char* text : {"Q3/15", "Q3-15", "Q3 '15", "Q3-2015", "Q3/2015", "3Q15", "3Q2015", "3Q 15", "3q15",
+                           "FY2015 Q3", "FY15Q3", "FY15-Q3", "Q3 FY15", "Q3 FY2015", "2015-Q3", "2015 Q3"})
+    EXPECT_EQ(seconds_of(text, DateFormat::quarter), july) << text;
+  for (const char* text : {"Q5/15", "5Q15", "0Q15", "Q3 15", "Q315", "FY2015", "FY2015 Q5", "3Q", "3 Q15x"})
+    EXPECT_FALSE(parse_date(text, DateFormat::quarter)) << text;
+  const double monday = seconds_of("2021-W05", DateFormat::week);
+  EXPECT_EQ(monday, static_cast<double>(days_from_civil(2021, 2, 1)) * 86400);
+  for (const char* text : {"KW 05/2021", "KW05/2021", "KW 5 2021", "KW 05/21", "2021-KW05", "2021 KW 5", "CW05-2021",
+                           "Week 5 2021", "W05/2021", "2021W05"})
+    EXPECT_EQ(seconds_of(text, DateFormat::week), monday) << text;
+  for (const char* text : {"KW 54/2021", "KW 00/2021", "KW 2021", "KWh 05/2021", "work 5 2021", "W05"})
+    EXPECT_FALSE(parse_date(text, DateFormat::week)) << text;
+}
+
 TEST(ParseDate, ReadsNamesOfMonthsInSeveralLanguages) {
   struct Case {
     const char* text;
@@ -249,6 +287,14 @@ TEST(DateFormatOf, AcceptsTheUsualSeparators) {
   EXPECT_EQ(date_format_of("YYYY/MM"), DateFormat::year_month);
   EXPECT_EQ(date_format_of("Mon DD, YYYY"), DateFormat::month_name);
   EXPECT_EQ(date_format_of("YYYYMMDD"), DateFormat::compact);
+  for (const char* pattern : {"MM/YYYY", "MM.YYYY", "MM-YYYY"})
+    EXPECT_EQ(date_format_of(pattern), DateFormat::year_month) << pattern;
+  for (const char* pattern : {"YYYY Mon", "Mon YYYY", "Mon-YY"})
+    EXPECT_EQ(date_format_of(pattern), DateFormat::month_name) << pattern;
+  for (const char* pattern : {"YYYYQn", "YYYY-Qn", "Qn/YY", "Qn-YYYY", "nQYY", "FYYYYY Qn", "Qn FYYY"})
+    EXPECT_EQ(date_format_of(pattern), DateFormat::quarter) << pattern;
+  for (const char* pattern : {"YYYY-Www", "YYYY-KWww", "KW ww/YYYY", "Www-YYYY"})
+    EXPECT_EQ(date_format_of(pattern), DateFormat::week) << pattern;
   for (const char* pattern : {"", "DD.MM", "YYYY.DD.MM", "DDMMYYYY", "day", "HH.MM"})
     EXPECT_FALSE(date_format_of(pattern)) << pattern;
 }

@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kLongestCode = 64;
 constexpr std::size_t kMostUnits = 8;  ///< cells with further units are text
 constexpr Index kDistinctPerRecent = 32;
+constexpr std::size_t kMonthWithPoint = 7;  ///< characters of 01.2016
+constexpr int kYearDigits = 4;
 
 bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
@@ -28,6 +30,12 @@ bool is_uuid(std::string_view cell) {
     if (dash ? cell[i] != '-' : !is_hex_digit(cell[i])) return false;
   }
   return true;
+}
+
+bool is_week_name(std::string_view name) {
+  const std::string lower = lower_name(name);
+  return lower == "kw" || lower == "cw" || lower == "wk" || lower == "week" || lower == "woche" ||
+         lower == "kalenderwoche" || lower == "calendar_week";
 }
 
 unsigned mark_bit(char c) { return c == '-' ? 1 : c == '.' ? 2 : 4; }
@@ -81,6 +89,7 @@ ColumnProfile::ColumnProfile(std::string name, Index distinct_bound, const Missi
       date_name_(is_date_name(name_)),
       year_name_(is_year_name(name_)),
       short_dates_(date_name_),
+      week_name_(is_week_name(name_)),
       distinct_(distinct_bound),
       recent_(distinct_bound / kDistinctPerRecent) {}
 
@@ -136,6 +145,7 @@ void ColumnProfile::add_cell(std::string_view cell, Index line) {
   }
   DateScan date = scan_date(cell);
   if (date.shape == DateScan::Shape::none && short_dates_) date = scan_short_date(cell);
+  if (date.shape == DateScan::Shape::year_month && week_name_ && date.separator != 0) date = {};  // week 01/2016
   if (date.shape != DateScan::Shape::none)
     add_date(date, cell, line);
   else if (!add_number_with_unit(cell, line))
@@ -171,6 +181,7 @@ void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, In
   kind.decimals = std::max(kind.decimals, scan.decimals);
   if (scan.shape == NumberShape::point) {
     if (kind.whole) kind.whole = cell.ends_with(".0");
+    if (cell.size() == kMonthWithPoint && scan.decimals == kYearDigits) add_month_with_point(cell);
     return;
   }
   kind.grouped_least = std::min(kind.grouped_least, scan.grouped);
@@ -184,6 +195,16 @@ void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, In
   integer_sum_ += value;
   integer_squares_ += value * value;
   if (date_name_) add_integer_date(scan.value);
+}
+
+/// Counts a number such as 01.2016, which may be a month.
+void ColumnProfile::add_month_with_point(std::string_view cell) {
+  const DateScan month = scan_short_date(cell);
+  if (month.shape != DateScan::Shape::year_month) return;
+  if (!dates_) dates_ = std::make_unique<Dates>();
+  ++dates_->months_with_point;
+  dates_->leading_zero = dates_->leading_zero || cell[0] == '0';
+  dates_->day_first.add(month.moment);
 }
 
 void ColumnProfile::add_sentinel(double value) {

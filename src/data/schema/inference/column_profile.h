@@ -104,6 +104,8 @@ class ColumnProfile {
     std::array<StepTracker, 5> integer_steps;
     Index with_time = 0;
     char separator = 0;
+    Index months_with_point = 0;  ///< number of cells such as 01.2016, which are also counted as numbers
+    bool leading_zero = false;    ///< one of them is earlier than October
   };
 
   /// Numbers with the same unit.
@@ -123,6 +125,7 @@ class ColumnProfile {
   Kind& count_first(int kind, std::string_view cell, Index line);
   bool add_number_with_unit(std::string_view cell, Index line);
   void add_number(const NumberScan& scan, std::string_view cell, Index line);
+  void add_month_with_point(std::string_view cell);
   void add_sentinel(double value);
   void add_integer_date(double value);
   void add_date(const DateScan& scan, std::string_view cell, Index line);
@@ -155,6 +158,7 @@ class ColumnProfile {
   /// Returns the number of dates in a format; YYYY-MM-DD does not count for formats that also read it.
   Index date_cells(DateFormat format) const;
   const OddCell* first_cell(std::initializer_list<DateScan::Shape> shapes) const;  ///< null: there is none
+  bool has_months_with_point() const;
   bool integral(const NumberConvention& convention) const;
   bool counts_rows(const ColumnSchema& column) const;
   bool codes(Index entries, std::string& reason) const;
@@ -174,7 +178,7 @@ class ColumnProfile {
 
   std::string name_;
   const MissingCells* missing_;
-  bool date_name_, year_name_, short_dates_;
+  bool date_name_, year_name_, short_dates_, week_name_;
   std::array<std::unique_ptr<Kind>, kKinds> kinds_;
   std::unique_ptr<Dates> dates_;
   DistinctCount distinct_;

@@ -102,7 +102,7 @@ Index ColumnProfile::comma_evidence() const {
 }
 
 Index ColumnProfile::point_evidence() const {
-  if (!fits_nearly(all_numbers(), all_numbers() + all_dates() + of(kText))) return 0;
+  if (has_months_with_point() || !fits_nearly(all_numbers(), all_numbers() + all_dates() + of(kText))) return 0;
   return numbers(NumberShape::point) + numbers(NumberShape::commas_point) + numbers(NumberShape::spaces_point);
 }
 
@@ -186,11 +186,20 @@ bool ColumnProfile::is_order_shown() const {
   return (dates(DateScan::Shape::day_first) > 0) != (dates(DateScan::Shape::month_first) > 0);
 }
 
+/// Returns whether all numbers with a point are months, such as 01.2016: if the name or the type indicates dates, or
+/// else if there are no other entries and some have a leading zero, which a number does not have.
+bool ColumnProfile::has_months_with_point() const {
+  if (!dates_ || dates_->months_with_point == 0 || dates_->months_with_point != numbers(NumberShape::point))
+    return false;
+  const bool only = dates_->months_with_point == all_numbers() + all_dates() + of(kText);
+  return short_dates_ || (only && dates_->leading_zero);
+}
+
 Index ColumnProfile::date_cells(DateFormat format) const {
   if (format >= DateFormat::year) return dates_ ? dates_->integers[static_cast<std::size_t>(format)] : 0;
   const std::vector<bool> fitting = date_kinds(format);
   Index sum = 0;
-  for (int kind = kDates; kind < kText; ++kind) sum += fitting[at(kind)] ? of(kind) : 0;
+  for (int kind = kNumbers; kind < kText; ++kind) sum += fitting[at(kind)] ? of(kind) : 0;
   return also_reads_year_first(format) ? sum - dates(DateScan::Shape::year_first) : sum;
 }
 
@@ -210,7 +219,10 @@ std::vector<bool> ColumnProfile::date_kinds(DateFormat format) const {
       fit(DateScan::Shape::year_first);
       break;
     case DateFormat::month_name: fit(DateScan::Shape::month_name); break;
-    case DateFormat::year_month: fit(DateScan::Shape::year_month); break;
+    case DateFormat::year_month:
+      fit(DateScan::Shape::year_month);
+      fitting[at(kNumbers + static_cast<int>(NumberShape::point))] = has_months_with_point();
+      break;
     case DateFormat::quarter: fit(DateScan::Shape::quarter); break;
     case DateFormat::week: fit(DateScan::Shape::week); break;
     case DateFormat::time_of_day: fit(DateScan::Shape::time_of_day); break;
@@ -617,6 +629,8 @@ bool ColumnProfile::decide_date(ColumnSchema& column) const {
   const bool mixed = also_reads_year_first(*format) && dates(DateScan::Shape::year_first) > 0;
   column.type_reason = fmt::format("dates as {}{}{}", date_pattern(*format), by_name ? ", as its name suggests" : "",
                                    mixed ? " and YYYY-MM-DD" : "");
+  if (*format == DateFormat::year_month && has_months_with_point())
+    column.type_reason = "months as MM.YYYY; if they are numbers, specify --types " + shell_argument(name_) + "=number";
   const bool slashes = *format == DateFormat::day_month_year || *format == DateFormat::month_day_year;
   if (slashes && dates(DateScan::Shape::day_first) + dates(DateScan::Shape::month_first) == 0) {
     column.exchangeable = true;
