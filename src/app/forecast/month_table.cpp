@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "data/cells/civil_date.h"
-#include "data/schema/column_names.h"
 #include "data/schema/describe_schema.h"
 #include "unfold/base/error.h"
 
@@ -20,7 +19,7 @@ constexpr std::size_t kMonths = 12;
 
 bool has_month_columns(const TableLayout& layout, const SchemaOptions& options) {
   if (!layout.header || options.order || options.group || !options.predict.empty()) return false;
-  return layout.periods.size() == kMonths && layout.names.size() == kMonths + 1 && is_year_name(layout.names.front());
+  return are_year_and_months(layout.names);
 }
 
 SeriesTable read_month_table(const std::string& source, TableRows& rows, const SchemaOptions& options) {

@@ -1,20 +1,24 @@
 #include "app/forecast/row_series.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <span>
+#include <vector>
 
+#include "data/schema/describe_schema.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
 
 using forecasting::TimeIndex;
-constexpr std::size_t kLeastRowColumns = 8;   // minimum number of columns of a table with one row per series
-constexpr std::size_t kLeastDateColumns = 2;  // minimum number of columns if the names are dates
+constexpr std::size_t kLeastRowColumns = 8;         // minimum number of columns of a table with one row per series
+constexpr std::size_t kLeastDateColumns = 2;        // minimum number of columns if the names are dates
+constexpr std::size_t kLeastDatesBeforeOthers = 3;  // and if other columns follow them
 
 /// Returns whether names consist of a prefix and consecutive numbers: V2, V3, V4.
 bool are_consecutive(std::span<const std::string> names) {
@@ -33,19 +37,43 @@ bool are_consecutive(std::span<const std::string> names) {
   return true;
 }
 
-/// Returns whether a row has all its cells, and numbers from the cell `first` on.
-bool is_readable_row(const TableRow& row, std::size_t columns, std::size_t first, const SchemaOptions& options) {
-  return row.cells.size() == columns &&
-         std::all_of(row.cells.begin() + static_cast<Index>(first), row.cells.end(),
-                     [&](std::string_view cell) { return number_of_cell(cell, options).has_value(); });
+/// The columns of a table that contain the values of the series.
+struct ValueColumns {
+  std::size_t first = 1, count = 0;
+  std::size_t end() const { return first + count; }
+};
+
+/// Returns whether a row has all its cells, and numbers in the columns of the values.
+bool is_readable_row(const TableRow& row, std::size_t columns, const ValueColumns& values,
+                     const SchemaOptions& options) {
+  if (row.cells.size() != columns) return false;
+  return std::ranges::all_of(std::span(row.cells).subspan(values.first, values.count),
+                             [&](std::string_view cell) { return number_of_cell(cell, options).has_value(); });
 }
 
-/// Returns the index of the first column whose name is a year or date, after the columns that name the series; 0:
-/// there is none.
-std::size_t first_period(const TableLayout& layout) {
-  if (layout.periods.size() < kLeastDateColumns || layout.periods.size() >= layout.names.size()) return 0;
-  const std::size_t first = layout.names.size() - layout.periods.size();
-  return layout.names[first] == layout.periods.front() ? first : 0;
+/// Returns the columns whose names are years or dates, after the columns that name the series. Fewer columns may follow
+/// them, such as a total. Nothing: there are none, or they are not adjacent.
+std::optional<ValueColumns> period_columns(const TableLayout& layout) {
+  const std::vector<std::string>& periods = layout.periods;
+  if (periods.size() < kLeastDateColumns) return {};
+  const auto begin = std::ranges::find(layout.names, periods.front());
+  const ValueColumns found{.first = at(begin - layout.names.begin()), .count = periods.size()};
+  if (found.first == 0 || found.end() > layout.names.size()) return {};
+  if (!std::equal(periods.begin(), periods.end(), begin)) return {};
+  const std::size_t behind = layout.names.size() - found.end();
+  if (behind > 0 && (periods.size() < kLeastDatesBeforeOthers || behind >= periods.size())) return {};
+  return found;
+}
+
+/// Returns a note on the columns after those of the values.
+std::string note_left_out(const std::string& source, std::span<const std::string> names) {
+  constexpr std::size_t kMostNamed = 3, kShownBytes = 40;
+  std::vector<std::string> quoted;
+  for (const std::string& name : names.first(std::min(names.size(), kMostNamed)))
+    quoted.push_back(fmt::format("\"{}\"", escape_cell(name, kShownBytes)));
+  if (names.size() > kMostNamed) quoted.push_back(fmt::format("{} others", names.size() - kMostNamed));
+  return fmt::format("{}: the column{} after the dates ({}) {} left out", source, names.size() == 1 ? "" : "s",
+                     fmt::join(quoted, ", "), names.size() == 1 ? "is" : "are");
 }
 
 }  // namespace
@@ -54,18 +82,20 @@ bool has_series_in_rows(const TableLayout& layout, const SchemaOptions& options)
   if (!layout.header || options.order || !options.predict.empty()) return false;
   const std::span<const std::string> names = std::span(layout.names).subspan(1);
   if (layout.names.size() >= kLeastRowColumns && are_consecutive(names)) return true;
-  const std::size_t first = first_period(layout);
-  return first > 0 && index_of_names(std::span(layout.names).subspan(first)).has_value();
+  const std::optional<ValueColumns> periods = period_columns(layout);
+  return periods && index_of_names(std::span(layout.names).subspan(periods->first, periods->count)).has_value();
 }
 
 SeriesTable read_row_series(const std::string& source, TableRows& rows, const SchemaOptions& options) {
   SeriesTable table{.series = {}, .fields = {"value"}, .has_groups = true, .notes = {}};
-  const std::size_t first = std::max<std::size_t>(first_period(rows.layout()), 1);
-  const TimeIndex index = index_of_names(std::span(rows.layout().names).subspan(first)).value_or(TimeIndex{});
+  const std::span<const std::string> names = rows.layout().names;
+  const ValueColumns values =
+      period_columns(rows.layout()).value_or(ValueColumns{.first = 1, .count = names.size() - 1});
+  const TimeIndex index = index_of_names(names.subspan(values.first, values.count)).value_or(TimeIndex{});
   TableRow row;
   Index skipped = 0;
   while (rows.next(row)) {
-    if (options.bad_rows == BadRows::skip && !is_readable_row(row, rows.layout().columns, first, options)) {
+    if (options.bad_rows == BadRows::skip && !is_readable_row(row, rows.layout().columns, values, options)) {
       ++skipped;
       continue;
     }
@@ -74,12 +104,13 @@ SeriesTable read_row_series(const std::string& source, TableRows& rows, const Sc
                                   row.cells.size(), rows.layout().columns));
     TableSeries& series = table.series.emplace_back();
     series.group = row.cells[0], series.field = "value", series.index = index;
-    for (std::size_t i = first; i < row.cells.size(); ++i)
+    for (std::size_t i = values.first; i < values.end(); ++i)
       series.values.push_back(required_number(source, row, i, options));
     while (!series.values.empty() && std::isnan(series.values.back())) series.values.pop_back();
   }
   if (skipped > 0) table.notes.push_back(fmt::format("{}: {} rows are skipped", source, skipped));
   table.notes.push_back(fmt::format("{}: one series per row, {} series", source, table.series.size()));
+  if (values.end() < names.size()) table.notes.push_back(note_left_out(source, names.subspan(values.end())));
   return table;
 }
 

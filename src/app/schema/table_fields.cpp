@@ -26,6 +26,14 @@ bool contains_name(const std::vector<std::string>& names, std::string_view name)
   return std::ranges::find(names, name) != names.end();
 }
 
+/// Returns whether a table has a row for each year and a column for each month.
+bool has_row_per_year(const TableSchema& schema) {
+  std::vector<std::string> names;
+  names.reserve(schema.columns.size());
+  for (const ColumnSchema& column : schema.columns) names.push_back(column.name);
+  return are_year_and_months(names);
+}
+
 bool has_days(DateFormat format) {
   switch (format) {
     case DateFormat::year:
@@ -116,6 +124,13 @@ std::string schema_target(const Examples& examples) {
 void refuse_rows_of_periods(const TableSchema& schema) {
   const auto target = std::ranges::find(schema.columns, ColumnRole::predicted, &ColumnSchema::role);
   if (target == schema.columns.end() || !contains_name(schema.periods, target->name)) return;
+  if (has_row_per_year(schema))
+    throw DataError(fmt::format(
+        "{0}: the columns \"{1}\" to \"{2}\" are the months of the year of each row, so all rows are one monthly "
+        "series, as `unfold forecast {0} --horizon 1` reads them; to train, write one row per month (columns for the "
+        "date and the value); to predict one column from the others, specify --predict {3}",
+        schema.source, escape_cell(schema.periods.front(), kMostOddBytes),
+        escape_cell(schema.periods.back(), kMostOddBytes), shell_argument(escape_cell(target->name, kMostOddBytes))));
   throw DataError(fmt::format(
       "{0}: the names of {1} columns, \"{2}\" to \"{3}\", are years or dates, so each row is a series over "
       "time, but train reads the rows in chronological order: `unfold forecast {0} --horizon 1` forecasts each "

@@ -322,20 +322,9 @@ void name_layout(TableLayout& layout, const SampleRow& head, bool one_column_of_
   }
 }
 
-/// Returns whether the names, starting at `first`, are the names of the months in order.
-bool are_months(const std::vector<std::string>& names, std::size_t first) {
-  constexpr std::size_t kMonthsOfAYear = 12;
-  if (names.size() != first + kMonthsOfAYear) return false;
-  for (std::size_t m = 0; m < kMonthsOfAYear; ++m) {
-    const std::optional<Moment> month = parse_date(names[first + m] + " 2000", DateFormat::month_name);
-    if (!month || civil_from_days(month->days).month != static_cast<Index>(m) + 1) return false;
-  }
-  return true;
-}
-
 /// Returns the names that are years or dates, or the twelve months after a year column; none if there is only one.
 std::vector<std::string> period_names(const std::vector<std::string>& names) {
-  if (is_year_name(names.front()) && are_months(names, 1)) return {names.begin() + 1, names.end()};
+  if (are_year_and_months(names)) return {names.begin() + 1, names.end()};
   std::vector<std::string> periods;
   for (const std::string& name : names) {
     const NumberScan number = scan_number(name);
@@ -426,6 +415,16 @@ void reject_markup(const std::string& source, std::string_view text) {
 }
 
 }  // namespace
+
+bool are_year_and_months(const std::vector<std::string>& names) {
+  constexpr std::size_t kMonthsOfAYear = 12;
+  if (names.size() != 1 + kMonthsOfAYear || !is_year_name(names.front())) return false;
+  for (std::size_t m = 1; m <= kMonthsOfAYear; ++m) {
+    const std::optional<Moment> month = parse_date(names[m] + " 2000", DateFormat::month_name);
+    if (!month || civil_from_days(month->days).month != static_cast<Index>(m)) return false;
+  }
+  return true;
+}
 
 char line_end_of(std::string_view text) {
   return text.find('\n') == std::string_view::npos && text.find('\r') != std::string_view::npos ? '\r' : '\n';

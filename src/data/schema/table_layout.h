@@ -12,6 +12,9 @@ namespace unfold {
 /// Returns '\r' if the text contains carriage returns and no line feeds, otherwise '\n'.
 char line_end_of(std::string_view text);
 
+/// Returns whether the names of columns are a year and the names of the twelve months in order.
+bool are_year_and_months(const std::vector<std::string>& names);
+
 struct TableLayout {
   char separator = ',';
   char line_end = '\n';

@@ -223,6 +223,43 @@ TEST(SeriesTable, ReadsOneSeriesPerRow) {
   EXPECT_EQ(table.series[1].values, (Values{10, 20, 30, 40, 50}));
 }
 
+TEST(SeriesTable, ColumnsAfterTheDatesAreLeftOutWithANote) {
+  const SeriesTable table =
+      table_of("sku,kind,Jan-21,Feb-21,Mar-21,Apr-21,Total,Note\na,x,1,2,3,4,10,new\nb,y,5,6,7,8,26,\n");
+  ASSERT_EQ(table.series.size(), 2U);
+  EXPECT_EQ(table.series[1].group, "b");
+  EXPECT_EQ(table.series[1].values, (Values{5, 6, 7, 8}));
+  EXPECT_EQ(table.series[1].index.label(4), "May-21");
+  ASSERT_EQ(table.notes.size(), 2U);
+  EXPECT_THAT(table.notes[1], testing::HasSubstr(": the columns after the dates (\"Total\", \"Note\") are left out"));
+  // Two years among other columns are two measurements.
+  EXPECT_NE(table_of("id,2019,2020,target\na,1,2,3\nb,2,3,4\nc,3,4,5\nd,4,5,6\n").notes.size(), 2U);
+}
+
+TEST(SeriesTable, MonthsQuartersAndWeeksContinueInTheirStyle) {
+  struct Case {
+    std::vector<std::string> dates;
+    const char* next;
+  };
+  for (const Case& one : std::vector<Case>{{{"09/2016", "10/2016", "11/2016", "12/2016"}, "01/2017"},
+                                           {{"09.2016", "10.2016", "11.2016", "12.2016"}, "01.2017"},
+                                           {{"1991 Sep", "1991 Oct", "1991 Nov", "1991 Dec"}, "1992 Jan"},
+                                           {{"2015M09", "2015M10", "2015M11", "2015M12"}, "2016M01"},
+                                           {{"Q1/15", "Q2/15", "Q3/15", "Q4/15"}, "Q1/16"},
+                                           {{"Q1-2015", "Q2-2015", "Q3-2015", "Q4-2015"}, "Q1-2016"},
+                                           {{"1Q15", "2Q15", "3Q15", "4Q15"}, "1Q16"},
+                                           {{"FY2015 Q1", "FY2015 Q2", "FY2015 Q3", "FY2015 Q4"}, "FY2016 Q1"},
+                                           {{"KW 50/2020", "KW 51/2020", "KW 52/2020", "KW 53/2020"}, "KW 01/2021"},
+                                           {{"KW 50/20", "KW 51/20", "KW 52/20", "KW 53/20"}, "KW 01/21"},
+                                           {{"2020-KW50", "2020-KW51", "2020-KW52", "2020-KW53"}, "2021-KW01"}}) {
+    std::string text = "when,value\n";
+    for (std::size_t i = 0; i < one.dates.size(); ++i) text += fmt::format("{},{}.5\n", one.dates[i], i * i);
+    const SeriesTable table = table_of(text);
+    ASSERT_EQ(table.series.size(), 1U) << text;
+    EXPECT_EQ(table.series[0].index.label(4), one.next);
+  }
+}
+
 TEST(SeriesTable, TablesWithoutNumbersRaiseErrors) {
   EXPECT_THROW(table_of("name,place\nanna,here\nbert,there\ncarl,here\n"), DataError);
   EXPECT_THROW(table_of("value\n1\n2\nx\n4\n5\n6\n7\n8\n9\n10\n11\n"), DataError);
