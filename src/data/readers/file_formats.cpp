@@ -139,15 +139,20 @@ bool is_sparse_vector(std::string_view line) {
   });
 }
 
-/// Returns whether the first lines declare the attributes of ARFF.
-bool is_attribute_file(const DataSample& sample, const std::vector<std::size_t>& lines) {
-  bool attributes = false;
+/// Files whose first lines declare attributes.
+enum class AttributeFile { none, arff, tsf };
+
+AttributeFile attribute_file(const DataSample& sample, const std::vector<std::size_t>& lines) {
+  bool attributes = false, series = false;
   for (const std::size_t i : lines) {
     const std::string_view line = sample.lines[i];
     if (line.starts_with("@attribute") || line.starts_with("@ATTRIBUTE")) attributes = true;
-    if (attributes && (line.starts_with("@data") || line.starts_with("@DATA"))) return true;
+    for (const std::string_view tag : {"@frequency", "@horizon", "@equallength", "@missing"})
+      series = series || line.starts_with(tag);
+    if (attributes && (line.starts_with("@data") || line.starts_with("@DATA")))
+      return series ? AttributeFile::tsf : AttributeFile::arff;
   }
-  return false;
+  return AttributeFile::none;
 }
 
 }  // namespace
@@ -162,7 +167,13 @@ std::span<const std::string_view> formats_of_name(std::string_view name) {
 Resemblance resemblance_of(const DataSample& sample) {
   const std::vector<std::size_t> lines = shown_lines(sample);
   if (lines.size() < kFewestLinesSeen) return {};
-  if (is_attribute_file(sample, lines))
+  const AttributeFile attributes = attribute_file(sample, lines);
+  if (attributes == AttributeFile::tsf)
+    return {.why = "it is a .tsf file, which has a series in each line",
+            .remedy =
+                "to read it as a table, write a CSV file with one column per series, or with the columns series, "
+                "time and value"};
+  if (attributes == AttributeFile::arff)
     return {.why = "it declares attributes as ARFF",
             .remedy = "to read it as a table, replace the lines up to @data with a line of names, and name it .csv"};
   if (std::string why = share_text(sample, lines, "are sparse vectors of LIBSVM", is_sparse_vector); !why.empty())
