@@ -167,6 +167,63 @@ std::string notes_of(const TableSchema& schema) {
   return notes;
 }
 
+/// Returns a table of months with a point and amounts with decimal commas, some of them with a minus behind.
+std::string months_with_points(const std::string& name) {
+  std::string text = name + ";Ergebnis\n";
+  for (int m = 0; m < 24; ++m)
+    text += fmt::format("{:02}.{};{}.{}37,5{}{}\n", m % 12 + 1, 2016 + m / 12, 1 + m % 3, 1 + m % 7, m % 10,
+                        m % 2 == 0 ? "-" : "");
+  return text;
+}
+
+TEST(TableSchema, MonthsWithPointsAreNotNumbers) {
+  for (const char* name : {"Period", "P"}) {
+    const TableSchema schema = infer_table_schema("data", months_with_points(name));
+    EXPECT_EQ(schema.columns[0].type, ColumnType::date) << name;
+    EXPECT_EQ(schema.columns[0].date_format, DateFormat::year_month);
+    EXPECT_EQ(schema.columns[0].step.name, "monthly");
+    EXPECT_EQ(schema.columns[0].odd, 0);
+    EXPECT_NE(schema.columns[0].type_reason.find("=number"), std::string::npos) << schema.columns[0].type_reason;
+    EXPECT_EQ(schema.columns[1].type, ColumnType::number);
+    EXPECT_EQ(schema.columns[1].convention.decimal, DecimalMark::comma);
+    EXPECT_LT(schema.columns[1].least.value_or(0), -1000);
+    EXPECT_TRUE(schema.notes.empty());
+  }
+  const SchemaOptions numbers{.types = {{"P", {ColumnType::number, {}, {}}}}};
+  EXPECT_EQ(infer_table_schema("data", months_with_points("P"), numbers).columns[0].type, ColumnType::number);
+}
+
+TEST(TableSchema, NumbersLikeMonthsAreNumbers) {
+  // Without leading zeros, with other entries, or with a month that does not exist.
+  for (const char* cells : {"10.2016\n11.2016\n12.2016\n", "01.2016\n02.2016\n3.5\n", "01.2016\n13.2016\n02.2016\n",
+                            "01.2016\n02.2016\n01.9999\n"})
+    EXPECT_NE(infer_table_schema("data", std::string("value\n") + cells).columns[0].type, ColumnType::date) << cells;
+}
+
+TEST(TableSchema, WeeksOfAYearAreNotMonths) {
+  const std::string cells = "\n01/2021;1\n02/2021;2\n03/2021;3\n04/2021;5\n";
+  EXPECT_EQ(infer_table_schema("data", "Monat;x" + cells).columns[0].type, ColumnType::date);
+  EXPECT_NE(infer_table_schema("data", "KW;x" + cells).columns[0].type, ColumnType::date);
+}
+
+TEST(TableSchema, ClassInTheFirstColumnOfUnnamedNumbersIsNoted) {
+  const auto rows = [](const char* header) {
+    std::string text = header;
+    for (int r = 0; r < 20; ++r) {
+      text += std::to_string(r % 2 + 1);
+      for (int c = 0; c < 12; ++c) text += fmt::format("\t{}.{}5", r * 7 % 5 - 2, (r * 13 + c * 5) % 10);
+      text += "\n";
+    }
+    return infer_table_schema("data", text);
+  };
+  const auto suggests = [](const TableSchema& schema) {
+    return std::ranges::any_of(
+        schema.notes, [](const std::string& note) { return note.find("--predict 1=softmax") != std::string::npos; });
+  };
+  EXPECT_TRUE(suggests(rows("")));
+  EXPECT_FALSE(suggests(rows("c\td1\td2\td3\td4\td5\td6\td7\td8\td9\td10\td11\td12\n")));
+}
+
 TEST(PointGroups, AreThousandsWhereTheTableIsContinental) {
   struct Case {
     Texts cells;

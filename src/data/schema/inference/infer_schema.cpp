@@ -169,6 +169,7 @@ class SchemaInference::State {
       schema_.notes.push_back(std::move(note));
     find_panels();
     assign_roles(schema_, options_, positions_.pairs(), find_serial_columns(), residuals_);
+    note_class_in_first_column();
     for (const ColumnSchema& column : schema_.columns)
       if (column.exchangeable && column.role != ColumnRole::left_out) note_exchangeable(column);
     return std::move(schema_);
@@ -228,6 +229,25 @@ class SchemaInference::State {
     if (column.stated) return;
     if (const std::string hint = profile.hint_of(column); !hint.empty())
       schema_.notes.push_back(fmt::format("column \"{}\": {}", name, hint));
+  }
+
+  /// Adds a note if a table looks like one of the UCR archive: without names, with few different integers in the first
+  /// column and only numbers in all others.
+  void note_class_in_first_column() {
+    constexpr std::size_t kLeastColumns = 10;
+    constexpr Index kMostClasses = 100, kRowsPerClass = 2;
+    const ColumnSchema& first = schema_.columns.front();
+    if (schema_.header || schema_.columns.size() < kLeastColumns || !options_.infer_roles || !options_.predict.empty())
+      return;
+    const bool classes = first.type == ColumnType::integer && first.role == ColumnRole::read && first.distinct >= 2 &&
+                         first.distinct <= kMostClasses && kRowsPerClass * first.distinct <= first.entries();
+    const bool numbers = std::all_of(schema_.columns.begin() + 1, schema_.columns.end(),
+                                     [](const ColumnSchema& column) { return column.type == ColumnType::number; });
+    if (classes && numbers)
+      schema_.notes.push_back(
+          fmt::format("column {0} has {1} different integers, and the others have numbers without names, as in the UCR "
+                      "archive; if column {0} is the class of each row, use --predict {0}=softmax",
+                      first.name, first.distinct));
   }
 
   /// The names of rows, which R and pandas write into a first column without a name, are identifiers.
