@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "data/files/line_parts.h"
+#include "data/schema/column_names.h"
 
 namespace unfold {
 namespace {
@@ -17,6 +18,8 @@ class ArrayExamples {
   ArrayExamples(const std::string& source, std::vector<NpyArray> arrays) {
     examples_.source = source;
     for (const NpyArray& array : arrays) require_shape(array);
+    make_labeled_series(arrays);
+    note_channels_first(arrays);
     for (const NpyArray& array : arrays) find_lengths(array);
     for (Index e = 1; e <= count_; ++e) examples_.ends.push_back(e * length_);
     for (NpyArray& array : arrays) add(array);
@@ -34,6 +37,35 @@ class ArrayExamples {
       refuse(array, "expected [positions], [positions, numbers] or [examples, positions, numbers]");
     }
     if (array.values.empty()) refuse(array, "it is empty; remove it");
+  }
+
+  std::string shape_of(const NpyArray& array) const { return fmt::format("[{}]", fmt::join(array.shape, ", ")); }
+
+  /// In an archive of two arrays, [N, T] and classes [N], each row of the first one is a series with one class. Shorter
+  /// rows are vectors, with a class at each position.
+  void make_labeled_series(std::vector<NpyArray>& arrays) {
+    constexpr Index kLeastValues = 8;
+    if (arrays.size() != 2) return;
+    NpyArray& series = arrays[arrays[0].shape.size() == 2 ? 0 : 1];
+    const NpyArray& labels = arrays[arrays[0].shape.size() == 2 ? 1 : 0];
+    if (series.shape.size() != 2 || labels.shape.size() != 1 || !is_class_name(labels.name)) return;
+    if (series.shape[0] != labels.shape[0] || series.shape[1] < kLeastValues) return;
+    const Index count = series.shape[0], length = series.shape[1];
+    examples_.remarks.push_back(
+        fmt::format("{0}: {1} {2} is read as {3} series of {4} values, and {5} {6} as one label for each; if it is one "
+                    "series of {3} vectors, save {1} with the shape [1, {3}, {4}] and {5} with [1, {3}]",
+                    examples_.source, series.name, shape_of(series), count, length, labels.name, shape_of(labels)));
+    series.shape.push_back(1);
+  }
+
+  /// Notes arrays [N, T, n] with more numbers than positions, which may be [N, channels, T].
+  void note_channels_first(const std::vector<NpyArray>& arrays) {
+    for (const NpyArray& array : arrays)
+      if (array.shape.size() == 3 && array.shape[1] > 1 && array.shape[1] < array.shape[2])
+        examples_.remarks.push_back(fmt::format(
+            "{0}: {1} {2} is read as {3} examples of {4} positions with {5} numbers each; if these are {4} channels of "
+            "{5} values, as in sktime and aeon, save {1}.transpose(0, 2, 1)",
+            examples_.source, array.name, shape_of(array), array.shape[0], array.shape[1], array.shape[2]));
   }
 
   void find_lengths(const NpyArray& array) {

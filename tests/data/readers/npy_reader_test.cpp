@@ -156,6 +156,31 @@ TEST(NpyReader, archive_arrays_have_one_entry_per_position_or_example) {
   EXPECT_EQ(column_of(examples, "about").width, 4);
 }
 
+TEST(NpyReader, rows_with_one_class_each_are_series) {
+  const std::string rows = npy("|i1", "(2, 8)", "abcdefghABCDEFGH"), classes = npy("|i1", "(2,)", "\x01\x02");
+  const Examples series = read_as("npy", npz({{"X.npy", rows}, {"y.npy", classes}}));
+  EXPECT_EQ(series.ends, (Indices{8, 16}));
+  EXPECT_EQ(column_of(series, "X").width, 1);
+  EXPECT_FALSE(column_of(series, "X").once);
+  EXPECT_TRUE(column_of(series, "y").once);
+  ASSERT_EQ(series.remarks.size(), 1U);
+  EXPECT_TRUE(contains(series.remarks[0], "X [2, 8] is read as 2 series of 8 values")) << series.remarks[0];
+  // The shapes that the note recommends for one series of vectors.
+  const Examples one = read_as("npy", npz({{"X.npy", npy("|i1", "(1, 2, 8)", "abcdefghABCDEFGH")},
+                                           {"y.npy", npy("|i1", "(1, 2)", "\x01\x02")}}));
+  EXPECT_EQ(one.ends, Indices{2});
+  EXPECT_EQ(column_of(one, "X").width, 8);
+  EXPECT_FALSE(column_of(one, "y").once);
+}
+
+TEST(NpyReader, more_numbers_than_positions_are_noted) {
+  const std::string bytes = "abcdefghijkl";
+  const Examples wide = read_as("npy", npy("|i1", "(2, 2, 3)", bytes));
+  ASSERT_EQ(wide.remarks.size(), 1U);
+  EXPECT_TRUE(contains(wide.remarks[0], "values.transpose(0, 2, 1)")) << wide.remarks[0];
+  EXPECT_TRUE(read_as("npy", npy("|i1", "(2, 3, 2)", bytes)).remarks.empty());
+}
+
 TEST(NpyReader, inconsistent_arrays_are_rejected) {
   const auto pair = [](const std::string& a, std::size_t n, const std::string& b, std::size_t m) {
     return refusal("npy",
