@@ -336,6 +336,7 @@ TextSummary summary_of_text(std::string_view text) {
 Inspection inspect_text(const std::string& file) {
   const Input input = Input::open(file);
   const std::string_view text = input.bytes();
+  reject_utf16(input.name(), text);
   const TextSummary summary = summary_of_text(text);
   const std::string note = resembles(input);
   input.require_whole();
