@@ -386,6 +386,10 @@ void require_alphabet_options(const AlphabetOptions& options) {
 }
 
 DataError invalid_utf8_error(std::string_view where, char byte, Index offset, Index line) {
+  const bool mark_of_utf16 = offset == 0 && (byte == '\xFF' || byte == '\xFE');
+  if (mark_of_utf16)
+    return DataError(fmt::format(
+        "{}the text begins like UTF-16 and is read as UTF-8; convert it: iconv -f UTF-16 -t UTF-8 FILE", where));
   return DataError(fmt::format(
       "{}byte 0x{:02X} at offset {} (line {}) is not valid UTF-8; use --symbols bytes or convert it (iconv)", where,
       static_cast<std::uint8_t>(byte), offset, line));

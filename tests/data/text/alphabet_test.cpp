@@ -151,6 +151,10 @@ TEST(Alphabets, invalid_text_names_the_byte_the_line_and_the_remedy) {
     EXPECT_TRUE(contains(message, "poem.txt: byte 0xFF at offset 4 (line 2) is not valid UTF-8; use --symbols bytes"))
         << message;
   }
+  const std::vector<Input> wide{Input::from_bytes("wide.txt", std::string("\xFF\xFE"
+                                                                          "a\0",
+                                                                          4))};
+  EXPECT_TRUE(contains(message_of<DataError>([&] { build_alphabet(wide, {}); }), "begins like UTF-16"));
   EXPECT_THROW(words_in("  \t"), DataError);
   EXPECT_THROW(Alphabet::chars_of(""), DataError);
 }
