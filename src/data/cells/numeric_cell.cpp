@@ -41,7 +41,7 @@ bool is_in_parentheses(std::string_view text) { return text.size() > 2 && text.f
 /// Integers such as 2- may be grades or the beginnings of ranges.
 bool has_minus_behind(std::string_view text) {
   return text.size() > 2 && text.back() == '-' && is_decimal_digit(text[text.size() - 2]) &&
-         text.find_first_of(".,") != std::string_view::npos;
+         text.find_first_of(".,") != std::string_view::npos && text.find_first_of("eE") == std::string_view::npos;
 }
 
 /// The result of the scan of the digits and marks before an exponent.
