@@ -15,6 +15,7 @@
 #include "app/forecast/known_covariates.h"
 #include "base/printable.h"
 #include "data/cells/civil_date.h"
+#include "model/forecast/outliers.h"
 #include "model/forecast/segments/segment_model.h"
 #include "model/forecast/series.h"
 #include "unfold/base/error.h"
@@ -32,13 +33,24 @@ bool is_observed(const TableSeries& series) {
   return std::ranges::any_of(series.values, [](double x) { return !std::isnan(x); });
 }
 
-/// Returns the seasonal period of a series: a calendar period that the values confirm, otherwise a period detected from
-/// the values alone.
+/// Returns the days of the values and of the steps to forecast; empty if they cover less than two years.
+std::vector<Index> days_of(const TableSeries& series, Index horizon) {
+  constexpr Index kTwoYears = 2 * 366 - 7;  // 104 weeks are two days less than two years
+  const Index n = static_cast<Index>(series.values.size());
+  std::vector<Index> days = series.index.days(n + horizon);
+  if (n < 1 || days.empty() || days[at(n)] - days.front() < kTwoYears) days.clear();
+  return days;
+}
+
+/// Returns the seasonal period of a series without its outliers: a calendar period that the values confirm, otherwise a
+/// period detected from the values alone.
 Index period_of(const TableSeries& series) {
   if (!is_observed(series)) return 1;
+  const std::vector<double> values =
+      forecasting::without_outliers({.values = series.values, .days = days_of(series, 1)});
   const std::vector<Index> calendar = series.index.calendar_periods();
-  const Index period = calendar.empty() ? 1 : forecasting::detect_period(series.values, calendar);
-  return period > 1 || !calendar.empty() ? period : forecasting::detect_period(series.values);
+  const Index period = calendar.empty() ? 1 : forecasting::detect_period(values, calendar);
+  return period > 1 || !calendar.empty() ? period : forecasting::detect_period(values);
 }
 
 /// Returns the most frequent of the periods, the shorter one of two equally frequent ones, and its number of series.
@@ -85,15 +97,6 @@ std::vector<Index> periods_of(const SeriesTable& table, Index stated) {
   if (2 * seasonal >= long_enough)
     for (Index& one : periods) one = one > 1 ? one : common;
   return periods;
-}
-
-/// Returns the days of the values and of the steps to forecast; empty if they cover less than two years.
-std::vector<Index> days_of(const TableSeries& series, Index horizon) {
-  constexpr Index kTwoYears = 2 * 366 - 7;  // 104 weeks are two days less than two years
-  const Index n = static_cast<Index>(series.values.size());
-  std::vector<Index> days = series.index.days(n + horizon);
-  if (n < 1 || days.empty() || days[at(n)] - days.front() < kTwoYears) days.clear();
-  return days;
 }
 
 std::string name_of(const TableSeries& series) {

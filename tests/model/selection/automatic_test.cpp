@@ -292,6 +292,84 @@ TEST(Outliers, ChangesAndRareEventsAreNotOutliers) {
   }
 }
 
+/// Returns 300 days with a weekly season.
+Values weekly_values(Random& random) {
+  Values y;
+  for (int t = 0; t < 300; ++t) y.push_back(50 + 10 * std::sin(2 * 3.14159265 * t / 7) + random.normal());
+  return y;
+}
+
+TEST(Outliers, UpToOneInTwentyAreFound) {
+  Random random(6, "automatic test");
+  const Values clean = weekly_values(random);
+  const std::vector<Index> places = {20, 31, 60, 61, 77, 110, 113, 149, 150, 190, 199, 230, 252, 270, 292};
+  for (const std::size_t count : {1U, 2U, 5U, 9U, 15U})
+    for (const Index period : {1, 7}) {
+      Values y = clean;
+      for (std::size_t k = 0; k < count; ++k)
+        y[at(places[k])] = k % 3 == 2 ? -2500 : 3000 + 200.0 * static_cast<double>(k);
+      const std::vector<Outlier> found = find_outliers({.values = y, .period = period});
+      ASSERT_EQ(found.size(), count) << period;
+      const Values restored = without_outliers({.values = y, .period = period});
+      for (std::size_t k = 0; k < count; ++k) {
+        EXPECT_EQ(found[k].place, places[k]);
+        EXPECT_EQ(restored[at(places[k])], found[k].expected);
+        EXPECT_NEAR(found[k].expected, clean[at(places[k])], 25);
+      }
+    }
+}
+
+TEST(Outliers, MoreThanOneInTwentyAreTypical) {
+  Random random(7, "automatic test");
+  Values y = weekly_values(random);
+  for (int k = 0; k < 25; ++k) y[at(12 * k + k * k % 9)] = 3000;
+  EXPECT_TRUE(find_outliers({.values = y, .period = 7}).empty());
+}
+
+TEST(Outliers, RegularEventsAreNotOutliers) {
+  Random random(8, "automatic test");
+  const Values clean = weekly_values(random);
+  Values monthly = clean, glitch, weekly = clean;
+  for (int t = 14, k = 0; t < 300; t += k++ % 2 == 0 ? 31 : 28) monthly[at(t)] = 400;
+  for (int t = 11; t < 300; t += 52) weekly[at(t)] = 400;
+  for (const Values& y : {monthly, weekly}) EXPECT_TRUE(find_outliers({.values = y, .period = 7}).empty());
+  glitch = monthly;
+  glitch[121] = -1e6;
+  const std::vector<Outlier> found = find_outliers({.values = glitch, .period = 7});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].place, 121);
+}
+
+TEST(Outliers, YearlyEventsAreNotOutliers) {
+  Random random(9, "automatic test");
+  UnivariateSeries daily{.period = 7};
+  for (int t = 0; t < 1000; ++t) {
+    daily.values.push_back(100 + 3 * random.normal());
+    daily.days.push_back(366 * (2020 + t / 365) + t % 365);
+    if (t % 365 == 330 || t % 365 == 358) daily.values.back() = 400;
+  }
+  EXPECT_TRUE(find_outliers(daily).empty());
+  daily.values[100] = 5000;
+  const std::vector<Outlier> found = find_outliers(daily);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].place, 100);
+}
+
+/// Values of skewed and intermittent series stay as they are.
+TEST(Outliers, SkewedAndIntermittentSeriesHaveNone) {
+  Random random(10, "automatic test");
+  for (int k = 0; k < 20; ++k) {
+    Values skewed, intermittent;
+    for (int t = 0; t < 200; ++t) {
+      skewed.push_back(std::exp(1.5 * random.normal()));
+      const double size = std::floor(std::exp(1 + random.normal())), draw = random.normal();
+      intermittent.push_back(draw > 0.3 ? size : 0);
+    }
+    EXPECT_TRUE(find_outliers({.values = skewed}).empty());
+    EXPECT_TRUE(find_outliers({.values = intermittent, .period = 7}).empty());
+  }
+}
+
 TEST(AutomaticForecast, EveryLengthAndGapHasAnAnswer) {
   const AutomaticOptions options{.horizon = 6, .members = kQuick};
   for (std::size_t n = 1; n < 40; ++n) {
