@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -37,13 +38,14 @@ class ColumnSeriesReader {
   SeriesTable read(const Input& input, const SchemaOptions& options) {
     const Examples examples = read_examples(input, reader_options(options));
     roles_.schema = *examples.schema;
-    times_.emplace(source_, roles_.has_times() ? &roles_.time_column() : nullptr);
+    times_.emplace(source_, roles_.has_times() ? &roles_.time_column() : nullptr, roles_.time_part);
     SeriesTable table;
     table.notes = examples.remarks;
     require_known_categories(examples);
     divide_categories(examples, table);
     read_groups(examples);
     describe_columns(table);
+    times_->note_parts(table.notes);
     note_inputs(table);
     if (!roles_.joined.empty()) divide_groups();
     times_->unify_zones(groups_, table.notes);
@@ -67,6 +69,7 @@ class ColumnSeriesReader {
     for (const std::size_t i : roles_.joined) how.schema.read.push_back(roles_.schema.columns[i].name);
     if (roles_.has_group()) how.schema.group = roles_.group_column().name;
     if (roles_.has_times()) how.schema.order = roles_.time_column().name;
+    if (roles_.time_part) how.schema.read.push_back(roles_.time_part->column);
     return how;
   }
 
@@ -77,6 +80,7 @@ class ColumnSeriesReader {
     if (roles_.has_group()) table.group_column = roles_.group_column().name;
     if (roles_.has_times() && !roles_.schema.date_parts) table.time_column = roles_.time_column().name;
     if (times_->has_dates()) table.date_format = roles_.time_column().date_format;
+    table.time_part = roles_.time_part;
   }
 
   void note_inputs(SeriesTable& table) const {
@@ -109,27 +113,32 @@ class ColumnSeriesReader {
       }
       const std::vector<std::string> categories = categories_of(examples, column, table);
       if (categories.size() < 2) continue;
+      const bool has_empty = std::ranges::find(categories, "") != categories.end();
       for (std::size_t k = 1; k < categories.size(); ++k)
-        divided.push_back({field.column, field.name + "=" + categories[k], categories[k]});
+        divided.push_back({field.column, field.name + "=" + categories[k], categories[k], has_empty});
       table.covariates.push_back(
           {field.name, {.type = ColumnType::category, .unit = {}, .date_format = {}}, categories});
     }
     roles_.fields = std::move(divided);
   }
 
-  /// Returns the categories of a column, the most frequent one first; empty with a note if there are too many.
+  /// Returns the categories of a column, the most frequent one first; empty with a note if there are too many. Empty
+  /// cells are a category, whose name is empty.
   std::vector<std::string> categories_of(const Examples& examples, const ColumnSchema& column,
                                          SeriesTable& table) const {
     constexpr std::size_t kMostCategories = 50;
     if (!columns_.known.empty()) return std::ranges::find(columns_.known, column.name, &Covariate::column)->categories;
     const ExampleColumn& entries = examples.column(column.name);
     std::map<std::string, Index> counts;
-    for (Index r = 0; r < entries.entries(); ++r)
-      if (entries.present(r)) ++counts[entries.texts[at(r)]];
+    for (Index r = 0; r < entries.entries(); ++r) ++counts[entries.present(r) ? entries.texts[at(r)] : ""];
     std::vector<std::string> categories;
     categories.reserve(counts.size());
     for (const auto& [category, count] : counts) categories.push_back(category);
     std::ranges::stable_sort(categories, [&](const auto& a, const auto& b) { return counts[a] > counts[b]; });
+    if (const auto empty = counts.find(""); empty != counts.end() && categories.size() <= kMostCategories)
+      table.notes.push_back(
+          fmt::format("{}: column {}: {} cells are empty or missing; they are read as one more category, such as no",
+                      source_, in_quotes(column.name), empty->second));
     if (categories.size() <= kMostCategories) return categories;
     table.notes.push_back(fmt::format(
         "{}: column {} has {} categories, so it is not a covariate; at most {} are possible: combine rare ones",
@@ -167,7 +176,25 @@ class ColumnSeriesReader {
       if (roles_.has_times()) times_->add(examples, e, group);
       for (const SeriesField& field : roles_.fields) add_values(examples, e, field, group.values.emplace_back());
       for (const std::size_t i : roles_.joined) add_names(examples, e, roles_.schema.columns[i], group.names);
+      if (roles_.time_part) sort_by_time(group);
     }
+  }
+
+  /// The table reader sorts the rows by the first column of the times.
+  static void sort_by_time(GroupRows& group) {
+    std::vector<std::size_t> rows(group.lines.size());
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    std::ranges::stable_sort(rows, {}, [&](std::size_t r) { return group.dates[r].seconds(); });
+    const auto reorder = [&](auto& list) {
+      if (list.empty()) return;
+      auto sorted = list;
+      for (std::size_t r = 0; r < rows.size(); ++r) sorted[r] = list[rows[r]];
+      list = std::move(sorted);
+    };
+    reorder(group.dates);
+    reorder(group.lines);
+    reorder(group.names);
+    for (std::vector<double>& values : group.values) reorder(values);
   }
 
   /// Appends the entries of a column to the names of the rows.
@@ -212,10 +239,10 @@ class ColumnSeriesReader {
     const ColumnSchema& column = roles_.schema.columns[field.column];
     const ExampleColumn& entries = examples.column(column.name);
     for (Index r = examples.begin(example); r < examples.end(example); ++r) {
-      if (!entries.present(r))
+      if (!entries.present(r) && !field.empty_is_category)
         values.push_back(std::numeric_limits<double>::quiet_NaN());
       else if (field.category)
-        values.push_back(entries.texts[at(r)] == *field.category ? 1 : 0);
+        values.push_back((entries.present(r) ? entries.texts[at(r)] : "") == *field.category ? 1 : 0);
       else if (entries.is_text())
         values.push_back(
             parse_number(entries.texts[at(r)], column.convention).value_or(std::numeric_limits<double>::quiet_NaN()));
@@ -230,7 +257,7 @@ class ColumnSeriesReader {
     for (std::size_t i = 0; i < roles_.schema.columns.size(); ++i) {
       const ColumnSchema& column = roles_.schema.columns[i];
       const bool tells_apart = column.type != ColumnType::date && column.type != ColumnType::text;
-      if (i == roles_.order || i == roles_.group || roles_.is_joined(i) || !tells_apart) continue;
+      if (i == roles_.order || i == roles_.part || i == roles_.group || roles_.is_joined(i) || !tells_apart) continue;
       if (roles_.fields.size() == 1 && i == roles_.fields.front().column) continue;
       if (column.distinct < 2 || 2 * column.distinct > column.entries()) continue;
       candidates += fmt::format("{}{}", candidates.empty() ? "" : " or ", escape_cell(column.name, 40));

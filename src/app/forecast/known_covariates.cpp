@@ -103,12 +103,14 @@ bool is_number_or_category(const ColumnSchema& column) {
                    column.type == ColumnType::category || column.type == ColumnType::constant);
 }
 
-/// Returns the names of the columns that may be covariates: those with entries.
-std::vector<std::string> possible_covariates(const TableSchema& future) {
-  std::vector<std::string> names;
-  for (const ColumnSchema& column : future.columns)
-    if (column.type != ColumnType::empty && column.type != ColumnType::date) names.push_back(column.name);
-  return names;
+/// Returns the names of the columns that may be covariates.
+SeriesColumns possible_covariates(const TableSchema& future) {
+  SeriesColumns columns;
+  for (const ColumnSchema& column : future.columns) {
+    if (column.type != ColumnType::date) columns.covariates.push_back(column.name);
+    if (column.type == ColumnType::empty) columns.without_entries.push_back(column.name);
+  }
+  return columns;
 }
 
 /// Returns whether the only row of a table has the names of the data.
@@ -160,7 +162,8 @@ void note_unused_columns(SeriesTable& table, const TableSchema& future, const Sc
     const bool covariate =
         std::ranges::find(table.covariates, column.name, &Covariate::column) != table.covariates.end();
     const bool group = std::ranges::find(groups, column.name) != groups.end() || column.name == table.group_column;
-    if (covariate || group || column.name == table.time_column || !is_number_or_category(column)) continue;
+    const bool time = column.name == table.time_column || (table.time_part && column.name == table.time_part->column);
+    if (covariate || group || time || !is_number_or_category(column)) continue;
     table.notes.push_back(fmt::format(
         "{}: column {} is not used: in the data it is neither a column of numbers nor one of several categories",
         future.source, in_quotes(column.name)));
@@ -177,7 +180,7 @@ TablesOfCovariates read_with_future(const std::string& data, const std::string& 
   if (schema.group) options.group.reset();  // several columns, perhaps
   const TableSchema later = infer_series_schema(inputs[1], options);
   TablesOfCovariates tables;
-  tables.table = read_series_table(inputs[0], schema, {.covariates = possible_covariates(later)});
+  tables.table = read_series_table(inputs[0], schema, possible_covariates(later));
   require_columns_of_data(tables.table, later);
   if (tables.table.covariates.empty())
     throw DataError(fmt::format(
@@ -188,8 +191,9 @@ TablesOfCovariates read_with_future(const std::string& data, const std::string& 
   options.group = schema.group;
   if (!options.group && has(tables.table.group_column)) options.group = tables.table.group_column;
   if (!options.order && has(tables.table.time_column)) options.order = tables.table.time_column;
-  tables.future = read_series_table(inputs[1], options,
-                                    {.known = tables.table.covariates, .date_format = tables.table.date_format});
+  tables.future = read_series_table(
+      inputs[1], options,
+      {.known = tables.table.covariates, .date_format = tables.table.date_format, .time_part = tables.table.time_part});
   return tables;
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "app/schema/table_fields.h"
+#include "base/printable.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/inference/infer_schema.h"
 #include "data/schema/only_header.h"
@@ -37,10 +38,10 @@ class RoleChooser {
  public:
   RoleChooser(const ReaderText& text, const TableLayout& layout, const SchemaOptions& options,
               const std::vector<std::string>& groups, SeriesColumns& columns)
-      : source_(text.source()), options_(options), columns_(columns) {
+      : text_(text), source_(text.source()), options_(options), columns_(columns) {
     SchemaOptions stated = options;
     std::ranges::copy(groups, std::back_inserter(stated.read));  // columns that are read are not predicted
-    if (!columns_.covariates.empty()) keep_covariates(infer_table_schema(text.source(), text.text(), stated));
+    if (!columns_.covariates.empty()) keep_covariates(infer_table_schema(text.source(), text.text(), stated), stated);
     std::ranges::copy_if(columns_.covariates, std::back_inserter(stated.read), [&](const std::string& name) {
       return std::ranges::find(layout.names, name) != layout.names.end();
     });
@@ -65,15 +66,25 @@ class RoleChooser {
 
  private:
   /// Only numbers and categories are covariates, not the times and the group. A column of categories is a group only if
-  /// times repeat.
-  void keep_covariates(const TableSchema& schema) {
+  /// times repeat. States the type of those whose empty cells are a category.
+  void keep_covariates(const TableSchema& schema, SchemaOptions& stated) {
     const auto time = std::ranges::find(schema.columns, ColumnRole::order, &ColumnSchema::role);
     const bool repeats = time != schema.columns.end() && time->distinct < time->entries();
     for (const ColumnSchema& column : schema.columns) {
       const bool role = column.role == ColumnRole::order || (column.role == ColumnRole::group && repeats);
       if (role || !(is_number_column(column) || column.type == ColumnType::category))
         std::erase(columns_.covariates, column.name);
+      else if (has_empty_category(column))
+        stated.types.try_emplace(column.name, StatedType{.type = ColumnType::category, .unit = {}, .date_format = {}});
+      else if (is_among(columns_.without_entries, column))
+        std::erase(columns_.covariates, column.name);
     }
+  }
+
+  /// Returns whether the empty cells of a column are a category: next to other categories, or to one value.
+  static bool has_empty_category(const ColumnSchema& column) {
+    const bool categories = column.type == ColumnType::category && !column.class_labels;
+    return column.missing > 0 && (categories || (column.distinct == 1 && is_number_column(column)));
   }
 
   /// Types that an option states have priority.
@@ -95,22 +106,42 @@ class RoleChooser {
   }
 
   void find_times_and_group() {
-    for (std::size_t i = 0; i < roles_.schema.columns.size(); ++i) {
-      const ColumnSchema& column = roles_.schema.columns[i];
-      if (column.role == ColumnRole::group && roles_.joined.empty()) roles_.group = i;
-      if (column.role == ColumnRole::order && roles_.schema.columns.size() > 1) roles_.order = i;
-    }
+    for (std::size_t i = 0; i < roles_.schema.columns.size(); ++i)
+      if (roles_.schema.columns[i].role == ColumnRole::order && roles_.schema.columns.size() > 1) roles_.order = i;
+    find_part();
+    for (std::size_t i = 0; i < roles_.schema.columns.size(); ++i)
+      if (roles_.schema.columns[i].role == ColumnRole::group && roles_.joined.empty() && i != roles_.part)
+        roles_.group = i;
     if (!roles_.has_group() && roles_.joined.empty()) find_group();
+  }
+
+  /// Finds the column that continues the times.
+  void find_part() {
+    if (!roles_.has_times()) return;
+    const bool known = !columns_.known.empty();
+    roles_.time_part = known ? columns_.time_part : find_time_part(roles_.schema, roles_.time_column(), options_);
+    if (!roles_.time_part) return;
+    const auto place = std::ranges::find(roles_.schema.columns, roles_.time_part->column, &ColumnSchema::name);
+    if (place == roles_.schema.columns.end())
+      throw DataError(fmt::format("{}: there is no column {}, which continues the times in the data; add it", source_,
+                                  in_quotes(roles_.time_part->column)));
+    roles_.part = static_cast<std::size_t>(place - roles_.schema.columns.begin());
+    if (roles_.is_joined(roles_.part)) {
+      roles_.part = SeriesRoles::kNone;
+      roles_.time_part.reset();
+      return;
+    }
+    roles_.types[place->name] = {.type = ColumnType::category, .unit = {}, .date_format = {}};
   }
 
   /// If times repeat, the first categorical column distinguishes the series.
   void find_group() {
-    if (roles_.order == SeriesRoles::kNone ||
-        roles_.schema.columns[roles_.order].distinct * 3 > roles_.schema.columns[roles_.order].entries() * 2)
-      return;
+    if (!roles_.has_times()) return;
+    const Index parts = roles_.time_part ? roles_.schema.columns[roles_.part].distinct : 1;
+    if (roles_.time_column().distinct * parts * 3 > roles_.time_column().entries() * 2) return;
     for (std::size_t i = 0; i < roles_.schema.columns.size() && roles_.group == SeriesRoles::kNone; ++i) {
       ColumnSchema& column = roles_.schema.columns[i];
-      if (i == roles_.order || column.type != ColumnType::category || column.class_labels) continue;
+      if (i == roles_.order || i == roles_.part || column.type != ColumnType::category || column.class_labels) continue;
       column.role = ColumnRole::group;
       roles_.group = i;
     }
@@ -135,9 +166,33 @@ class RoleChooser {
           [&](const ColumnSchema& column) { return roles_.schema.columns.size() == 1 || holds_numbers(column); });
     if (predicts) find_inputs();
     if (roles_.fields.empty())
-      throw DataError(fmt::format(
-          "{}: there is no numeric column to forecast; choose a column with --predict, or see `unfold inspect`",
-          source_));
+      throw DataError(fmt::format("{}: there is no numeric column to forecast; {}", source_, remedy_of_columns()));
+  }
+
+  /// Returns the remedy for a table without a numeric column.
+  std::string remedy_of_columns() const {
+    for (const ColumnSchema& column : roles_.schema.columns)
+      if (column.role != ColumnRole::order && column.role != ColumnRole::group)
+        if (const std::string remedy = remedy_of_texts(column.name); !remedy.empty()) return remedy;
+    return "choose a column with --predict, or see `unfold inspect`";
+  }
+
+  /// Returns the remedy for a column that has texts besides numbers; empty if most of its cells are texts.
+  std::string remedy_of_texts(const std::string& name) const {
+    SchemaOptions stated = options_;
+    stated.predict.clear();
+    stated.types[name] = {.type = ColumnType::number, .unit = {}, .date_format = {}};
+    const TableSchema schema = infer_table_schema(text_.source(), text_.text(), stated);
+    const ColumnSchema* column = schema.find(name);
+    if (column == nullptr || column->odd == 0 || 2 * column->odd > column->entries()) return {};
+    std::vector<std::string> texts;
+    for (const OddCell& cell : column->odd_cells)
+      if (std::ranges::find(texts, cell.text) == texts.end()) texts.push_back(cell.text);
+    const std::string option = missing_option(options_.missing.spellings, texts);
+    return fmt::format("{} of {} values of column \"{}\" are numbers, but \"{}\" in line {} is not; {}",
+                       column->entries() - column->odd, column->entries(), escape_cell(name, 40),
+                       escape_cell(column->odd_cells.front().text, 40), column->odd_cells.front().line,
+                       option.empty() ? "correct such cells" : "if such cells are missing values, use " + option);
   }
 
   template <class IsTaken>
@@ -145,15 +200,16 @@ class RoleChooser {
     for (std::size_t i = 0; i < roles_.schema.columns.size(); ++i) {
       ColumnSchema& column = roles_.schema.columns[i];
       const bool part = roles_.schema.date_parts && roles_.schema.date_parts->has(i);
-      if (part || i == roles_.group || i == roles_.order || roles_.is_joined(i)) continue;
+      if (part || i == roles_.part || i == roles_.group || i == roles_.order || roles_.is_joined(i)) continue;
       const bool taken = is_taken(column);
       column.role = taken ? ColumnRole::predicted : ColumnRole::left_out;
       if (!taken) continue;
-      if (!holds_numbers(column) && !is_covariate(columns_, column))
-        throw DataError(
-            fmt::format("{}: column \"{}\" has the type {}; only numbers can be forecast: choose the value "
-                        "column with --predict",
-                        source_, escape_cell(column.name, 40), type_name(column.type)));
+      if (!holds_numbers(column) && !is_covariate(columns_, column)) {
+        const std::string remedy = remedy_of_texts(column.name);
+        throw DataError(fmt::format("{}: column \"{}\" has the type {}; only numbers can be forecast: {}", source_,
+                                    escape_cell(column.name, 40), type_name(column.type),
+                                    remedy.empty() ? "choose the value column with --predict" : remedy));
+      }
       roles_.fields.push_back({i, column.name});
     }
   }
@@ -165,6 +221,7 @@ class RoleChooser {
         roles_.inputs.push_back(column.name);
   }
 
+  const ReaderText& text_;
   std::string source_;
   const SchemaOptions& options_;
   SeriesColumns& columns_;
@@ -180,7 +237,9 @@ bool has_categories(const SeriesColumns& columns, const ColumnSchema& column) {
     const auto known = std::ranges::find(columns.known, column.name, &Covariate::column);
     return known != columns.known.end() && !known->categories.empty();
   }
-  return is_among(columns.covariates, column) && column.type == ColumnType::category && !column.class_labels;
+  const bool only_value = column.distinct == 1 && column.missing > 0;
+  return is_among(columns.covariates, column) && column.type == ColumnType::category &&
+         (!column.class_labels || only_value);
 }
 
 bool is_covariate(const SeriesColumns& columns, const ColumnSchema& column) {

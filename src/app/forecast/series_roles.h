@@ -18,6 +18,7 @@ struct SeriesField {
   std::size_t column = 0;
   std::string name = {};
   std::optional<std::string> category = {};
+  bool empty_is_category = false;  ///< whether empty cells are a category of the column, named by an empty string
 };
 
 struct SeriesRoles {
@@ -25,6 +26,8 @@ struct SeriesRoles {
 
   TableSchema schema = {};
   std::size_t group = kNone, order = kNone;
+  std::size_t part = kNone;  ///< the column that continues the times of `order`
+  std::optional<TimePart> time_part = {};
   std::vector<std::size_t> joined = {};  ///< several columns that identify the series together, instead of `group`
   std::vector<SeriesField> fields = {};
   std::vector<std::string> inputs = {};  ///< names of the numeric columns that are not forecast

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "app/forecast/time_parts.h"
 #include "data/schema/table_schema.h"
 #include "model/forecast/time_index.h"
 #include "unfold/base/formats/file.h"
@@ -41,7 +42,7 @@ struct TableSeries {
 struct Covariate {
   std::string column = {};
   StatedType type = {};                      ///< how its cells are read
-  std::vector<std::string> categories = {};  ///< the most frequent one first; empty: numbers
+  std::vector<std::string> categories = {};  ///< the most frequent one first, "" for empty cells; no entry: numbers
 };
 
 struct SeriesTable {
@@ -54,6 +55,7 @@ struct SeriesTable {
   std::vector<std::string> columns = {};   ///< names of all columns
   std::string group_column = {}, time_column = {};
   std::optional<DateFormat> date_format = {};  ///< of the time column
+  std::optional<TimePart> time_part = {};      ///< the column that continues the time column
 };
 
 /// The columns that are read as series.
@@ -61,10 +63,14 @@ struct SeriesColumns {
   /// Further columns of numbers or categories that are read but, unless --predict names them, not predicted; unknown
   /// names are ignored.
   std::vector<std::string> covariates = {};
+  /// Those of them that have no entries in another table, so they are covariates only if empty cells are a category.
+  std::vector<std::string> without_entries = {};
   /// If not empty: only these columns are read, in the same way as those of another table.
   std::vector<Covariate> known = {};
   /// The format of dates that could have the day or the month first.
   std::optional<DateFormat> date_format = {};
+  std::optional<TimePart> time_part =
+      {};  ///< the column that continues the times; inferred unless `known` is specified
 };
 
 /// Returns the schema that `read_series_table` infers. Throws DataError for a table without rows.

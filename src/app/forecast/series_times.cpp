@@ -15,10 +15,42 @@ namespace unfold {
 using forecasting::DateStyle;
 using forecasting::TimeIndex;
 
+namespace {
+constexpr std::size_t kKeptTimes = 1000;
+}  // namespace
+
+void SeriesTimes::note_parts(std::vector<std::string>& notes) const {
+  if (!part_) return;
+  notes.push_back(fmt::format("{}: columns \"{}\" and \"{}\" are read together as the times of the rows{}", source_,
+                              escape_cell(column_->name, 40), escape_cell(part_->column, 40),
+                              part_->kind == TimePart::Kind::hour_end
+                                  ? "; the hours 1 to 24 are the ends of the hours, so 1 is read as 00:00"
+                                  : ""));
+}
+
+void SeriesTimes::add_joined(const Examples& examples, Index row, GroupRows& group) {
+  const ExampleColumn &dates = examples.column(column_->name), &parts = examples.column(part_->column);
+  const std::string& date = dates.texts[at(row)];
+  const std::string part = parts.present(row) ? parts.texts[at(row)] : std::string();
+  const std::optional<Moment> moment = joined_moment(date, part, part_->kind, *column_->date_format);
+  if (!moment)
+    throw DataError(
+        fmt::format("{}: line {}: \"{}\" and \"{}\" in columns \"{}\" and \"{}\" are not a time; correct "
+                    "the cells, or remove the row",
+                    source_, examples.lines[at(row)], escape_cell(date, 40), escape_cell(part, 40),
+                    escape_cell(column_->name, 40), escape_cell(part_->column, 40)));
+  group.dates.push_back(*moment);
+  last_cell_ = joined_time(date, part, part_->kind);
+  if (cells_.size() < kKeptTimes) cells_.push_back(last_cell_);
+}
+
 void SeriesTimes::add(const Examples& examples, Index example, GroupRows& group) {
   const ExampleColumn& times = examples.column(column_->name);
-  constexpr std::size_t kKeptTimes = 1000;
   for (Index r = examples.begin(example); r < examples.end(example); ++r) {
+    if (part_) {
+      add_joined(examples, r, group);
+      continue;
+    }
     if (has_dates() && cells_.size() < kKeptTimes) cells_.push_back(times.texts[at(r)]);
     if (has_dates() && r + 1 == examples.end(example)) last_cell_ = times.texts[at(r)];
     if (has_dates())
@@ -30,6 +62,7 @@ void SeriesTimes::add(const Examples& examples, Index example, GroupRows& group)
 
 void SeriesTimes::unify_zones(std::vector<GroupRows>& groups, std::vector<std::string>& notes) const {
   if (last_cell_.empty()) return;
+  if (part_) return;
   const std::optional<Index> zone = parse_date(last_cell_, *column_->date_format)->zone;
   bool differ = false;
   for (GroupRows& group : groups)
@@ -80,7 +113,8 @@ TimeIndex SeriesTimes::common_index(const std::vector<GroupRows>& groups, std::v
 DateStyle SeriesTimes::style() const {
   std::vector<std::string> cells = cells_;
   cells.push_back(last_cell_);
-  return DateStyle::of_cells(cells, *column_->date_format);
+  const bool weeks = part_ && part_->kind == TimePart::Kind::week;
+  return DateStyle::of_cells(cells, weeks ? DateFormat::week : *column_->date_format);
 }
 
 /// Returns whether the time index of a group does not have many more positions than rows.

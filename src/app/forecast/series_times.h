@@ -24,11 +24,14 @@ struct GroupRows {
 
 class SeriesTimes {
  public:
-  /// `column`: the column of the times; nullptr: the rows are consecutive steps.
-  SeriesTimes(std::string source, const ColumnSchema* column) : source_(std::move(source)), column_(column) {}
+  /// `column`: the column of the times; nullptr: the rows are consecutive steps. `part`: the column that continues it.
+  SeriesTimes(std::string source, const ColumnSchema* column, std::optional<TimePart> part)
+      : source_(std::move(source)), column_(column), part_(std::move(part)) {}
 
   bool has_dates() const { return column_ != nullptr && column_->type == ColumnType::date; }
-  /// Appends the times of the rows of an example to its group.
+  /// Notes that two columns contain the times.
+  void note_parts(std::vector<std::string>& notes) const;
+  /// Appends the times of the rows of an example to its group. The rows of times in two columns may be unsorted.
   void add(const Examples& examples, Index example, GroupRows& group);
   /// If the time zones of a column differ, as in summer and winter, all times are converted to the last one.
   void unify_zones(std::vector<GroupRows>& groups, std::vector<std::string>& notes) const;
@@ -41,6 +44,7 @@ class SeriesTimes {
                   std::vector<TableSeries>& series) const;
 
  private:
+  void add_joined(const Examples& examples, Index row, GroupRows& group);
   forecasting::DateStyle style() const;
   bool fits(const GroupRows& group, const forecasting::TimeIndex& index) const;
   forecasting::TimeIndex start(const GroupRows& group, const forecasting::TimeIndex& index) const;
@@ -48,6 +52,7 @@ class SeriesTimes {
 
   std::string source_;
   const ColumnSchema* column_;
+  std::optional<TimePart> part_;
   std::vector<std::string> cells_;  // the first ones
   std::string last_cell_;
 };

@@ -265,6 +265,79 @@ TEST(SeriesTable, TablesWithoutNumbersRaiseErrors) {
   EXPECT_THROW(table_of("value\n1\n2\nx\n4\n5\n6\n7\n8\n9\n10\n11\n"), DataError);
 }
 
+/// Returns 30 days of hourly rows; `date` and `part` write the two columns of the times.
+std::string divided_times(const std::string& header, const std::function<std::string(int)>& date,
+                          const std::function<std::string(int)>& part) {
+  std::string text = header + "\n";
+  for (int t = 0; t < 720; ++t)
+    text += fmt::format("{},{},{}\n", date(t / 24 + 1), part(t % 24), 20 + t * 7 % 13 + (t % 24 == 9 ? 30 : 0));
+  return text;
+}
+
+TEST(SeriesTable, DatesAndHoursAreReadTogether) {
+  const auto iso = [](int day) { return fmt::format("2024-04-{:02}", day); };
+  const auto us = [](int day) { return fmt::format("04/{:02}/2024", day); };
+  const auto half = [](int h) { return fmt::format("{:02}:00 {}", h % 12 == 0 ? 12 : h % 12, h < 12 ? "AM" : "PM"); };
+  const auto hour = [](int h) { return fmt::format("{}", h); };
+  const auto end = [](int h) { return fmt::format("{}", h + 1); };
+  const auto clock = [](int h) { return fmt::format("{:02}:00", h); };
+  const std::pair<std::string, std::string> tables[] = {
+      {divided_times("Date,Hour,Calls", iso, hour), "2024-05-01 00:00"},
+      {divided_times("Date,Hour,Calls", iso, end), "2024-05-01 00:00"},
+      {divided_times("date,time,calls", iso, clock), "2024-05-01 00:00"},
+      {divided_times("Date,Time,Calls", us, half), "05/01/2024 00:00"}};
+  for (const auto& [text, next] : tables) {
+    const SeriesTable table = table_of(text);
+    ASSERT_EQ(table.series.size(), 1U) << text.substr(0, 60);
+    const TableSeries& series = table.series[0];
+    ASSERT_EQ(series.values.size(), 720U);
+    EXPECT_EQ(series.values[9], 20 + 9 * 7 % 13 + 30);
+    EXPECT_EQ(series.index.label(720), next);
+    EXPECT_EQ(series.index.calendar_periods().front(), 24);
+    ASSERT_EQ(table.notes.size(), 1U);
+    EXPECT_NE(table.notes[0].find("are read together as the times of the rows"), std::string::npos) << table.notes[0];
+  }
+  EXPECT_NE(table_of(tables[1].first).notes[0].find("1 is read as 00:00"), std::string::npos);
+}
+
+TEST(SeriesTable, YearsAndWeeksAreReadTogether) {
+  std::string text = "Year,Week,Orders\n";
+  for (int year = 2021; year <= 2023; ++year)
+    for (int week = 1; week <= 52; ++week) text += fmt::format("{},{},{:.1f}\n", year, week, 90 + week * 7 % 13 * 1.5);
+  const SeriesTable table = table_of(text);
+  ASSERT_EQ(table.series.size(), 1U);
+  EXPECT_EQ(table.series[0].values.size(), 156U);
+  EXPECT_EQ(table.series[0].index.label(156), "2024-W01");
+}
+
+TEST(SeriesTable, HoursOfSeveralGroupsAreSorted) {
+  std::string text = "shop,date,hour,calls\n";
+  for (int t = 0; t < 240; ++t)
+    for (const char* shop : {"north", "south"})
+      text += fmt::format("{},2024-04-{:02},{},{}\n", shop, t / 24 + 1, 23 - t % 24, t / 24 * 24 + 23 - t % 24);
+  const SeriesTable table = table_of(text, {.predict = {"calls"}});
+  ASSERT_EQ(table.series.size(), 2U);
+  for (const TableSeries& series : table.series)
+    for (std::size_t t = 0; t < 240; ++t) EXPECT_EQ(series.values[t], static_cast<double>(t));
+}
+
+TEST(SeriesTable, TextsAmongNumbersHaveARemedy) {
+  std::string text = "shop,day,customers\n";
+  for (const char* shop : {"north", "south"})
+    for (int day = 1; day <= 28; ++day)
+      text += fmt::format("{},2024-02-{:02},{}\n", shop, day, day % 7 == 4 ? "closed" : fmt::format("{}", 200 + day));
+  for (const std::vector<std::string>& predict : {std::vector<std::string>{}, {"customers"}}) {
+    const std::string message = message_of_table(text, {.predict = predict});
+    EXPECT_NE(message.find("48 of 56 values of column \"customers\" are numbers, but \"closed\" in line 5 is not"),
+              std::string::npos)
+        << message;
+    EXPECT_NE(message.find("use --missing \"closed\""), std::string::npos) << message;
+  }
+  const SeriesTable table = table_of(text, {.missing = {.spellings = {"closed"}}});
+  ASSERT_EQ(table.series.size(), 2U);
+  EXPECT_TRUE(std::isnan(table.series[1].values[3]));
+}
+
 TEST(ForecastTable, WritesTimesAndQuantiles) {
   const std::string text = tsv(forecast_of(groups_text(), 2));
   EXPECT_EQ(text.substr(0, text.find('\n')), "group\ttime\tsales.mean\tsales.q2.5\tsales.q10\tsales.q90\tsales.q97.5");
@@ -617,6 +690,23 @@ TEST(KnownCovariates, CategoriesAreIndicators) {
   const std::string constant =
       effect_of_future(promoted_table("no", "no"), "day,promo\n2024-05-20,no\n2024-05-21,yes\n");
   EXPECT_NE(constant.find("there is no covariate"), std::string::npos) << constant;
+}
+
+TEST(KnownCovariates, EmptyCellsAreACategory) {
+  for (const char* with : {"yes", "1", "Easter"})
+    EXPECT_EQ(effect_of_future(promoted_table(with, ""), fmt::format("day,promo\n2024-05-20,\n2024-05-21,{}\n", with)),
+              "effect")
+        << with;
+  EXPECT_EQ(effect_of_future(promoted_table("", "no"), "day,promo\n2024-05-20,no\n2024-05-21,\n"), "effect");
+  // A table of the future without any event has no effect, which is not an error.
+  EXPECT_EQ(effect_of_future(promoted_table("yes", ""), "day,promo\n2024-05-20,\n2024-05-21,\n"), "no effect");
+  const ScratchFolder folder;
+  const std::string data = folder.write("data.csv", promoted_table("yes", ""));
+  const SeriesTable table = read_series_table(data, {}, {.covariates = {"promo"}});
+  EXPECT_EQ(table.fields, (std::vector<std::string>{"sales", "promo=yes"}));
+  ASSERT_EQ(table.notes.size(), 1U);
+  EXPECT_NE(table.notes[0].find("they are read as one more category"), std::string::npos) << table.notes[0];
+  EXPECT_EQ(std::ranges::count_if(table.series[1].values, [](double x) { return std::isnan(x); }), 0);
 }
 
 TEST(KnownCovariates, NumbersAreReadLikeThoseOfTheData) {
