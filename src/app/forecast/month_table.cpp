@@ -22,7 +22,7 @@ bool has_month_columns(const TableLayout& layout, const SchemaOptions& options) 
   return are_year_and_months(layout.names);
 }
 
-SeriesTable read_month_table(const std::string& source, TableRows& rows, const SchemaOptions& options) {
+SeriesTable read_month_table(const std::string& source, CellRows& rows, const SchemaOptions& options) {
   SeriesTable table{.series = {}, .fields = {"value"}, .has_groups = false, .notes = {}};
   TableSeries series{.field = "value"};
   std::vector<std::string> months;

@@ -86,7 +86,7 @@ bool has_series_in_rows(const TableLayout& layout, const SchemaOptions& options)
   return periods && index_of_names(std::span(layout.names).subspan(periods->first, periods->count)).has_value();
 }
 
-SeriesTable read_row_series(const std::string& source, TableRows& rows, const SchemaOptions& options) {
+SeriesTable read_row_series(const std::string& source, CellRows& rows, const SchemaOptions& options) {
   SeriesTable table{.series = {}, .fields = {"value"}, .has_groups = true, .notes = {}};
   const std::span<const std::string> names = rows.layout().names;
   const ValueColumns values =

@@ -3,13 +3,13 @@
 
 #include <string>
 
+#include "app/forecast/cell_rows.h"
 #include "app/forecast/series_table.h"
-#include "app/forecast/table_rows.h"
 
 namespace unfold {
 
 bool has_series_in_rows(const TableLayout& layout, const SchemaOptions& options);
 
-SeriesTable read_row_series(const std::string& source, TableRows& rows, const SchemaOptions& options);
+SeriesTable read_row_series(const std::string& source, CellRows& rows, const SchemaOptions& options);
 
 }  // namespace unfold

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "app/fields/predicted_list.h"
+#include "app/forecast/cell_rows.h"
 #include "app/forecast/column_series.h"
 #include "app/forecast/month_table.h"
 #include "app/forecast/row_series.h"
-#include "app/forecast/table_rows.h"
 #include "data/schema/inference/infer_schema.h"
 #include "data/schema/only_header.h"
 #include "data/schema/require_column.h"
@@ -46,7 +46,7 @@ SeriesTable read_series_table(const Input& input, const SchemaOptions& stated, c
   SchemaOptions options = stated;
   options.rows = RowMeaning::sequence;
   const ReaderText text(input);
-  TableRows rows(text, options);
+  CellRows rows(text, options);
   const std::vector<std::string> groups = joined_groups(rows.layout(), options);
   if (!groups.empty()) options.group.reset();
   const bool months = groups.empty() && has_month_columns(rows.layout(), options);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <array>
 #include <cstdint>
 
@@ -182,7 +183,8 @@ std::string guess_fasta(const std::string& path) {
   const std::string_view name = packed ? std::string_view(path).substr(0, path.rfind('.')) : std::string_view(path);
   if (ends_in(name, {".fa", ".fasta", ".fna", ".ffn", ".faa", ".frn"})) return "FASTA by its file name";
   if (ends_in(name, {".fastq", ".fq"})) return "FASTQ by its file name";
-  if (packed) return {};
+  std::error_code ignored;
+  if (packed || (path != "-" && !std::filesystem::exists(path, ignored))) return {};
   const Input input = Input::open(path, EmptyInput::allowed);
   const std::string_view beginning = input.bytes().substr(0, kGuessBytes);
   if (lines_look_like_fasta(beginning)) return "FASTA headers followed by letters";

@@ -120,7 +120,7 @@ TEST(SizeChoice, selected_size_is_stored_with_the_run) {
   Reporter silent;
   const TrainRequest again = request;
   const std::string model = train(request, silent).settings.model;
-  EXPECT_EQ(model, "gru:128,reset=after,gated-state=true,dropout=0.15");
+  EXPECT_EQ(model, canonical_model(kSmallTextModel));
   EXPECT_NE(file_bytes(folder.path("run/config.toml")).find(model), std::string::npos);
   try {
     TrainRequest same = again;

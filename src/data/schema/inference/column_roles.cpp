@@ -32,6 +32,7 @@ std::string shell_name(const ColumnSchema& column) { return shell_argument(escap
 class SerialColumns {
  public:
   void add_input(const ColumnSchema& column, bool certainly) {
+    unsorted_numbers_ = unsorted_numbers_ && !column.sorted && column.type != ColumnType::category;
     if (column.sorted && column.type != ColumnType::category) return;
     const bool counts = !column.sorted;
     ++inputs_;
@@ -47,20 +48,23 @@ class SerialColumns {
   }
   void add_residuals_of_target(bool depend) { certain_target_ = certain_target_ || depend; }
   bool has_certain_target() const { return certain_target_; }
-  /// Returns whether nearly all columns depend on the preceding rows. In a table of examples that was sorted, or put
-  /// together from several sources, some columns do.
+  /// Returns whether nearly all columns depend on the preceding rows, or the predicted column does and there are only
+  /// one or two numbers beside it. In a table of examples that was sorted, or put together from several sources, some
+  /// columns do.
   bool are_a_sequence() const {
     constexpr Index kFewInputs = 2;
     if (inputs_ == 0) return target_ || only_sorted_;
     const bool nearly_all = inputs_ <= kFewInputs ? certain_ == inputs_ : 5 * serial_ >= 4 * inputs_;
-    return nearly_all && (target_ || !decides_);
+    const bool small = inputs_ <= kFewInputs && unsorted_numbers_ && certain_target_;
+    return small || (nearly_all && (target_ || !decides_));
   }
   bool some_depend() const { return serial_ > 0 || target_ || certain_target_; }
 
  private:
   Index inputs_ = 0, serial_ = 0, certain_ = 0;
   bool target_ = false, certain_target_ = false, only_sorted_ = true;
-  bool decides_ = false;  ///< whether a predicted column is neither sorted nor named like a class
+  bool unsorted_numbers_ = true;  ///< all inputs are numbers and none is sorted
+  bool decides_ = false;          ///< whether a predicted column is neither sorted nor named like a class
 };
 
 class RoleAssignment {

@@ -1,4 +1,4 @@
-#include "app/forecast/table_rows.h"
+#include "app/forecast/cell_rows.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace unfold {
 using forecasting::DateStyle;
 using forecasting::TimeIndex;
 
-bool TableRows::next(TableRow& row) {
+bool CellRows::next(TableRow& row) {
   while (position_ < text_.size()) {
     if (splitter_.next(text_, position_, true, row) != RowSplitter::Result::row) return false;
     const bool empty = row.cells.size() == 1 && row.cells[0].empty() && layout_.columns > 1;

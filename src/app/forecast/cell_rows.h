@@ -15,9 +15,9 @@
 namespace unfold {
 
 /// The rows of a table below its header, with their line numbers.
-class TableRows {
+class CellRows {
  public:
-  TableRows(const ReaderText& text, const SchemaOptions& options)
+  CellRows(const ReaderText& text, const SchemaOptions& options)
       : text_(text.text()),
         layout_(table_layout(text.source(), text_, true, options)),
         splitter_(layout_.separator, layout_.line_end, layout_.comment) {}
