@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 
 #include "base/formats/decompress.h"
 #include "data/readers/reader_text.h"
