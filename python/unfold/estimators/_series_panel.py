@@ -53,10 +53,10 @@ class OneSeries:
 
     def future(self, steps: NDArray[numpy.int64]) -> Any:
         """Return the index of the values `steps` after the last one; None without a pandas index."""
-        import pandas
-
         if self.index is None:
             return None
+        import pandas
+
         last = self.index[-1]
         most = int(steps.max())
         if self.step is None:
