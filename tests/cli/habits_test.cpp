@@ -144,7 +144,7 @@ TEST_F(HabitsTest, StatementsAboutATableReplaceThoseOfTheModel) {
   const std::string file = data("a.csv", lines_of(60, rows(","), "t;load"));
   trained(file);
   const std::string points = data("points.csv", "t;load\n" + lines_of(20, rows(".")));
-  expect_failure({"predict", run_, points}, 3, "--missing");
+  expect_failure({"predict", run_, points}, 3, "--decimal point");
   const auto means = [](const std::string& table) {
     std::string columns;
     for (std::size_t i = 0; i < table.size(); ++i) {
