@@ -49,8 +49,8 @@ class SerialColumns {
   void add_residuals_of_target(bool depend) { certain_target_ = certain_target_ || depend; }
   bool has_certain_target() const { return certain_target_; }
   /// Returns whether nearly all columns depend on the preceding rows, or the predicted column does and there are only
-  /// one or two numbers beside it. In a table of examples that was sorted, or put together from several sources, some
-  /// columns do.
+  /// one or two numbers in addition to it. In a table of examples that was sorted, or put together from several
+  /// sources, some columns do.
   bool are_a_sequence() const {
     constexpr Index kFewInputs = 2;
     if (inputs_ == 0) return target_ || only_sorted_;
