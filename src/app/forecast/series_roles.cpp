@@ -72,11 +72,11 @@ class RoleChooser {
     const bool repeats = time != schema.columns.end() && time->distinct < time->entries();
     for (const ColumnSchema& column : schema.columns) {
       const bool role = column.role == ColumnRole::order || (column.role == ColumnRole::group && repeats);
-      if (role || !(is_number_column(column) || column.type == ColumnType::category))
-        std::erase(columns_.covariates, column.name);
-      else if (has_empty_category(column))
+      const bool usable = !role && (is_number_column(column) || column.type == ColumnType::category);
+      const bool empty_category = usable && has_empty_category(column);
+      if (empty_category)
         stated.types.try_emplace(column.name, StatedType{.type = ColumnType::category, .unit = {}, .date_format = {}});
-      else if (is_among(columns_.without_entries, column))
+      else if (!usable || is_among(columns_.without_entries, column))
         std::erase(columns_.covariates, column.name);
     }
   }
@@ -173,7 +173,7 @@ class RoleChooser {
   std::string remedy_of_columns() const {
     for (const ColumnSchema& column : roles_.schema.columns)
       if (column.role != ColumnRole::order && column.role != ColumnRole::group)
-        if (const std::string remedy = remedy_of_texts(column.name); !remedy.empty()) return remedy;
+        if (std::string remedy = remedy_of_texts(column.name); !remedy.empty()) return remedy;
     return "choose a column with --predict, or see `unfold inspect`";
   }
 

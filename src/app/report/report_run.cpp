@@ -58,11 +58,11 @@ Points log_points(const std::string& run, const char* event, const char* x, cons
 
 /// Replaces a long curve with the means over hundredths of it.
 Points smoothed(const Points& points) {
-  constexpr std::size_t kStretches = 200;
-  if (points.size() <= kStretches) return points;
+  constexpr std::size_t kPoints = 200;
+  if (points.size() <= kPoints) return points;
   Points result;
-  for (std::size_t i = 0; i < kStretches; ++i) {
-    const std::size_t begin = points.size() * i / kStretches, end = points.size() * (i + 1) / kStretches;
+  for (std::size_t i = 0; i < kPoints; ++i) {
+    const std::size_t begin = points.size() * i / kPoints, end = points.size() * (i + 1) / kPoints;
     double x = 0, y = 0;
     for (std::size_t k = begin; k < end; ++k) x += points[k].first, y += points[k].second;
     const auto n = static_cast<double>(end - begin);
