@@ -256,7 +256,10 @@ def _of_table(data: Any, what: str) -> Description:
 
 
 def array_of_column(series: Any) -> NDArray[Any]:
-    """Return a pandas or polars column as an array; missing numbers become NaN."""
+    """Return a pandas, polars or Arrow column as an array; missing numbers become NaN."""
+    if not hasattr(series, "dtype"):  # Arrow
+        coded = hasattr(series.type, "value_type") and hasattr(series.type, "index_type")
+        return numpy.asarray((series.cast(series.type.value_type) if coded else series).to_numpy())
     dtype = str(series.dtype)
     if dtype in ("category", "Categorical", "Enum", "string", "str", "String", "Utf8"):
         return numpy.asarray(series.to_numpy(), dtype=object)

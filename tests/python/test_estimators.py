@@ -206,11 +206,13 @@ class FrameTest(unittest.TestCase):
         for times in (days, [datetime.datetime.combine(day, datetime.time(7)) for day in days]):
             for name, frame in self.frames_of({"when": times, "v": values}).items():
                 for model, arguments in ((NetworkForecaster("gru:2", steps=1), ()), (GaussianHMM(2), ()),
-                                         (DensityEstimator("gaussian-mixture:1"), ()), (ESN(5), (values,)),
-                                         (SequenceClassifier("gru:2", steps=1), ([0, 1] * 15,))):
+                                         (DensityEstimator("gaussian-mixture:1"), ()), (ESN(5), (values,))):
                     with self.subTest(name, model=model), self.assertRaisesRegex(unfold.errors.DataError,
                                                                                  "column when: dates and times"):
                         model.fit(frame, *arguments)
+                rows = SequenceClassifier("gru:2", steps=1, **SMALL).fit(frame, [0, 1] * 15)
+                self.assertEqual(rows.rows_, "independent")
+                self.assertEqual(rows.predict(frame).shape, (30,))
                 with self.assertRaisesRegex(unfold.errors.DataError, "sequence 0: column when: dates and times"):
                     SequenceClassifier("gru:2", steps=1).fit([frame, frame], [0, 1])
 

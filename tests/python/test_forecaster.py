@@ -176,7 +176,7 @@ class PandasTest(unittest.TestCase):
 
     def test_shops_that_are_closed_on_sundays(self):
         index = self.pandas.date_range("2018-01-01", periods=140)
-        index = index[index.dayofweek != 6]
+        index = index[index.day_of_week != 6]
         y = self.pandas.Series(numpy.arange(len(index)) % 6 + 1.0, index)
         found = Forecaster(**self.settings).fit(y[:110]).predict(9)
         self.assertEqual(found.index.tolist(), index[110:119].tolist())

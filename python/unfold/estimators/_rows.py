@@ -9,9 +9,20 @@ import numpy
 from numpy.typing import NDArray
 
 from .. import _data
-from ..errors import UsageError
+from ..errors import DataError, UsageError
 from ._feature_names import feature_names_of
 from ._sequences import Sequences
+
+
+def require_cells(values: Any, who: str, name: Any) -> None:
+    """Raise DataError for a cell that is a list, a dictionary or another container."""
+    array = numpy.asarray(values)
+    if array.dtype.kind != "O":
+        return
+    for row, cell in enumerate(array.tolist()):
+        if isinstance(cell, (dict, list, tuple, set, numpy.ndarray)):
+            raise DataError(f"{who}: row {row}, column {name}: a cell must be a number, a text or a date, not "
+                            f"{type(cell).__name__}")
 
 
 class Rows:
@@ -30,8 +41,11 @@ class Rows:
         """Return the rows of a table with columns of numbers and columns of texts, which is not a list of sequences."""
         if feature_names_of(X) is None:
             return None
-        columns = [(str(name), _data.cells_of(_data.array_of_column(column), f"{who}: column {name}"))
-                   for name, column in _data.columns_of(X)]
+        columns: list[tuple[str, _data.Values]] = []
+        for name, column in _data.columns_of(X):
+            cells = _data.array_of_column(column)
+            require_cells(cells, who, name)
+            columns.append((str(name), _data.cells_of(cells, f"{who}: column {name}")))
         kinds = {isinstance(values, numpy.ndarray) for _, values in columns}
         return cls(columns, feature_names_of(X)) if len(kinds) > 1 else None
 

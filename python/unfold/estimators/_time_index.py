@@ -122,7 +122,7 @@ def _open_days(index: Any) -> Any:
     """Return the frequency of the days of the week that occur, if these are days without a time and not all occur."""
     import pandas
 
-    present = sorted(set(index.dayofweek))
+    present = sorted(set(index.day_of_week))
     if not (index == index.normalize()).all() or len(present) == 7 or len(index) < 3 * len(present) or len(present) < 2:
         return None
     names = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

@@ -103,7 +103,8 @@ class GMMHMM(HiddenMarkovModel):
                 else random.multivariate_normal(centers[c], covariance, size=m) for c in range(k)])
         if self._initializes("c"):
             single = {"spherical": numpy.diag(covariance).mean(), "diag": numpy.diag(covariance)}
-            self.covars_ = numpy.broadcast_to(single.get(self.covariance_type, covariance), self._shape(n)).copy()
+            chosen = numpy.asarray(single.get(self.covariance_type, covariance))
+            self.covars_ = numpy.broadcast_to(chosen, self._shape(n)).copy()
 
     def _check_emissions(self) -> None:
         self.weights_ = numpy.asarray(self.weights_, dtype=float)
