@@ -16,16 +16,16 @@ class OpenMpThreads : public ThreadPool {
   bool run(int threads, void (*body)(void* context, int id), void* context) override;
 
  private:
-  /// Functions of libgomp: `parallel` is what compilers call for `#pragma omp parallel`.
-  struct Library {
+  /// The functions of libgomp: `parallel` is what compilers call for `#pragma omp parallel`.
+  struct Functions {
     void (*parallel)(void (*function)(void*), void* data, unsigned threads, unsigned flags);
     int (*thread)();
     int (*threads)();
     int (*in_parallel)();
   };
-  explicit OpenMpThreads(const Library& library) : library_(library) {}
+  explicit OpenMpThreads(const Functions& functions) : functions_(functions) {}
 
-  Library library_;
+  Functions functions_;
 };
 
 }  // namespace unfold::python

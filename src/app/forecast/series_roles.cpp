@@ -123,8 +123,8 @@ class RoleChooser {
     if (!roles_.time_part) return;
     const auto place = std::ranges::find(roles_.schema.columns, roles_.time_part->column, &ColumnSchema::name);
     if (place == roles_.schema.columns.end())
-      throw DataError(fmt::format("{}: there is no column {}, which continues the times in the data; add it", source_,
-                                  in_quotes(roles_.time_part->column)));
+      throw DataError(fmt::format("{}: the column {}, which continues the times in the data, is missing; add it",
+                                  source_, in_quotes(roles_.time_part->column)));
     roles_.part = static_cast<std::size_t>(place - roles_.schema.columns.begin());
     if (roles_.is_joined(roles_.part)) {
       roles_.part = SeriesRoles::kNone;

@@ -56,7 +56,7 @@ class TsReader {
         read_tag(line, header_);
     }
     if (!data)
-      throw_data_error(text_.source(), 0, "there is no line @data, after which the series of a .ts file begin");
+      throw_data_error(text_.source(), 0, "the line @data is missing, after which the series of a .ts file begin");
     examples_.columns.push_back(std::move(values_));
     if (header_.label == SeriesLabel::name)
       examples_.columns.push_back({.name = "label", .once = true, .texts = {labels_.begin(), labels_.end()}});
@@ -84,7 +84,7 @@ class TsReader {
       parts_.pop_back();
       if (labels_.back().empty() || parts_.empty())
         throw_data_error(text_.source(), number,
-                         "there is no class or target after the last colon, which the header promises");
+                         "the class or target after the last colon, which the header states, is missing");
     }
     const auto dimensions = static_cast<Index>(parts_.size());
     if (values_.width == 0) values_.width = dimensions;

@@ -38,12 +38,13 @@ TEST(TsReader, target_is_a_number_and_label_may_be_absent) {
 }
 
 TEST(TsReader, mistakes_are_named_with_their_line) {
-  EXPECT_TRUE(contains(refusal("ts", kHeader + "1,2\n"), "data: line 6: there is no class or target"));
+  EXPECT_TRUE(contains(refusal("ts", kHeader + "1,2\n"),
+                       "data: line 6: the class or target after the last colon, which the header states, is missing"));
   EXPECT_TRUE(contains(refusal("ts", kHeader + "1,x:up\n"), "data: line 6: \"x\", value 2 of the series"));
   EXPECT_TRUE(contains(refusal("ts", kHeader + "1,2:up\n1:2:up\n"), "data: line 7: the series has 2 dimensions"));
   EXPECT_TRUE(contains(refusal("ts", kHeader + "1,2:3:up\n"), "its dimensions have 2 and 1 values"));
   EXPECT_TRUE(contains(refusal("ts", kHeader + "1,?:3,4:up\n"), "1 of 2 dimensions have no value 2"));
-  EXPECT_TRUE(contains(refusal("ts", "@problemName p\n1,2\n"), "there is no line @data"));
+  EXPECT_TRUE(contains(refusal("ts", "@problemName p\n1,2\n"), "the line @data is missing"));
   EXPECT_TRUE(contains(refusal("ts", "@timeStamps true\n@data\n"), "data: line 2: series with time stamps"));
   EXPECT_TRUE(contains(refusal("ts", kHeader), "it contains no examples"));
 }
