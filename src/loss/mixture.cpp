@@ -244,11 +244,6 @@ class MixtureLoss final : public RowLoss<T>,
         work.information[kn + at] = 2 * weights[k] * (work.slope[at] * work.slope[at]);
       }
   }
-  static bool left_out(const Targets<T>& targets, Index row, Matrix<T> result) {
-    if (is_predicted(targets, row)) return false;
-    set_row(result.row(row), result.cols, T{0});
-    return true;
-  }
   /// Returns the marginal distribution of number i.
   std::vector<WeightedNormal> component(std::span<const T> signal, std::size_t i) const {
     std::vector<double> p(signal.begin(), signal.begin() + components_);

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "loss/deviation.h"
-#include "loss/distribution.h"
 #include "loss/expected_target.h"
+#include "loss/inverted_distribution.h"
 #include "loss/univariate_distributions.h"
 #include "numerics/special/gamma.h"
 #include "unfold/graph/circuit/circuit.h"
@@ -47,7 +47,7 @@ double softplus_at(double x) {
 }
 
 template <class T>
-class NegativeBinomialLoss final : public NaturalLoss<T>, public ValueDistribution<T>, public ExpectedTarget<T> {
+class NegativeBinomialLoss final : public NaturalLoss<T>, public InvertedDistribution<T>, public ExpectedTarget<T> {
  public:
   std::string_view name() const override { return "negative-binomial"; }
   Index target_size(Index signal_size) const override {
@@ -64,25 +64,15 @@ class NegativeBinomialLoss final : public NaturalLoss<T>, public ValueDistributi
     require_size(*this, signal, mean);
     for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = static_cast<T>(mean_of(signal[i]));
   }
-  void quantile(std::span<const T> signal, double level, std::span<T> values) const override {
-    require_size(*this, signal, values);
-    require_level(level);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = quantile_of_component(signal, i, level);
-  }
-  void component_crps(std::span<const T> signal, std::span<const T> observed, std::span<double> scores) const override {
-    require_size(*this, signal, observed);
-    require_size(*this, signal, scores);
-    for (std::size_t i = 0; i < observed.size(); ++i)
-      scores[i] = negative_binomial_crps(mean_of(signal[i]), dispersion_of(signal, i), observed[i]);
-  }
-  /// Draws by inversion.
-  void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
-    require_size(*this, signal, values);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = quantile_of_component(signal, i, std::max(random.uniform(), 0x1p-54));
-  }
 
  protected:
+  double quantile_at(std::span<const T> signal, std::size_t i, double level) const override {
+    return negative_binomial_quantile(mean_of(signal[i]), dispersion_of(signal, i), level);
+  }
+  double crps_at(std::span<const T> signal, std::size_t i, double observed) const override {
+    return negative_binomial_crps(mean_of(signal[i]), dispersion_of(signal, i), observed);
+  }
+
   T row_nats(const T* o, const T* y, Index size) const override {
     const Index n = size / 2;
     double sum = 0;
@@ -130,9 +120,6 @@ class NegativeBinomialLoss final : public NaturalLoss<T>, public ValueDistributi
   }
   static double dispersion_of(std::span<const T> signal, std::size_t i) {
     return deviation(signal[signal.size() / 2 + i]);
-  }
-  static T quantile_of_component(std::span<const T> signal, std::size_t i, double level) {
-    return static_cast<T>(negative_binomial_quantile(mean_of(signal[i]), dispersion_of(signal, i), level));
   }
 };
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "loss/distribution.h"
 #include "loss/expected_target.h"
+#include "loss/inverted_distribution.h"
 #include "loss/univariate_distributions.h"
 #include "numerics/functions.h"
 #include "unfold/graph/circuit/circuit.h"
@@ -13,7 +13,7 @@ namespace unfold {
 namespace {
 
 template <class T>
-class PoissonLoss final : public NaturalLoss<T>, public ValueDistribution<T>, public ExpectedTarget<T> {
+class PoissonLoss final : public NaturalLoss<T>, public InvertedDistribution<T>, public ExpectedTarget<T> {
  public:
   std::string_view name() const override { return "poisson"; }
   Signal expected_target(Circuit&, Signal signal) const override { return exp(signal); }
@@ -22,25 +22,15 @@ class PoissonLoss final : public NaturalLoss<T>, public ValueDistribution<T>, pu
     require_size(*this, signal, mean);
     vector_exp(signal.data(), mean.data(), static_cast<Index>(mean.size()));
   }
-  void quantile(std::span<const T> signal, double level, std::span<T> values) const override {
-    require_size(*this, signal, values);
-    require_level(level);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<T>(poisson_quantile(rate(signal[i]), level));
-  }
-  void component_crps(std::span<const T> signal, std::span<const T> observed, std::span<double> scores) const override {
-    require_size(*this, signal, observed);
-    require_size(*this, signal, scores);
-    for (std::size_t i = 0; i < observed.size(); ++i) scores[i] = poisson_crps(rate(signal[i]), observed[i]);
-  }
-  /// Draws by inversion.
-  void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
-    require_size(*this, signal, values);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<T>(poisson_quantile(rate(signal[i]), std::max(random.uniform(), 0x1p-54)));
-  }
 
  protected:
+  double quantile_at(std::span<const T> signal, std::size_t i, double level) const override {
+    return poisson_quantile(rate(signal[i]), level);
+  }
+  double crps_at(std::span<const T> signal, std::size_t i, double observed) const override {
+    return poisson_crps(rate(signal[i]), observed);
+  }
+
   T row_nats(const T* o, const T* y, Index n) const override {
     T* z = row_scratch<T>(n);
     vector_exp(o, z, n);

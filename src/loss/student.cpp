@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "loss/deviation.h"
-#include "loss/distribution.h"
 #include "loss/expected_target.h"
+#include "loss/inverted_distribution.h"
 #include "loss/univariate_distributions.h"
 #include "numerics/special/gamma.h"
 #include "unfold/graph/circuit/circuit.h"
@@ -93,7 +93,7 @@ template <class T>
 class StudentLoss final : public RowLoss<T>,
                           public RowCurvature<T>,
                           public LossFisher<T>,
-                          public ValueDistribution<T>,
+                          public InvertedDistribution<T>,
                           public ExpectedTarget<T> {
  public:
   std::string_view name() const override { return "student-t"; }
@@ -183,24 +183,15 @@ class StudentLoss final : public RowLoss<T>,
     require_size(*this, signal, mean);
     std::ranges::copy(signal.first(mean.size()), mean.begin());
   }
-  void quantile(std::span<const T> signal, double level, std::span<T> values) const override {
-    require_size(*this, signal, values);
-    require_level(level);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = quantile_of_component(signal, i, level);
+
+ protected:
+  double quantile_at(std::span<const T> signal, std::size_t i, double level) const override {
+    const StudentComponent c = component(signal, i);
+    return c.mean + c.deviation() * student_quantile(level, c.freedom);
   }
-  void component_crps(std::span<const T> signal, std::span<const T> observed, std::span<double> scores) const override {
-    require_size(*this, signal, observed);
-    require_size(*this, signal, scores);
-    for (std::size_t i = 0; i < observed.size(); ++i) {
-      const StudentComponent c = component(signal, i);
-      scores[i] = c.deviation() * student_crps(c.freedom, c.z(observed[i]));
-    }
-  }
-  /// Draws by inversion.
-  void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
-    require_size(*this, signal, values);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = quantile_of_component(signal, i, std::max(random.uniform(), 0x1p-54));
+  double crps_at(std::span<const T> signal, std::size_t i, double observed) const override {
+    const StudentComponent c = component(signal, i);
+    return c.deviation() * student_crps(c.freedom, c.z(observed));
   }
 
  private:
@@ -219,17 +210,8 @@ class StudentLoss final : public RowLoss<T>,
       for (Index i = 0; i < n; ++i) use(r, i, n, student_fisher(student_component(signal.row(r), n, i)));
     }
   }
-  static bool left_out(const Targets<T>& targets, Index row, Matrix<T> result) {
-    if (is_predicted(targets, row)) return false;
-    set_row(result.row(row), result.cols, T{0});
-    return true;
-  }
   static StudentComponent component(std::span<const T> signal, std::size_t i) {
     return student_component(signal.data(), static_cast<Index>(signal.size()) / 3, static_cast<Index>(i));
-  }
-  static T quantile_of_component(std::span<const T> signal, std::size_t i, double level) {
-    const StudentComponent c = component(signal, i);
-    return static_cast<T>(c.mean + c.deviation() * student_quantile(level, c.freedom));
   }
 };
 

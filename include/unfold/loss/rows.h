@@ -37,6 +37,14 @@ bool is_predicted(const Targets<T>& targets, Index row) {
   return targets.predicted == nullptr || targets.predicted[row] != 0;
 }
 
+/// Sets the row of the result to 0 and returns true if it is not predicted.
+template <class T>
+bool left_out(const Targets<T>& targets, Index row, Matrix<T> result) {
+  if (is_predicted(targets, row)) return false;
+  set_row(result.row(row), result.cols, T{0});
+  return true;
+}
+
 [[noreturn]] inline void throw_invalid_symbol(std::string_view loss, Symbol target, Index row, Index alphabet) {
   throw UsageError(std::string(loss) + " loss: target symbol " + std::to_string(target) + " in row " +
                    std::to_string(row) + " is not in an alphabet of " + std::to_string(alphabet));

@@ -190,11 +190,6 @@ class BernoulliMixture final : public RowLoss<T>,
   T information(const Work& work, const T* weights, Index i) const {
     return weights[i / work.n] * (work.q[i] * (1 - work.q[i]));
   }
-  static bool left_out(const Targets<T>& targets, Index row, Matrix<T> result) {
-    if (is_predicted(targets, row)) return false;
-    set_row(result.row(row), result.cols, T{0});
-    return true;
-  }
   double probability(const DensityQuery<T>& q, Index k, Index d, Index n) const {
     auto p = static_cast<double>(q.signal[at(components_ + k * n + d)]);
     vector_sigmoid(&p, &p, 1);

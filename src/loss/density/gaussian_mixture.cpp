@@ -235,11 +235,6 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
       use(work, r, result.row(r));
     }
   }
-  static bool left_out(const Targets<T>& targets, Index row, Matrix<T> result) {
-    if (is_predicted(targets, row)) return false;
-    set_row(result.row(row), result.cols, T{0});
-    return true;
-  }
 
   /// The conditional distribution of a component given the known values.
   struct Conditional {

@@ -113,11 +113,6 @@ class OrderlessLoss final : public RowLoss<T>,
     for (Index i = 0; i < n; ++i) h[i] = (w == nullptr ? T{1} : w[i]) * (h[i] * (1 - h[i]));
     return h;
   }
-  static bool left_out(const Targets<T>& targets, Index row, Matrix<T> result) {
-    if (is_predicted(targets, row)) return false;
-    set_row(result.row(row), result.cols, T{0});
-    return true;
-  }
 
   std::unique_ptr<ComponentDistribution<T>> law_ = bit_distribution<T>();
 };
