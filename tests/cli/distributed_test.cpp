@@ -40,10 +40,10 @@ TEST(Distributed, batch_division_stops_at_one_sequence_per_process) {
   EXPECT_NEAR(rows[2].efficiency, 20e-3 / rows[2].seconds() / 4, 1e-12);
 }
 
-TEST(Distributed, growing_batch_scales_to_1024_processes) {
+TEST(Distributed, growing_batch_scales_to_4096_processes) {
   const auto rows = predict_growing(kCost, kLink, 8);
-  ASSERT_EQ(rows.size(), 11u);
-  EXPECT_EQ(rows.back().processes, 1024);
+  ASSERT_EQ(rows.size(), 13u);
+  EXPECT_EQ(rows.back().processes, 4096);
   for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_LT(rows[i].efficiency, rows[i - 1].efficiency);
 }
 

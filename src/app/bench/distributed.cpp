@@ -11,7 +11,7 @@ namespace unfold {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr int kMostProcesses = 1024;
+constexpr int kMostProcesses = 4096;
 constexpr double kGatheringsOfStep = 1;
 
 double elapsed_since(SteadyClock::time_point start) {

@@ -62,9 +62,9 @@ struct StepPrediction {
   double efficiency = 0;  ///< speedup over one process, divided by the number of processes
   double seconds() const { return computing + exchange.seconds(); }
 };
-/// Strong scaling: K = 1, 2, 4, ... 1024 with one batch divided among the processes, as long as each has a sequence.
+/// Strong scaling: K = 1, 2, 4, ... 4096 with one batch divided among the processes, as long as each has a sequence.
 std::vector<StepPrediction> predict_divided(const StepEstimate& cost, const LinkSpeed& link, Index batch);
-/// Weak scaling: K = 1, 2, 4, ... 1024 with `batch` sequences per process.
+/// Weak scaling: K = 1, 2, 4, ... 4096 with `batch` sequences per process.
 std::vector<StepPrediction> predict_growing(const StepEstimate& cost, const LinkSpeed& link, Index batch);
 /// Returns the number of sequences per process at which this number of processes reaches the given efficiency.
 double sequences_for(const StepEstimate& cost, const LinkSpeed& link, int processes, double efficiency);
