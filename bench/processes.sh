@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plots the predicted time of a step in up to 1024 processes, by the model of `bench --distributed`, for three sizes of
+# Plots the predicted time of a step in up to 4096 processes, by the model of `bench --distributed`, for three sizes of
 # an LSTM and two networks: docs/results/processes-*.svg (docs/processes.md shows two of them), and the tables of that
 # page.
 #
