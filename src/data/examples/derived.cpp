@@ -50,6 +50,24 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
+bool is_punctuation(char32_t code) {
+  if (code == kNoCodePoint) return false;
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(code));
+  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+}
+
+/// Returns the text in lower case without punctuation at its ends; a text of punctuation is unchanged.
+std::string plain_word(std::string_view text) {
+  Index begin = -1, end = 0, place = 0;
+  for_each_character(text, [&](std::string_view, char32_t code) {
+    ++place;
+    if (is_punctuation(code)) return;
+    if (begin < 0) begin = place - 1;
+    end = place;
+  });
+  return lower_case(begin < 0 ? std::string(text) : characters_of(text, begin, end));
+}
+
 /// Returns 'X', 'x', 'd', or 0 for any other character.
 char shape_of(char32_t code) {
   if (code == kNoCodePoint) return 0;
@@ -94,13 +112,11 @@ struct DerivedName {
   bool counted, from_end;  ///< whether a number follows, and whether it may be negative
 };
 
-constexpr DerivedName kDerivedNames[] = {{"lower", DerivedField::Kind::lower, false, false},
-                                         {"shape", DerivedField::Kind::shape, false, false},
-                                         {"prefix", DerivedField::Kind::prefix, true, false},
-                                         {"suffix", DerivedField::Kind::suffix, true, false},
-                                         {"chars", DerivedField::Kind::characters, false, false},
-                                         {"char", DerivedField::Kind::character, true, true},
-                                         {"run", DerivedField::Kind::run, true, false}};
+constexpr DerivedName kDerivedNames[] = {
+    {"lower", DerivedField::Kind::lower, false, false},  {"plain", DerivedField::Kind::plain, false, false},
+    {"shape", DerivedField::Kind::shape, false, false},  {"prefix", DerivedField::Kind::prefix, true, false},
+    {"suffix", DerivedField::Kind::suffix, true, false}, {"chars", DerivedField::Kind::characters, false, false},
+    {"char", DerivedField::Kind::character, true, true}, {"run", DerivedField::Kind::run, true, false}};
 
 /// Parses digits without leading zeros; 0 if they are malformed.
 Index parsed_count(std::string_view digits, bool negative_too) {
@@ -138,6 +154,7 @@ std::vector<std::string> spell(std::string_view text) {
 std::string derive(const DerivedField& derived, std::string_view text) {
   switch (derived.kind) {
     case DerivedField::Kind::lower: return lower_case(text);
+    case DerivedField::Kind::plain: return plain_word(text);
     case DerivedField::Kind::prefix: return characters_of(text, 0, derived.count);
     case DerivedField::Kind::suffix: return end_of(text, derived.count);
     case DerivedField::Kind::shape: return word_shape(text);

@@ -2,6 +2,7 @@
 /// Fields derived from a text field, requested by name. They help taggers with words that did not occur in training:
 ///
 ///   word.lower      "McDonald's" -> "mcdonald's"          lower case, character by character
+///   word.plain      "(McDonald's)," -> "mcdonald's"    lower case, without punctuation at the ends unless that is all
 ///   word.prefix3    "McD"                                 the first three characters, or all of a shorter text
 ///   word.suffix2    "'s"                                  the last two
 ///   word.shape      "XxXx'x"       upper case as X, lower case as x, digits as d, repetitions merged, others unchanged
@@ -22,7 +23,7 @@
 namespace unfold {
 
 struct DerivedField {
-  enum class Kind { lower, prefix, suffix, shape, characters, character, run };
+  enum class Kind { lower, plain, prefix, suffix, shape, characters, character, run };
   /// The field it is derived from, which may be derived itself: "word.lower" in "word.lower.suffix3".
   std::string field;
   Kind kind = Kind::lower;
