@@ -126,6 +126,10 @@ void require_read_fields(const Model& model, const Examples& examples) {
   for (const std::string& text : split_predicted(list, known)) predicted.insert(parse_predicted(text, known).field);
   for (const FieldSpecification& field : model.data().fields)
     if (!predicted.contains(field.name)) (void)need_origin(columns, field.name);
+  const nlohmann::json& configuration = model.configuration();
+  if (!configuration.contains(kSchemaKey)) return;
+  for (const auto& [name, column] : configuration[kSchemaKey].items())  // several columns may be read as one text
+    if (!predicted.contains(name) && column.value("type", "") == "text") (void)need_origin(columns, name);
 }
 
 }  // namespace

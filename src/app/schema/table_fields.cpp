@@ -169,7 +169,7 @@ std::vector<std::string> schema_reads(const Examples& examples, const std::vecto
       continue;
     }
     const bool order = column.role == ColumnRole::order && column.type == ColumnType::date;
-    if (column.role != ColumnRole::read && !order) continue;
+    if ((column.role != ColumnRole::read && !order) || examples.schema->continues_text(column)) continue;
     if (column.type != ColumnType::date) {
       reads.push_back(column.name);
       continue;
@@ -183,6 +183,7 @@ std::vector<std::string> with_date_parts(const Examples& examples, const std::ve
   std::vector<std::string> all;
   for (const std::string& name : reads) {
     const ColumnSchema* column = examples.schema == nullptr ? nullptr : examples.schema->find(name);
+    if (column != nullptr && examples.schema->continues_text(*column)) continue;
     if (column == nullptr || column->type != ColumnType::date) {
       all.push_back(name);
       continue;

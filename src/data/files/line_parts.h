@@ -12,8 +12,8 @@ namespace unfold {
 /// Throws DataError with the file, the line (from 1; 0: none) and the error.
 [[noreturn]] void throw_data_error(const std::string& source, Index line, const std::string& what);
 
-inline bool is_line_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-std::string_view without_blanks(std::string_view text);  ///< strips spaces, tabs and carriage returns from both ends
+inline bool is_line_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+std::string_view without_blanks(std::string_view text);  ///< strips spaces, tabs and line breaks from both ends
 
 /// Calls use(part) for the parts of a line between blanks.
 template <class Use>

@@ -525,11 +525,20 @@ class TableExamples {
     }
   }
 
+  /// Returns the columns whose words follow those of the text. They come after it in the table.
+  std::vector<const ExampleColumn*> continuations() {
+    std::vector<const ExampleColumn*> found;
+    for (TableColumn& column : columns_)
+      if (schema_->continues_text(column.schema())) found.push_back(&column.column());
+    return found;
+  }
+
   void add_text(const ExampleColumn& whole) {
     ReaderOptions how = reader_options_;
     how.text = text_->unit == TextUnit::words ? SymbolKind::words : SymbolKind::chars;
     how.text_kind_set = true;
     const TextPositions positions({}, how);
+    const std::vector<const ExampleColumn*> others = continuations();
     ExampleColumn text{.name = text_->name, .characters = positions.characters()};
     examples_.lines.clear();
     examples_.ends.reserve(at(rows_));
@@ -537,6 +546,8 @@ class TableExamples {
       if (r == kRowsToEstimate) reserve_words(text, r);
       const std::size_t before = text.texts.size();
       if (whole.present(r)) positions.append(whole.texts[at(r)], text.texts);
+      for (const ExampleColumn* more : others)
+        if (more->present(r)) positions.append(more->texts[at(r)], text.texts);
       const bool empty = text.texts.size() == before;  // an empty text becomes one position without an entry
       if (empty) text.texts.emplace_back();
       if (empty || !text.missing.empty()) {

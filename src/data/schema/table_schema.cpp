@@ -219,10 +219,20 @@ const ColumnSchema* TableSchema::find(std::string_view name) const {
 }
 
 const ColumnSchema* TableSchema::text() const {
-  const auto found = std::find_if(columns.begin(), columns.end(), [](const ColumnSchema& column) {
-    return column.type == ColumnType::text && column.role != ColumnRole::left_out;
-  });
-  return found == columns.end() ? nullptr : &*found;
+  const ColumnSchema* found = nullptr;
+  for (const ColumnSchema& column : columns) {
+    if (column.type != ColumnType::text || column.role == ColumnRole::left_out) continue;
+    if (found == nullptr || (found->unit != TextUnit::words && column.unit == TextUnit::words)) found = &column;
+  }
+  return found;
+}
+
+bool TableSchema::continues_text(const ColumnSchema& column) const {
+  const auto is_read_as_words = [](const ColumnSchema& other) {
+    return other.type == ColumnType::text && other.role == ColumnRole::read && other.unit == TextUnit::words;
+  };
+  const ColumnSchema* first = text();
+  return first != nullptr && first != &column && is_read_as_words(*first) && is_read_as_words(column);
 }
 
 std::map<std::string, StatedType> parse_column_types(std::string_view text) {

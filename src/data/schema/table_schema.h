@@ -125,6 +125,9 @@ struct TableSchema {
   /// Returns the column whose texts are the examples, in which case the rows are independent of each other; nullptr if
   /// consecutive rows form sequences.
   const ColumnSchema* text() const;
+  /// Returns whether the words of this column follow those of `text` in the same row: several columns are read as one
+  /// text, in their order.
+  bool continues_text(const ColumnSchema& column) const;
 };
 
 /// The type that an option specifies for a column.

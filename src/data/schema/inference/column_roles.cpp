@@ -103,7 +103,7 @@ class RoleAssignment {
       } else if (&column == order && !named(options_.read, column)) {
         set(column, ColumnRole::order, order_reason_);
       } else {
-        set_reading(column);
+        set_reading(column, target);
       }
     }
     decide_rows(group, order);
@@ -118,7 +118,7 @@ class RoleAssignment {
     column.role_reason = std::move(reason);
   }
 
-  void set_reading(ColumnSchema& column) const {
+  void set_reading(ColumnSchema& column, const ColumnSchema* target) const {
     if (!options_.read.empty()) {
       const bool read = named(options_.read, column);
       return set(column, read ? ColumnRole::read : ColumnRole::left_out,
@@ -137,7 +137,7 @@ class RoleAssignment {
         return set(column, ColumnRole::left_out,
                    "identifiers; specify --group " + shell_name(column) + " to group the rows");
       case ColumnType::date: return set(column, ColumnRole::read, "calendar features of the date");
-      case ColumnType::text: return set_text(column);
+      case ColumnType::text: return set_text(column, target);
       default: return set(column, ColumnRole::read, "an input");
     }
   }
@@ -146,12 +146,17 @@ class RoleAssignment {
     return schema_.date_parts && schema_.date_parts->has(static_cast<std::size_t>(&column - schema_.columns.data()));
   }
 
-  void set_text(ColumnSchema& column) const {
+  /// Several texts of a row are read as one, unless the first one is predicted.
+  void set_text(ColumnSchema& column, const ColumnSchema* target) const {
     if (&column == text_)
       return set(column, ColumnRole::read,
                  column.unit == TextUnit::words ? "each entry is read as words" : "each entry is read as characters");
     const std::string state =
         fmt::format("; use --types {}=category to read each entry as one symbol", shell_name(column));
+    if (text_ != nullptr && text_ != target && text_->unit == TextUnit::words && column.unit == TextUnit::words &&
+        !named(options_.predict, *text_))
+      return set(column, ColumnRole::read,
+                 fmt::format("its words follow those of column {}", escape_cell(text_->name, 40)));
     if (text_ != nullptr)
       return set(column, ColumnRole::left_out,
                  fmt::format("column {} is the text of a row; use --read {} to read this column instead",
