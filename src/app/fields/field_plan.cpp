@@ -55,10 +55,22 @@ bool is_open(const ExampleColumn& column) {
   return false;
 }
 
-void add_with_parts(const ExampleColumn& column, const std::vector<const char*>& parts, Names& reads) {
-  reads.push_back(column.name);
-  if (!column.is_text() || !is_open(column)) return;
-  for (const char* part : parts) reads.push_back(fmt::format("{}.{}", column.name, part));
+/// What is read of a column of words with an open vocabulary: the words themselves, and fields derived from them.
+struct WordReads {
+  bool whole = true;
+  std::vector<const char*> parts;
+};
+/// Parts of words that help taggers with unseen words, and neighbors of words for classifiers.
+const WordReads kPartsOfWords{.parts = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"}};
+const WordReads kRunsOfWords{.whole = false, .parts = {"plain", "plain.run2", "plain.run3"}};
+/// Parts of words that help with unseen words at the leaves of a tree.
+const WordReads kPartsOfLeaves{.parts = {"lower", "prefix3", "suffix3"}};
+
+void add_with_parts(const ExampleColumn& column, const WordReads& words, Names& reads) {
+  const bool open = column.is_text() && is_open(column);
+  if (!open || words.whole) reads.push_back(column.name);
+  if (!open) return;
+  for (const char* part : words.parts) reads.push_back(fmt::format("{}.{}", column.name, part));
 }
 
 /// Returns whether the field has one entry per example, which is known at all positions.
@@ -70,12 +82,6 @@ bool is_once(const Examples& examples, const std::string& name) {
 bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
   return std::ranges::find(heads, name, &Predicted::field) != heads.end();
 }
-
-/// Parts of words that help taggers with unseen words, and neighbors of words for classifiers.
-const std::vector<const char*> kPartsOfWords = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"};
-const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
-/// Parts of words that help with unseen words at the leaves of a tree.
-const std::vector<const char*> kPartsOfLeaves = {"lower", "prefix3", "suffix3"};
 
 /// Returns whether the field is predicted from its own past: numbers, the events of a table, or a text.
 bool reads_own_past(const Examples& examples, const Predicted& head) {

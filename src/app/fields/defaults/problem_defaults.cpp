@@ -66,6 +66,13 @@ const char* default_text_model(const FieldPlan& plan, const Examples& examples) 
   return one_label ? kTextLabelModel : kTextNumberModel;
 }
 
+std::string text_label_optimizer(const Examples& examples, const TrainSettings& s) {
+  if (!s.epochs) return kTextLabelOptimizer;
+  const double steps = *s.epochs * static_cast<double>(examples.count()) / static_cast<double>(s.batch);
+  const double rate = std::clamp(kTextLabelTravel / std::max(1.0, steps), kTextLabelRate, kMostTextLabelRate);
+  return rate == kTextLabelRate ? kTextLabelOptimizer : fmt::format(kShortTextLabelOptimizer, rate);
+}
+
 /// Returns the number of epochs, more for small sets than for large ones, after which a network typically overfits.
 double epochs_for(const Examples& examples, double to_read, double fewest = 5, double most = 15) {
   return std::clamp(std::round(to_read / static_cast<double>(std::max<Index>(1, examples.count()))), fewest, most);
@@ -184,10 +191,10 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
     case Problem::classifying:
       if (reads_runs(plan)) {  // the order of words matters little; their frequencies matter
         settle(&TrainSettings::model, default_text_model(plan, examples));
-        settle(&TrainSettings::optimizer, kTextLabelOptimizer);
-        settle(&TrainSettings::word_dropout, 0.3);
         settle(&TrainSettings::batch, kTextLabelBatch);
         if (!budget) s.epochs = epochs_for(examples, 80'000);
+        settle(&TrainSettings::optimizer, text_label_optimizer(examples, s));
+        settle(&TrainSettings::word_dropout, 0.1);
         break;
       }
       settle(&TrainSettings::model, kLabelModel);
