@@ -49,6 +49,15 @@ TEST(Derived, prefixes_and_suffixes_count_characters) {
   EXPECT_EQ(derived("suffix1", ""), "");
 }
 
+TEST(Derived, plain_words_lose_case_and_outer_punctuation) {
+  EXPECT_EQ(derived("plain", "(McDonald's),"), "mcdonald's");
+  EXPECT_EQ(derived("plain", "Über."), "über");
+  EXPECT_EQ(derived("plain", "C++"), "c++");
+  EXPECT_EQ(derived("plain", "\u201eÀ-b\u201c"), "à-b");
+  EXPECT_EQ(derived("plain", "?!"), "?!");
+  EXPECT_EQ(derived("plain", ""), "");
+}
+
 TEST(Derived, word_shape_groups_upper_case_lower_case_and_digits) {
   EXPECT_EQ(derived("shape", "McDonald's-95"), "XxXx'x-d");
   EXPECT_EQ(derived("shape", "NASA"), "X");
