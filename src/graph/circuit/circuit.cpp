@@ -237,12 +237,16 @@ Delay Circuit::turned(const Delay& delay) const {
   return reversed_ != mirrored ? opposite(delay) : delay;
 }
 
-/// Returns the link plus a map of start_ that is zero except at the first position.
+/// Returns the link plus a map of start_ that is zero except at the first position. The map has the activation of
+/// start_ if this is ReLU, so that a homogeneous circuit stays homogeneous, and otherwise tanh.
 Signal Circuit::add_initial_state(Signal link) {
   const Node& node = nodes_[static_cast<std::size_t>(link.id)];
   const Index size = node.size;
   const std::string name = node.name.substr(prefix_.size()) + "/start";
-  const Signal start = tanh(affine(name, size, {{.parameter = "Q", .source = start_}}));
+  const Node& given = nodes_[static_cast<std::size_t>(start_.id)];
+  const bool rectified = given.kind() == Node::Kind::pointwise && given.pointwise().map == Map::relu;
+  const Signal z = affine(name, size, {{.parameter = "Q", .source = start_}});
+  const Signal start = map(rectified ? Map::relu : Map::tanh, z);
   const Signal first =
       add({.name = path(name + "/first"), .size = size, .operation = Node::Link{.delay = Delay::source_start()}});
   feed(first, start);
@@ -260,7 +264,7 @@ Signal Circuit::link_like(const Node& node, const std::vector<ParameterInfo>& pa
   if (initial >= 0)
     copy.initial = add_parameter(parameters[static_cast<std::size_t>(initial)].name, 1, node.size, Init::zero());
   added.place();
-  return add({.name = node.name, .size = node.size, .operation = copy});
+  return add({.name = node.name, .size = node.size, .part = part_, .operation = copy});
 }
 
 void Circuit::feed(Signal link, Signal source) {
@@ -545,93 +549,5 @@ Signal exp(Signal x) { return circuit_of(x).map(Map::exp, x); }
 Signal log(Signal x) { return circuit_of(x).map(Map::log, x); }
 Signal square(Signal x) { return circuit_of(x).map(Map::square, x); }
 Signal one_minus(Signal x) { return circuit_of(x).map(Map::one_minus, x); }
-
-namespace {
-
-[[noreturn]] void refuse_path(const Node& node, Map map) {
-  throw UsageError("path pass: " + node.name + " (" + std::string(map_info(map).name) +
-                   ") is not positively homogeneous, so sums over paths do not describe this circuit; use ReLU, sums "
-                   "and affine maps only");
-}
-
-Signal path_map(Circuit& result, const Node& node, Signal a, Signal b) {
-  const Node::Pointwise& map = node.pointwise();
-  const MapInfo& info = map_info(map.map);
-  if (!info.homogeneous) refuse_path(node, map.map);
-  const auto weighted = [&](Signal s, double c) { return c == 1 ? s : result.map(Map::scale, s, c); };
-  const Signal first = weighted(a, info.path_coefficient(0, map.constant));
-  if (info.arity == 1) return result.map(Map::copy, first);
-  return result.map(Map::add, first, weighted(b, info.path_coefficient(1, map.constant)));
-}
-
-}  // namespace
-
-std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe) {
-  if (&result == &circuit)
-    throw UsageError("path pass: the result must be a different circuit from the one that is read");
-  if (probe != -1) {
-    require_index("path pass: the node that is probed", probe, static_cast<Index>(circuit.nodes().size()));
-    if (circuit.nodes()[static_cast<std::size_t>(probe)].kind() != Node::Kind::affine)
-      throw UsageError("path pass: only an affine map can be probed");
-  }
-  std::vector<Signal> of(circuit.nodes().size());
-  Signal unit;
-  std::vector<std::pair<int, int>> feeds;
-  const auto& parameters = circuit.parameters();
-  // Names of terms may contain a field: "output/word/D1" is the term word/D1 of output.
-  const auto term_name = [](const std::string& full, const std::string& owner) {
-    const bool owned = full.size() > owner.size() && full.starts_with(owner) && full[owner.size()] == '/';
-    return std::string_view(full).substr(owned ? owner.size() + 1 : full.rfind('/') + 1);
-  };
-  for (std::size_t i = 0; i < circuit.nodes().size(); ++i) {
-    const Node& node = circuit.nodes()[i];
-    if (node.part > 0)
-      throw UsageError(
-          "path pass: " + node.name +
-          " runs over a separate chain; the path pass supports only circuits over one chain; use sgd or adam");
-    const auto signal_of = [&](int read) { return read < 0 ? Signal{} : of[static_cast<std::size_t>(read)]; };
-    switch (node.kind()) {
-      case Node::Kind::input:
-      case Node::Kind::symbols:
-      case Node::Kind::mask: of[i] = result.input(node.name, node.size); break;
-      case Node::Kind::link:
-        of[i] = result.link_like(node, parameters);
-        feeds.emplace_back(static_cast<int>(i), node.link().source);
-        break;
-      case Node::Kind::affine: {
-        std::vector<Term> terms;
-        for (const auto& term : node.terms()) {
-          const ParameterInfo& p = parameters[static_cast<std::size_t>(term.parameter)];
-          terms.push_back({.parameter = term_name(p.name, node.name),
-                           .source = of[static_cast<std::size_t>(term.source)],
-                           .op = term.dense() ? nullptr : term.op->path_reading(p.name, p.rows)});
-        }
-        if (const int bias = node.affine().bias; bias >= 0) {
-          if (!unit.valid()) unit = result.input("unit", 1);
-          terms.push_back({term_name(parameters[static_cast<std::size_t>(bias)].name, node.name), unit});
-        }
-        of[i] = result.affine(node.name, node.size, terms, Init::zero(), false);
-        if (static_cast<int>(i) == probe) of[i] = of[i] + result.input("probe", node.size);
-        break;
-      }
-      case Node::Kind::pointwise: {
-        const auto& operands = node.pointwise().operands;
-        const bool masked = node.pointwise().map == Map::mul &&
-                            circuit.nodes()[static_cast<std::size_t>(operands[1])].kind() == Node::Kind::mask;
-        of[i] = masked ? result.map(Map::copy, signal_of(operands[0]))
-                       : path_map(result, node, signal_of(operands[0]), signal_of(operands[1]));
-        break;
-      }
-      case Node::Kind::slice:
-        of[i] = result.slice(signal_of(node.slice().operand), node.slice().offset, node.size);
-        break;
-      case Node::Kind::reorder: break;  // created only by plans, never part of a circuit
-    }
-  }
-  for (auto [link, source] : feeds)
-    result.feed(of[static_cast<std::size_t>(link)], of[static_cast<std::size_t>(source)]);
-  for (int output : circuit.outputs()) result.output(of[static_cast<std::size_t>(output)]);
-  return of;
-}
 
 }  // namespace unfold

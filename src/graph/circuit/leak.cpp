@@ -25,6 +25,12 @@ class Leak final : public OperatorOf<Leak>, public ExportableOperator, public Re
   ParameterShape parameter_shape(Index) const override { return {rates_.empty() ? 1 : 0, n_}; }
   Index scratch() const override { return 2 * n_; }
   double operations() const override { return 2.0 * static_cast<double>(n_); }
+  std::shared_ptr<const Operator> path_reading(std::string_view parameter, Index rows) const override {
+    if (rates_.empty()) return Operator::path_reading(parameter, rows);
+    std::vector<double> squares(rates_);
+    for (double& rate : squares) rate *= rate;
+    return std::make_shared<Leak>(n_, std::move(squares));
+  }
 
   template <class T>
   void apply_rows(const OperatorRows<T>& in, Matrix<T> y) const {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
-#include "graph/paths/path_chain.h"
+#include "graph/paths/path_unfolding.h"
 #include "unfold/numerics/vector.h"
 
 namespace unfold {
@@ -42,6 +43,12 @@ std::vector<Recurrent> recurrent_terms(const Circuit& circuit) {
   return result;
 }
 
+/// Returns the graph with the nodes of the squared circuit as ends.
+PathGraph squared_graph(PathGraph graph, std::span<const Signal> of) {
+  for (PathEnds& end : graph.ends) end.output = of[at(end.output)].id;
+  return graph;
+}
+
 /// Rows of a signal over a chain, each with a separate power of two.
 struct ScaledRows {
   Index cols = 0;
@@ -71,25 +78,26 @@ class SecondTerm {
     const Node& probed = squared_.nodes()[at(of_[at(where.affine)].id)];
     z_ = {&squared_, probed.pointwise().operands[0]};
     probe_ = {&squared_, probed.pointwise().operands[1]};
-    chain_ = std::make_unique<PathChain<double>>(squared_, team, probe_.id);
+    chain_ = std::make_unique<PathUnfolding<double>>(squared_, team, probe_.id);
   }
 
   const Circuit& circuit() const { return squared_; }
-  /// kappa [parameters] * 2^exponent += kappa2. `read`: nodes of the original circuit, not of the squared circuit.
-  void add_to(const Parameters<double>& squares, const PathOptions& options, std::span<const int> read,
-              std::span<double> kappa, int& exponent) {
+  /// kappa [parameters] * 2^exponent += kappa2. The ends are nodes of the original circuit, not of the squared circuit.
+  /// REQUIRES: one chain.
+  void add_to(const Parameters<double>& squares, const PathGraph& graph, std::span<double> kappa, int& exponent) {
+    const Index length = graph.structure.positions();
     const Matrix<const double> squared_weights = squares[matrix_];
     const Index inputs = squared_weights.rows, outputs = squared_weights.cols;
-    keep_rows(squares, options, read, inputs, outputs, kappa.size());
+    keep_rows(squares, graph, inputs, outputs, kappa.size());
     std::vector<double> part(kappa.size());
     const Matrix<double> target = squares.view(part.data(), matrix_);
     constexpr Index kChains = 64;
     for (Index first = 0; first < outputs; first += kChains) {
       const Index count = std::min(kChains, outputs - first);
-      keep_responses(squares, first, count, options.length, inputs);
+      keep_responses(squares, first, count, length, inputs);
       products_.resize(at(inputs * count));
       const Matrix<double> products{products_.data(), inputs, count, count};
-      for (Index lag = 0; lag + 1 < options.length; ++lag) {
+      for (Index lag = 0; lag + 1 < length; ++lag) {
         const int scale = correlate(lag, first, products) + r_.exponents[at(lag + 1)];
         std::fill(part.begin(), part.end(), 0.0);
         for (Index i = 0; i < inputs; ++i)
@@ -102,14 +110,11 @@ class SecondTerm {
 
  private:
   /// Stores h_s and D_t of the whole chain.
-  void keep_rows(const Parameters<double>& squares, const PathOptions& options, std::span<const int> read, Index inputs,
-                 Index outputs, std::size_t parameters) {
-    h_.start(options.length, inputs), d_.start(options.length, outputs);
-    std::vector<int> ends;
-    ends.reserve(read.size());
-    for (const int i : read) ends.push_back(of_[at(i)].id);
+  void keep_rows(const Parameters<double>& squares, const PathGraph& graph, Index inputs, Index outputs,
+                 std::size_t parameters) {
+    h_.start(graph.structure.positions(), inputs), d_.start(graph.structure.positions(), outputs);
     std::vector<double> first_term(parameters);
-    chain_->run(squares, options, ends, first_term, [&](const auto& piece, Unfolding<double>& u) {
+    chain_->run(squares, squared_graph(graph, of_), first_term, [&](const auto& piece, Unfolding<double>& u) {
       const Matrix<const double> h = u.value(h_signal_), d = u.affine_adjoint(z_);
       for (Index r = 0; r < piece.length; ++r) {
         std::copy_n(&h(r, 0), inputs, h_.row(piece.begin + r));
@@ -155,18 +160,42 @@ class SecondTerm {
   std::vector<Signal> of_;
   Signal h_signal_, z_, probe_;
   int matrix_ = -1;
-  std::unique_ptr<PathChain<double>> chain_;
+  std::unique_ptr<PathUnfolding<double>> chain_;
   ScaledRows h_, d_, r_;
   std::vector<double> products_, scaled_;
 };
 
 /// The second term is a sum over pairs of uses of a weight, with the earlier use first. This order is known only if all
 /// links point backward.
-void refuse_what_looks_ahead(const Circuit& circuit) {
+void refuse_other_orders(const Circuit& circuit, const Circuit& squared, const Structure& structure) {
+  if (!is_one_chain(structure))
+    throw UsageError(
+        "path pass: the second term of the metric supports only one sequence without a source; trees, grids and "
+        "sources have other orders; use kappa=1");
+  if (has_products(squared))
+    throw UsageError(
+        "path pass: the second term of the metric supports only sums of units, and this circuit multiplies signals or "
+        "has weights that depend on the position; use kappa=1");
   for (const Node& node : circuit.nodes())
     if (node.kind() == Node::Kind::link && node.link().delay.along == Delay::Along::next)
       throw UsageError("path pass: the second term of the metric supports only links to earlier positions; " +
                        node.name + " reads a later position; use kappa=1");
+}
+
+std::vector<Index> ascending(Index first, Index end) {
+  std::vector<Index> rows(at(end - first));
+  std::iota(rows.begin(), rows.end(), first);
+  return rows;
+}
+
+/// Returns the graph that the options describe.
+PathGraph graph_of(const PathOptions& options, const Circuit& circuit) {
+  if (options.graph != nullptr) return *options.graph;
+  const std::vector<int> read = options.output >= 0 ? std::vector<int>{options.output} : circuit.outputs();
+  PathGraph graph{.structure = Structure::chains(1, options.length), .ends = {}};
+  for (const int output : read)
+    graph.ends.push_back({output, ascending(options.every_step ? 0 : options.length - 1, options.length)});
+  return graph;
 }
 
 }  // namespace
@@ -175,35 +204,31 @@ template <class T>
 struct PathPass<T>::Body {
   Body(const Circuit& circuit_, Team& team_) : circuit(circuit_), team(team_) {
     of = path_reading(circuit, squared);
-    chain = std::make_unique<PathChain<T>>(squared, team);
+    narrow = std::make_unique<PathUnfolding<T>>(squared, team);
   }
 
   PathSums run(const Parameters<T>& parameters, const PathOptions& options, std::span<double> kappa) {
-    const std::vector<int> read = options.output >= 0 ? std::vector<int>{options.output} : circuit.outputs();
-    std::vector<int> ends;
-    ends.reserve(read.size());
-    for (const int i : read) ends.push_back(of[at(i)].id);
+    const PathGraph graph = graph_of(options, circuit), of_squares = squared_graph(graph, of);
+    if (options.with_second) refuse_other_orders(circuit, squared, graph.structure);
     square<T>(parameters, squares);
-    std::optional<PathSums> sums = chain->attempt(squares, options.length, options, ends, kappa);
+    std::optional<PathSums> sums = narrow->attempt(squares, graph.structure.order().steps(), of_squares, kappa);
     if (!sums) {
-      if (!wide) wide = std::make_unique<PathChain<double>>(squared, team);
+      if (!wide) wide = std::make_unique<PathUnfolding<double>>(squared, team);
       square<double>(parameters, exact);
-      sums = wide->run(exact, options, ends, kappa);
+      sums = wide->run(exact, of_squares, kappa);
     }
-    if (options.with_second) add_second(parameters, options, read, *sums, kappa);
+    if (options.with_second) add_second(parameters, graph, *sums, kappa);
     return *sums;
   }
 
-  void add_second(const Parameters<T>& parameters, const PathOptions& options, std::span<const int> read,
-                  PathSums& sums, std::span<double> kappa) {
+  void add_second(const Parameters<T>& parameters, const PathGraph& graph, PathSums& sums, std::span<double> kappa) {
     if (!second_made) {
-      refuse_what_looks_ahead(circuit);
       for (const Recurrent& where : recurrent_terms(circuit))
         second.push_back(std::make_unique<SecondTerm>(circuit, where, team));
       second_made = true;
     }
     square<double>(parameters, exact);
-    for (auto& term : second) term->add_to(exact, options, read, kappa, sums.exponent);
+    for (auto& term : second) term->add_to(exact, graph, kappa, sums.exponent);
   }
 
   template <class U>
@@ -221,8 +246,8 @@ struct PathPass<T>::Body {
   std::vector<Signal> of;
   Parameters<T> squares;
   Parameters<double> exact;
-  std::unique_ptr<PathChain<T>> chain;
-  std::unique_ptr<PathChain<double>> wide;  // used if the sums leave the range of T
+  std::unique_ptr<PathUnfolding<T>> narrow;
+  std::unique_ptr<PathUnfolding<double>> wide;  // used if the sums leave the range of T
   bool second_made = false;
   std::vector<std::unique_ptr<SecondTerm>> second;
 };
@@ -240,7 +265,8 @@ PathSums PathPass<T>::run(const Parameters<T>& parameters, const PathOptions& op
         "without parameters (softmax instead of crf) or a different optimizer");
   if (parameters.size() != body_->squared.parameter_count() || kappa.size() != at(parameters.size()))
     throw UsageError("path pass: the parameters belong to a different circuit");
-  if (options.length < 1) throw UsageError("path pass: a chain needs at least one position");
+  if (options.graph == nullptr && options.length < 1)
+    throw UsageError("path pass: a chain needs at least one position");
   return body_->run(parameters, options, kappa);
 }
 

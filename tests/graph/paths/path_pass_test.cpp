@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
-#include "graph/paths/path_chain.h"
+#include "graph/paths/path_unfolding.h"
+#include "graph/paths/row_sums.h"
 #include "tests/support/circuits.h"
 #include "tests/support/runner.h"
 #include "unfold/gradcheck/scalar_graph.h"
@@ -293,16 +295,17 @@ TEST(PathPass, chain_in_pieces_equals_the_whole_chain) {
     const std::vector<Signal> of = path_reading(c, reading);
     Parameters<double> squares = test::some_parameters<double>(reading);
     for (double& p : squares.flat()) p = 3 * p * p;
-    const std::vector<int> read = {of[static_cast<std::size_t>(c.outputs()[0])].id};
-    PathChain<double> chain(reading, team);
+    const int read = of[static_cast<std::size_t>(c.outputs()[0])].id;
+    PathUnfolding<double> chain(reading, team);
     Vector whole(squares.flat().size()), pieces = whole;
     for (const bool every : {true, false}) {
-      const PathOptions options{.length = 110, .every_step = every};
-      const auto sums = chain.attempt(squares, 110, options, read, whole);
+      PathGraph graph{.structure = Structure::chains(1, 110), .ends = {{read, {}}}};
+      for (Index row = every ? 0 : 109; row < 110; ++row) graph.ends[0].rows.push_back(row);
+      const auto sums = chain.attempt(squares, 110, graph, whole);
       ASSERT_TRUE(sums) << net.name;
       EXPECT_EQ(sums->exponent, 0);
       for (const Index piece : {1, 7, 32, 109}) {
-        const auto cut = chain.attempt(squares, piece, options, read, pieces);
+        const auto cut = chain.attempt(squares, piece, graph, pieces);
         ASSERT_TRUE(cut) << net.name;
         EXPECT_GT(cut->exponent, 0) << net.name;
         EXPECT_NEAR(cut->norm.value() / sums->norm.value(), 1, 1e-12) << net.name;
@@ -331,6 +334,213 @@ TEST(PathPass, float_path_pass_switches_to_the_range_of_double) {
     EXPECT_GT(*std::max_element(kappa.begin(), kappa.end()), 1e40);
     EXPECT_EQ(kappa, kappa_of(c, p, options));
   }
+}
+
+/// A recursive network over two ordered children and the sum of all children, with a loop from the root downward.
+void over_trees(Circuit& c) {
+  const Signal x = c.symbols("x", 2), left = c.link(2, Delay::child(0)), right = c.link(2, Delay::child(1)),
+               all = c.link(2, Delay::children()), above = c.link(1, Delay::parent());
+  const Signal h = relu(c.affine("z", 2, {{"W", x}, {"U", left}, {"V", right}})) + 0.5 * all;
+  c.feed(left, h);
+  c.feed(right, h);
+  c.feed(all, h);
+  const Signal down = relu(c.affine("down", 1, {{"W", h}, {"U", above}}));
+  c.feed(above, down);
+  c.output(c.affine("o", 2, {{"V", h}, {"D", down}}));
+}
+
+/// A recurrent network from two corners of a grid.
+void over_grids(Circuit& c) {
+  const Signal x = c.input("x", 1);
+  std::vector<Signal> corners;
+  for (const bool mirrored : {false, true}) {
+    const auto scope = c.scope(mirrored ? "right" : "left");
+    const auto mirror = c.mirrored(mirrored, false);
+    const Signal left = c.link(2, Delay::left()), up = c.link(2, Delay::up());
+    const Signal h = relu(c.affine("z", 2, {{"W", x}, {"U", left}, {"V", up}}));
+    c.feed(left, h);
+    c.feed(up, h);
+    corners.push_back(h);
+  }
+  c.output(c.affine("o", 1, {{"V", c.join(corners)}}));
+}
+
+/// Blocks of a fine grid are the positions of a coarse one.
+void over_blocks(Circuit& c) {
+  Signal fine, blocks;
+  {
+    const auto part = c.in_part(1);
+    const Signal left = c.link(1, Delay::left());
+    fine = relu(c.affine("fine", 1, {{"W", c.input("x", 1)}, {"U", left}}));
+    c.feed(left, fine);
+  }
+  blocks = c.link(4, Delay::block(2));
+  c.feed(blocks, fine);
+  const Signal up = c.link(2, Delay::up()), h = relu(c.affine("z", 2, {{"W", blocks}, {"U", up}}));
+  c.feed(up, h);
+  c.output(c.affine("o", 1, {{"V", h}}));
+}
+
+/// An encoder whose last state is an input of the decoder at each step and determines its initial state.
+void encoder_and_decoder(Circuit& c) {
+  Signal encoded, summary;
+  {
+    const auto part = c.in_part(2);
+    const Signal h = c.link(2);
+    encoded = relu(c.affine("encoder", 2, {{"W", c.symbols("source", 2)}, {"U", h}}));
+    c.feed(h, encoded);
+  }
+  {
+    const auto part = c.in_part(1);
+    const Signal end = c.link(2, Delay::source_last());
+    c.feed(end, encoded);
+    summary = relu(c.affine("summary", 2, {{"R", end}}));
+  }
+  const auto start = c.with_initial_state(summary);
+  const Signal read = c.link(2, Delay::source_last()), h = c.link(2);
+  c.feed(read, summary);
+  const Signal next = relu(c.affine("decoder", 2, {{"W", c.symbols("target", 2)}, {"S", read}, {"U", h}}));
+  c.feed(h, next);
+  c.output(c.affine("o", 2, {{"V", next}}));
+}
+
+/// Two directions over chains of different lengths, with an output of each.
+void two_outputs(Circuit& c) {
+  const Signal x = c.symbols("x", 2), before = c.link(2, Delay::previous(), true), after = c.link(2, Delay::next());
+  const Signal f = relu(c.affine("f", 2, {{"W", x}, {"U", before}})),
+               b = relu(c.affine("b", 2, {{"W", x}, {"U", after}}));
+  c.feed(before, f);
+  c.feed(after, b);
+  c.output(c.affine("o", 2, {{"V", f}}));
+  c.output(c.affine("p", 1, {{"V", c.join({f, b})}}));
+}
+
+struct Unfolded {
+  const char* name;
+  std::function<void(Circuit&)> build;
+  Structure structure;
+};
+
+std::vector<Unfolded> unfolded_nets() {
+  const std::vector<Tree> trees = {{{{}, {}, {0, 1}, {2, 4}, {}}}, {{{}, {-1, 0}}}, {{{}}}};
+  const std::vector<std::pair<Index, Index>> shapes = {{2, 3}, {1, 2}}, fine = {{3, 4}, {2, 2}};
+  const std::vector<Index> sides = {1, 2};
+  const Structure source = Structure::chains(2, 1).with_source(Structure::chains({1, 3}));
+  return {{"trees", over_trees, Structure::trees(trees)},
+          {"grids", over_grids, Structure::grids(shapes)},
+          {"blocks", over_blocks, Structure::grids(fine, sides)},
+          {"encoder and decoder", encoder_and_decoder, Structure::chains({3, 2}).with_source(source)},
+          {"two outputs", two_outputs, Structure::chains({2, 4, 1})}};
+}
+
+/// Ends at every row of each output, or at every other row.
+PathGraph graph_over(const Circuit& c, const Structure& structure, Index stride) {
+  PathGraph graph{.structure = structure, .ends = {}};
+  for (const int output : c.outputs()) {
+    graph.ends.push_back({output, {}});
+    for (Index row = 0; row < structure.positions(); row += stride) graph.ends.back().rows.push_back(row);
+  }
+  return graph;
+}
+
+TEST(PathPass, path_norm_over_any_structure_equals_path_enumeration) {
+  for (const Unfolded& net : unfolded_nets())
+    for (const Index stride : {1, 2}) {
+      Circuit c;
+      net.build(c);
+      const Parameters<double> p = test::some_parameters<double>(c);
+      const ScalarGraph scalars(c, net.structure, p.flat(), {}, ScalarGraph::Reading::paths);
+      const PathGraph graph = graph_over(c, net.structure, stride);
+      std::vector<Index> ends;
+      for (const PathEnds& end : graph.ends)
+        for (const Index row : end.rows)
+          for (Index k = 0; k < c.nodes()[at(end.output)].size; ++k) ends.push_back(scalars.node(end.output, row, k));
+      const ScalarGraph::PathSums walked = scalars.sum_paths(ends);
+      EXPECT_GT(scalars.count_paths(ends), 20) << net.name;
+      EXPECT_NEAR(norm_of(c, p, {.graph = &graph}), walked.total, 1e-12 * walked.total) << net.name;
+      expect_close(kappa_of(c, p, {.graph = &graph}), walked.kappa, 1e-12, net.name);
+    }
+}
+
+TEST(PathPass, path_metric_over_any_structure_is_the_derivative_by_squared_parameters) {
+  for (const Unfolded& net : unfolded_nets()) {
+    Circuit c;
+    net.build(c);
+    const Parameters<double> p = test::some_parameters<double>(c);
+    const PathGraph graph = graph_over(c, net.structure, 1);
+    const Vector kappa = kappa_of(c, p, {.graph = &graph});
+    for (std::size_t i = 0; i < kappa.size(); ++i) {
+      const double square = p.flat()[i] * p.flat()[i], h = 1e-4 * square;
+      Parameters<double> above = p, below = p;
+      above.flat()[i] = std::sqrt(square + h);
+      below.flat()[i] = std::sqrt(square - h);
+      const double slope = (norm_of(c, above, {.graph = &graph}) - norm_of(c, below, {.graph = &graph})) / (2 * h);
+      EXPECT_NEAR(kappa[i], slope, 1e-5 * std::max(1.0, kappa[i])) << net.name << ", parameter " << i;
+    }
+  }
+}
+
+TEST(PathPass, float_norm_over_trees_switches_to_double_and_overflow_is_rejected) {
+  Circuit c;
+  over_trees(c);
+  Tree tree;
+  for (Index v = 0; v < 60; ++v) tree.children.push_back(v == 0 ? std::vector<Index>{} : std::vector<Index>{v - 1, -1});
+  const PathGraph graph = graph_over(c, Structure::trees(std::vector<Tree>{tree}), 1);
+  Team team(1);
+  Vector kappa(at(c.parameter_count())), wide = kappa;
+  Parameters<float> p(c);
+  Parameters<double> same(c);
+  const auto norm_with = [&](float value) {
+    std::fill(p.flat().begin(), p.flat().end(), value);
+    std::fill(same.flat().begin(), same.flat().end(), static_cast<double>(value));
+    return PathPass<float>(c, team).run(p, {.graph = &graph}, kappa).norm.value();
+  };
+  EXPECT_GT(norm_with(3), 1e40);
+  PathPass<double>(c, team).run(same, {.graph = &graph}, wide);
+  EXPECT_EQ(kappa, wide);
+  EXPECT_THROW(norm_with(1e6F), DivergedError);
+}
+
+TEST(PathPass, second_term_is_limited_to_one_chain) {
+  for (const Unfolded& net : unfolded_nets()) {
+    Circuit c;
+    net.build(c);
+    const PathGraph graph = graph_over(c, net.structure, 1);
+    EXPECT_THROW(kappa_of(c, test::some_parameters<double>(c), {.with_second = true, .graph = &graph}), UsageError);
+  }
+}
+
+/// A term with the sums of two rows, compared with two equal inputs of one row each: all passes.
+TEST(RowSums, sums_of_rows_equal_products_with_equal_inputs) {
+  std::vector<Vector> found;
+  for (const bool sums : {true, false}) {
+    Circuit c;
+    const Signal input = c.input("x", 2), x = relu(c.affine("a", 1, {{"A", input}}));
+    const Signal z = sums ? c.affine("z", 3, {{.parameter = "W", .source = x, .op = row_sums(2, 3)}})
+                          : c.affine("z", 3, {{"W", c.join({x, x})}});
+    c.output(z);
+    Parameters<double> p(c);
+    Vector direction(p.flat().size()), gradient(p.flat().size());
+    Random random(2, "numbers");
+    for (double& w : p.flat()) w = random.uniform(0.1, 1);
+    for (double& d : direction) d = random.normal();
+    Team team(2);
+    Unfolding<double> u(std::make_shared<const Plan>(c), team);
+    u.lay(Structure::chains({3, 2}));
+    u.set_parameters(p);
+    const Matrix<double> rows = u.input(input);
+    for (Index i = 0; i < rows.rows * rows.cols; ++i) rows.data[i] = random.uniform(0.1, 1);
+    u.forward();
+    u.tangent(direction);
+    const Matrix<double> seeds = u.adjoint(z);
+    for (Index r = 0; r < seeds.rows; ++r)
+      for (Index k = 0; k < seeds.cols; ++k) seeds(r, k) = random.normal();
+    u.backward(gradient);
+    for (const Matrix<const double> m : {u.value(z), u.tangent_of(z)})
+      for (Index r = 0; r < m.rows; ++r) gradient.insert(gradient.end(), m.row(r), m.row(r) + m.cols);
+    found.push_back(gradient);
+  }
+  for (std::size_t i = 0; i < found[0].size(); ++i) EXPECT_NEAR(found[0][i], found[1][i], 1e-13) << i;
 }
 
 TEST(PathPass, values_too_large_for_any_piece_are_rejected) {

@@ -1,6 +1,6 @@
 #pragma once
-/// A circuit that is linear in its inputs, over one chain or several chains of equal length. The chain is divided into
-/// pieces, each with a separate power of two: values are value * 2^value_exponent, and adjoints are adjoint *
+/// A circuit that is linear in its inputs, unfolded over any structure. A structure that is one chain can be divided
+/// into pieces, each with a separate power of two: values are value * 2^value_exponent, and adjoints are adjoint *
 /// 2^adjoint_exponent. Internal to graph/.
 
 #include <functional>
@@ -11,15 +11,22 @@
 
 namespace unfold {
 
+/// Returns whether a structure is a single chain without a source.
+bool is_one_chain(const Structure& structure);
+
+/// Returns whether a squared circuit contains products of signals. Scaling all inputs then does not scale all values,
+/// so its chains cannot be divided into pieces.
+bool has_products(const Circuit& squared);
+
 /// sum * 2^exponent += part * 2^part_exponent. Terms that are negligible compared with the larger operand are lost.
 /// Overwrites `part`.
 void add_scaled(std::span<double> sum, int& exponent, std::span<double> part, int part_exponent);
 
 template <class T>
-class PathChain {
+class PathUnfolding {
  public:
   /// `probe`: an input that is zero except in `respond`; -1 for none.
-  PathChain(const Circuit& squared, Team& team, int probe = -1);
+  PathUnfolding(const Circuit& squared, Team& team, int probe = -1);
 
   /// Steps [begin, begin + length) of a chain, valid while the unfolding stores them.
   struct Piece {
@@ -28,15 +35,14 @@ class PathChain {
   };
   using Visit = std::function<void(const Piece&, Unfolding<T>&)>;
 
-  /// Runs both passes in pieces of `piece` steps. Inputs are one at every step; `read` lists the outputs that are
-  /// summed. Sets kappa to the derivative of the sum of the outputs. Visits the pieces from last to first, after both
-  /// passes over each. Returns an empty optional if a value leaves the range of T.
-  std::optional<PathSums> attempt(const Parameters<T>& squares, Index piece, const PathOptions& options,
-                                  std::span<const int> read, std::span<double> kappa, const Visit& visit = {});
+  /// Runs both passes over the graph, over one chain in pieces of `piece` steps. Inputs are one at every position; the
+  /// ends are nodes of this circuit. Sets kappa to the derivative of the sum of the ends. Visits the pieces from last
+  /// to first, after both passes over each. Returns an empty optional if a value leaves the range of T.
+  std::optional<PathSums> attempt(const Parameters<T>& squares, Index piece, const PathGraph& graph,
+                                  std::span<double> kappa, const Visit& visit = {});
   /// Like the function above, with the longest pieces whose values stay in range. Throws DivergedError if there is no
   /// such length; the pieces visited until then must be discarded.
-  PathSums run(const Parameters<T>& squares, const PathOptions& options, std::span<const int> read,
-               std::span<double> kappa, const Visit& visit = {});
+  PathSums run(const Parameters<T>& squares, const PathGraph& graph, std::span<double> kappa, const Visit& visit = {});
 
   /// Runs only the forward pass, with `count` chains: component first + i of `input` is one at the first step of chain
   /// i, all other inputs are zero. Visits the pieces in order.
@@ -47,14 +53,16 @@ class PathChain {
     State<T> state;
     int exponent;
   };
+  std::optional<PathSums> attempt_whole(const Parameters<T>& squares, const PathGraph& graph, std::span<double> kappa);
   bool respond_in(Index piece, Signal input, Index first, Index count, Index length, const Visit& visit);
   void fill_inputs(T value);
-  double read_outputs(std::span<const int> read, Index first_row, T seed);
+  double read_outputs(std::span<const PathEnds> ends, Range rows, T seed);
   [[noreturn]] void refuse() const;
   Signal signal(int node) const { return {const_cast<Circuit*>(&circuit_), node}; }
 
   const Circuit& circuit_;
   int probe_;
+  bool divisible_;
   Unfolding<T> unfolding_;
   std::vector<T> part_;       // contribution of one piece to kappa
   std::vector<double> wide_;  // contribution of one piece to kappa, in double

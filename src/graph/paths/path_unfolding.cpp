@@ -1,8 +1,10 @@
-#include "graph/paths/path_chain.h"
+#include "graph/paths/path_unfolding.h"
 
 #include <algorithm>
 #include <limits>
+#include <numbers>
 
+#include "numerics/functions.h"
 #include "unfold/numerics/vector.h"
 
 namespace unfold {
@@ -28,7 +30,24 @@ int normalize(State<T>& state, int exponent, int lowest) {
   return target;
 }
 
+/// Returns whether an output is read before the last step of a chain.
+bool ends_early(const PathGraph& graph) {
+  const Index last = graph.structure.positions() - 1;
+  return std::ranges::any_of(graph.ends,
+                             [&](const PathEnds& end) { return !end.rows.empty() && end.rows.front() < last; });
+}
+
 }  // namespace
+
+bool is_one_chain(const Structure& structure) {
+  return structure.kind() == Structure::Kind::chains && structure.parts() == 1 && structure.sequences() == 1;
+}
+
+double ScaledNumber::logarithm() const {
+  double result = mantissa;
+  vector_log(&result, &result, 1);
+  return result + static_cast<double>(exponent) * std::numbers::ln2;
+}
 
 void ScaledNumber::add(double m, int e) {
   if (m == 0) return;
@@ -36,6 +55,12 @@ void ScaledNumber::add(double m, int e) {
   const int larger = std::max(exponent, e);
   mantissa = std::ldexp(mantissa, exponent - larger) + std::ldexp(m, e - larger);
   exponent = larger;
+}
+
+bool has_products(const Circuit& squared) {
+  return std::ranges::any_of(squared.nodes(), [](const Node& node) {
+    return node.kind() == Node::Kind::pointwise && node.pointwise().map == Map::mul;
+  });
 }
 
 void add_scaled(std::span<double> sum, int& exponent, std::span<double> part, int part_exponent) {
@@ -47,11 +72,13 @@ void add_scaled(std::span<double> sum, int& exponent, std::span<double> part, in
 }
 
 template <class T>
-PathChain<T>::PathChain(const Circuit& squared, Team& team, int probe)
-    : circuit_(squared), probe_(probe), unfolding_(std::make_shared<const Plan>(squared), team) {}
+PathUnfolding<T>::PathUnfolding(const Circuit& squared, Team& team, int probe)
+    : circuit_(squared), probe_(probe), unfolding_(std::make_shared<const Plan>(squared), team) {
+  divisible_ = unfolding_.plan().recomputable() && !has_products(squared);
+}
 
 template <class T>
-void PathChain<T>::fill_inputs(T value) {
+void PathUnfolding<T>::fill_inputs(T value) {
   for (std::size_t i = 0; i < circuit_.nodes().size(); ++i)
     if (circuit_.nodes()[i].kind() == Node::Kind::input && unfolding_.plan().live(static_cast<int>(i))) {
       Matrix<T> rows = unfolding_.input(signal(static_cast<int>(i)));
@@ -59,47 +86,71 @@ void PathChain<T>::fill_inputs(T value) {
     }
 }
 
-/// Returns the sum of the outputs from `first_row` on. Sets their adjoints to `seed` and all others to zero.
+/// Returns the sum of the ends in `rows`, which the unfolding counts from the first of them. Sets their adjoints to
+/// `seed` and all others to zero.
 template <class T>
-double PathChain<T>::read_outputs(std::span<const int> read, Index first_row, T seed) {
+double PathUnfolding<T>::read_outputs(std::span<const PathEnds> ends, Range rows, T seed) {
   double total = 0;
   unfolding_.clear_adjoints();
-  for (const int output : read) {
-    const Matrix<const T> sums = unfolding_.value(signal(output));
-    const bool moves = unfolding_.plan().needs_adjoint(unfolding_.plan().outside(output));
-    const Matrix<T> seeds = moves ? unfolding_.adjoint(signal(output)) : Matrix<T>{};
-    for (Index r = first_row; r < sums.rows; ++r)
+  for (const PathEnds& end : ends) {
+    const Matrix<const T> sums = unfolding_.value(signal(end.output));
+    const bool moves = unfolding_.plan().needs_adjoint(unfolding_.plan().outside(end.output));
+    const Matrix<T> seeds = moves ? unfolding_.adjoint(signal(end.output)) : Matrix<T>{};
+    for (const Index row : end.rows) {
+      if (row < rows.begin || row >= rows.end) continue;
+      const Index r = row - rows.begin;
       for (Index c = 0; c < sums.cols; ++c) {
         total += static_cast<double>(sums(r, c));
         if (moves) seeds(r, c) = seed;
       }
+    }
   }
   return total;
 }
 
 template <class T>
-void PathChain<T>::refuse() const {
+void PathUnfolding<T>::refuse() const {
   throw DivergedError(
       "path metric: the sums over paths overflow, even in the shortest pieces that the circuit allows; the squared "
       "weights are too large: use smaller initial weights, a smaller learning rate or a smaller clip");
 }
 
 template <class T>
-PathSums PathChain<T>::run(const Parameters<T>& squares, const PathOptions& options, std::span<const int> read,
-                           std::span<double> kappa, const Visit& visit) {
-  for (Index piece = options.length; piece > 0; piece = shorter(piece)) {
-    if (const auto sums = attempt(squares, piece, options, read, kappa, visit)) return *sums;
-    if (!unfolding_.plan().recomputable()) break;
+PathSums PathUnfolding<T>::run(const Parameters<T>& squares, const PathGraph& graph, std::span<double> kappa,
+                               const Visit& visit) {
+  for (Index piece = graph.structure.order().steps(); piece > 0; piece = shorter(piece)) {
+    if (const auto sums = attempt(squares, piece, graph, kappa, visit)) return *sums;
+    if (!is_one_chain(graph.structure) || !divisible_) break;
   }
   refuse();
 }
 
 template <class T>
-std::optional<PathSums> PathChain<T>::attempt(const Parameters<T>& squares, Index piece, const PathOptions& options,
-                                              std::span<const int> read, std::span<double> kappa, const Visit& visit) {
+std::optional<PathSums> PathUnfolding<T>::attempt_whole(const Parameters<T>& squares, const PathGraph& graph,
+                                                        std::span<double> kappa) {
   unfolding_.set_parameters(squares);
-  const Index pieces = (options.length + piece - 1) / piece;
-  const auto length_of = [&](Index k) { return std::min(piece, options.length - k * piece); };
+  unfolding_.lay(graph.structure);
+  fill_inputs(T{1});
+  unfolding_.forward();
+  const double total = read_outputs(graph.ends, {0, std::numeric_limits<Index>::max()}, T{1});
+  part_.resize(kappa.size());
+  unfolding_.backward(part_);
+  if (!std::isfinite(total) || !all_finite<T>(part_)) return std::nullopt;
+  std::copy(part_.begin(), part_.end(), kappa.begin());
+  PathSums sums;
+  sums.norm.add(total, 0);
+  return sums;
+}
+
+template <class T>
+std::optional<PathSums> PathUnfolding<T>::attempt(const Parameters<T>& squares, Index piece, const PathGraph& graph,
+                                                  std::span<double> kappa, const Visit& visit) {
+  if (!is_one_chain(graph.structure)) return attempt_whole(squares, graph, kappa);
+  const Index length = graph.structure.positions();
+  const bool early = ends_early(graph);
+  unfolding_.set_parameters(squares);
+  const Index pieces = (length + piece - 1) / piece;
+  const auto length_of = [&](Index k) { return std::min(piece, length - k * piece); };
   const auto forward = [&](const Seam& seam, Index k, State<T>& state) {
     unfolding_.lay(Structure::chains(1, length_of(k)));
     fill_inputs(power_of_two<T>(-seam.exponent));
@@ -124,8 +175,8 @@ std::optional<PathSums> PathChain<T>::attempt(const Parameters<T>& squares, Inde
     const Seam& seam = seams[static_cast<std::size_t>(k)];
     forward(seam, k, state);
     const bool last = k == pieces - 1;
-    const Index first_row = options.every_step ? 0 : last ? length_of(k) - 1 : length_of(k);
-    const double total = read_outputs(read, first_row, power_of_two<T>(-adjoint_exponent));
+    const double total =
+        read_outputs(graph.ends, {k * piece, k * piece + length_of(k)}, power_of_two<T>(-adjoint_exponent));
     unfolding_.backward(part_, {}, last ? nullptr : &end, &start);
     if (!std::isfinite(total) || !all_finite<T>(part_) || !all_finite<T>(start.values())) return std::nullopt;
     sums.norm.add(total, seam.exponent);
@@ -133,8 +184,8 @@ std::optional<PathSums> PathChain<T>::attempt(const Parameters<T>& squares, Inde
     if (last) sums.exponent = seam.exponent;  // no contributions yet
     wide_.assign(part_.begin(), part_.end());
     add_scaled(kappa, sums.exponent, wide_, seam.exponent + adjoint_exponent);
-    // If outputs are read at every step, seeds enter every piece and must stay significant.
-    adjoint_exponent = normalize(start, adjoint_exponent, options.every_step ? 0 : std::numeric_limits<int>::min() / 4);
+    // If outputs are read before the last step, seeds enter earlier pieces and must stay significant.
+    adjoint_exponent = normalize(start, adjoint_exponent, early ? 0 : std::numeric_limits<int>::min() / 4);
     std::swap(start, end);
   }
   if (!std::isfinite(sums.norm.mantissa) || !all_finite<double>(kappa)) return std::nullopt;
@@ -142,18 +193,19 @@ std::optional<PathSums> PathChain<T>::attempt(const Parameters<T>& squares, Inde
 }
 
 template <class T>
-void PathChain<T>::respond(const Parameters<T>& squares, Signal input, Index first, Index count, Index length,
-                           const Visit& visit) {
+void PathUnfolding<T>::respond(const Parameters<T>& squares, Signal input, Index first, Index count, Index length,
+                               const Visit& visit) {
   unfolding_.set_parameters(squares);
   for (Index piece = length; piece > 0; piece = shorter(piece)) {
     if (respond_in(piece, input, first, count, length, visit)) return;
-    if (!unfolding_.plan().recomputable()) break;
+    if (!divisible_) break;
   }
   refuse();
 }
 
 template <class T>
-bool PathChain<T>::respond_in(Index piece, Signal input, Index first, Index count, Index length, const Visit& visit) {
+bool PathUnfolding<T>::respond_in(Index piece, Signal input, Index first, Index count, Index length,
+                                  const Visit& visit) {
   State<T> state(unfolding_.plan(), count);
   std::fill(state.values().begin(), state.values().end(), T{0});
   for (Index i = 0; i < count; ++i) state.mark_carried(i);  // do not use the trained initial value
@@ -174,7 +226,7 @@ bool PathChain<T>::respond_in(Index piece, Signal input, Index first, Index coun
   return true;
 }
 
-template class PathChain<float>;
-template class PathChain<double>;
+template class PathUnfolding<float>;
+template class PathUnfolding<double>;
 
 }  // namespace unfold
