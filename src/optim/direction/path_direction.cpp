@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "graph/paths/path_pass.h"
+#include "optim/direction/path_sums.h"
 #include "unfold/base/checks.h"
 #include "unfold/numerics/vector.h"
 #include "unfold/optim/direction/direction.h"
@@ -19,7 +19,9 @@ class Path final : public Direction<T> {
       : options_(options), clip_(clip), inner_(std::move(inner)), root_(parameters), turned_(parameters) {}
 
   void attach(Objective<T>& objective) override {
-    const Circuit& circuit = *objective.path_reading().circuit;
+    const PathReading reading = objective.path_reading();
+    const Circuit& circuit = *reading.circuit;
+    ties_.assign(reading.ties.begin(), reading.ties.end());
     pass_ = std::make_unique<PathPass<T>>(circuit, objective.team());
     for (const ParameterInfo& block : objective.parameters().info()) {
       for (Index from = 0; from < block.size(); from += kSumChunk)
@@ -95,20 +97,14 @@ class Path final : public Direction<T> {
       const double length = std::sqrt(squares[b]);
       factors_[b] = clip_ > 0 && length > clip_ ? narrow(clip_ / length) : T{1};
     }
+    for (const WeightTie& tie : ties_) factors_[at(tie.transposed)] = factors_[at(tie.parameter)];  // equal bits
   }
 
   /// Sets root = gamma / sqrt(kappa) at the current parameters; 0 where there is no path.
   void refresh(Objective<T>& objective) {
     const PathReading reading = objective.path_reading();
-    const bool every =
-        options_.outputs == PathOutputs::task ? reading.every_step : options_.outputs == PathOutputs::every;
     kappa_.resize(at(root_.size()));
-    const PathSums sums = pass_->run(objective.parameters(),
-                                     {.length = options_.length > 0 ? options_.length : reading.length,
-                                      .every_step = every,
-                                      .with_second = options_.kappa == PathKappa::both,
-                                      .output = reading.output},
-                                     kappa_);
+    const PathSums sums = path_sums(*pass_, objective, reading, options_, kappa_);
     count_paths(objective.parameters().flat(), std::ldexp(1 / sums.norm.mantissa, sums.exponent - sums.norm.exponent));
     for (std::vector<double>& units : shares_) {  // converts shares into factors on kappa
       const double mean = std::accumulate(units.begin(), units.end(), 0.0) / static_cast<double>(units.size());
@@ -122,6 +118,12 @@ class Path final : public Direction<T> {
         for (Index i = 0; i < block.cols; ++i)
           root[i] = k[i] > 0 ? narrow(1 / std::sqrt(raised != nullptr ? k[i] * raised[i] : k[i])) : T{0};
       }
+    for (const WeightTie& tie : ties_) {
+      const Matrix<T> own = objective.parameters().view(root_.data(), tie.parameter);
+      const Matrix<T> other = objective.parameters().view(root_.data(), tie.transposed);
+      for (Index r = 0; r < own.rows; ++r)
+        for (Index c = 0; c < own.cols; ++c) own(r, c) = other(c, r) = std::min(own(r, c), other(c, r));
+    }
   }
 
   /// Multiplies kappa by `scale`, then sums p^2 kappa, the share of the paths through each weight, for each unit.
@@ -158,6 +160,7 @@ class Path final : public Direction<T> {
   double age_ = 0;             // steps since the last refresh
   std::vector<Block> blocks_;  // blocks in the order of the parameters
   std::vector<Chunk> chunks_;
+  std::vector<WeightTie> ties_;
   std::vector<std::vector<double>> shares_;  // scratch: share of the paths through each unit of each layer
   std::vector<double> kappa_, columns_;      // scratch: kappa / gamma^2; the shares of one block
   std::vector<double> squares_;              // scratch: squares of the gradient in the metric, by chunk

@@ -4,22 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "graph/paths/path_pass.h"
-#include "unfold/base/error.h"
+#include "optim/direction/path_sums.h"
 #include "unfold/base/views.h"
 #include "unfold/optim/direction/objective.h"
 
 namespace unfold {
 namespace {
-
-void require_one_sequence(const Circuit& circuit) {
-  using Along = Delay::Along;
-  for (const Node& node : circuit.nodes())
-    if (const Along along = node.kind() == Node::Kind::link ? node.link().delay.along : Along::previous;
-        along != Along::previous && along != Along::next && along != Along::first && along != Along::last)
-      throw UsageError("path-penalty supports only paths along one sequence, but " + node.name +
-                       " reads other neighbors; leave path-penalty out");
-}
 
 template <class T>
 class PathPenalty final : public Direction<T> {
@@ -27,18 +17,14 @@ class PathPenalty final : public Direction<T> {
   PathPenalty(std::unique_ptr<Direction<T>> inner, double weight) : inner_(std::move(inner)), weight_(weight) {}
 
   void attach(Objective<T>& objective) override {
-    const Circuit& circuit = *objective.path_reading().circuit;
-    require_one_sequence(circuit);
-    pass_ = std::make_unique<PathPass<T>>(circuit, objective.team());
+    pass_ = std::make_unique<PathPass<T>>(*objective.path_reading().circuit, objective.team());
     inner_->attach(objective);
   }
   void prepare(Objective<T>& objective) override {
     const PathReading reading = objective.path_reading();
     const std::span<const T> p = objective.parameters().flat();
     kappa_.resize(p.size());
-    const PathSums sums =
-        pass_->run(objective.parameters(),
-                   {.length = reading.length, .every_step = reading.every_step, .output = reading.output}, kappa_);
+    const PathSums sums = path_sums(*pass_, objective, reading, {}, kappa_);
     const double share = std::ldexp(2 * weight_ / sums.norm.mantissa, sums.exponent - sums.norm.exponent);
     for (std::size_t i = 0; i < p.size(); ++i) kappa_[i] *= share * static_cast<double>(p[i]);
     inner_->prepare(objective);

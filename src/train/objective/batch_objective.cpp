@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "base/interruptible.h"
@@ -24,6 +25,42 @@ bool predicts_before_the_end(const Batch& batch, const Network<T>& network) {
     for (Index p = 0; p + 1 < s.size(c); ++p)
       if (predicted[s.row(c, p)]) return true;
   return false;
+}
+
+/// Returns the rows at which a batch has targets of a head.
+template <class T>
+std::vector<Index> target_rows(const Batch& batch, const Head<T>& head) {
+  const Field& targets = batch.field(head.field);
+  std::vector<Index> rows;
+  for (Index row = 0; row < rows_of(targets); ++row)
+    if (is_present(targets, row)) rows.push_back(row);
+  return rows;
+}
+
+/// Returns whether a head predicts only the last positions of sequences.
+bool at_ends_only(const Batch& batch, const std::vector<Index>& rows) {
+  const Structure& s = batch.structure;
+  std::vector<char> last(at(s.positions()), 0);
+  for (Index c = 0; c < s.sequences(); ++c) last[at(s.row(c, s.size(c) - 1))] = 1;
+  return std::ranges::all_of(rows, [&](Index row) { return last[at(row)] != 0; });
+}
+
+/// Returns the graph whose paths a metric of the network sums: for several heads, each with separate ends.
+template <class T>
+PathGraph path_graph(const Batch& batch, const Network<T>& network) {
+  const bool chains = batch.structure.kind() == Structure::Kind::chains && batch.structure.parts() == 1;
+  const Index longest = batch.structure.order().steps();
+  PathGraph graph{.structure = chains ? Structure::chains(1, longest) : batch.structure, .ends = {}};
+  for (const Head<T>& head : network.heads) {
+    std::vector<Index> rows = target_rows(batch, head);
+    if (chains) {
+      const bool ends_only = at_ends_only(batch, rows);
+      rows.resize(at(ends_only ? 1 : longest));
+      std::iota(rows.begin(), rows.end(), ends_only ? longest - 1 : 0);
+    }
+    graph.ends.push_back({head.signal.id, std::move(rows)});
+  }
+  return graph;
 }
 
 /// Returns the penalty weights for one of several batches, because a penalty is the mean over the batches.
@@ -326,8 +363,13 @@ double BatchObjective<T>::symbols_per_sequence() const {
 
 template <class T>
 void BatchObjective<T>::require_unmodified_network() {
-  gradient_->require_losses(options_.optimizer);
+  require_true_losses();
   require_plain_weights();
+}
+
+template <class T>
+void BatchObjective<T>::require_true_losses() {
+  gradient_->require_losses(options_.optimizer);
   if (inputs_) inputs_->require_true_inputs(options_.optimizer);
 }
 
@@ -351,15 +393,18 @@ EnteredBatch<T> BatchObjective<T>::enter() {
 
 template <class T>
 PathReading BatchObjective<T>::path_reading() {
-  require_unmodified_network();
+  require_true_losses();
   const Batch& first = batch(0);
-  const Head<T>& head = network_.only_head("path");
-  if (!first.fields.contains(head.field))
-    return {.circuit = head.signal.circuit, .output = head.signal.id};  // no batch yet
-  return {.circuit = head.signal.circuit,
-          .output = head.signal.id,
-          .length = first.structure.order().steps(),
-          .every_step = predicts_before_the_end(first, network_)};
+  const Head<T>& head = network_.heads.front();
+  PathReading reading{.circuit = head.signal.circuit, .output = head.signal.id, .ties = network_.ties};
+  if (!first.fields.contains(head.field)) return reading;  // no batch yet
+  if (network_.heads.size() > 1 || first.structure.kind() != Structure::Kind::chains || first.structure.parts() > 1) {
+    reading.graph = std::make_shared<const PathGraph>(path_graph(first, network_));
+    return reading;
+  }
+  reading.length = first.structure.order().steps();
+  reading.every_step = predicts_before_the_end(first, network_);
+  return reading;
 }
 
 template <class T>

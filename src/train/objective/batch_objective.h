@@ -108,6 +108,8 @@ class BatchObjective final : public Objective<T>, public RowObjective<T> {
   void set_dropout(Index k);
   /// Throws UsageError if training changes the losses, the weights or the inputs of the network.
   void require_unmodified_network();
+  /// Throws UsageError if training changes the losses or the inputs of the network.
+  void require_true_losses();
   /// Throws UsageError if passes cannot use the whole first batch exactly as the gradient does.
   void require_exact_batch();
   void require_full_softmax() const;

@@ -4,6 +4,7 @@
 /// network's activations get the batch itself.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "unfold/data/text/batch.h"
 #include "unfold/distributed/slices.h"
 #include "unfold/graph/circuit/parameters.h"
+#include "unfold/graph/paths/path_graph.h"
 #include "unfold/loss/network.h"
 
 namespace unfold {
@@ -27,13 +29,17 @@ enum class Distance {
   matching
 };
 
-/// Path sums for a path-normalized direction. They are taken over one chain with the length of the longest chain in the
-/// batch; the output is read where the batch has targets.
+/// Path sums for a path-normalized direction. Sequences without a source: over one chain with the length of the longest
+/// chain in the batch. Trees, grids and sequences with sources: over the structure of the batch, whose examples have
+/// different numbers of paths. Outputs are read where the batch has targets.
 struct PathReading {
   const Circuit* circuit = nullptr;
   int output = -1;  ///< node: the signal of the head
   Index length = 1;
   bool every_step = true;  ///< false: only the last position of each sequence has a target
+  /// If this is set, it replaces the three values above: several heads, or other structures than one chain.
+  std::shared_ptr<const PathGraph> graph = nullptr;
+  std::span<const WeightTie> ties = {};  ///< pairs of parameters that are one
 };
 
 /// The batch of a training step and its network. Keeps references to data owned by the objective.
