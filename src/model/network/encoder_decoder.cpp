@@ -32,7 +32,7 @@ Signal summarize(const ModelSpec& spec, const std::vector<Signal>& encoded, Circ
   const auto part = circuit.in_part(kSummaryPart);
   std::vector<Signal> ends = {crossing(circuit, encoded[0], Delay::source_last())};
   if (encoded.size() > 1) ends.push_back(crossing(circuit, encoded[1], Delay::source_first()));
-  return tanh(circuit.affine("summary", spec.units, {{"R", circuit.join(std::move(ends))}}));
+  return circuit.map(spec.summary, circuit.affine("summary", spec.units, {{"R", circuit.join(std::move(ends))}}));
 }
 
 /// Returns the summary of a source with one value per example.
@@ -51,7 +51,7 @@ Signal summarize_condition(const ModelSpec& spec, Signal source, Circuit& circui
     given = circuit.affine("given", spec.units, {{"G", source}});
   }
   const auto part = circuit.in_part(kSummaryPart);
-  return tanh(crossing(circuit, given, Delay::source_last()));
+  return circuit.map(spec.summary, crossing(circuit, given, Delay::source_last()));
 }
 
 /// Attention over the source; the query is the state before each step.

@@ -251,9 +251,10 @@ void require_options_used(const ModelSpec& spec, const DataSpecification& data, 
         fmt::format("model {}: residual= requires a layer whose input and output have the same size; use more layers, "
                     "or embedding={}",
                     to_string(spec), spec.units));
-  if (spec.condition != plain.condition && std::ranges::none_of(layout.reads, source))
-    throw UsageError(
-        fmt::format("model {}: condition= requires a source (--format pairs); leave it out", to_string(spec)));
+  const bool conditioned = spec.condition != plain.condition;
+  if ((conditioned || spec.summary != plain.summary) && std::ranges::none_of(layout.reads, source))
+    throw UsageError(fmt::format("model {}: {}= requires a source (--format pairs); leave it out", to_string(spec),
+                                 conditioned ? "condition" : "summary"));
 }
 
 template <class T>

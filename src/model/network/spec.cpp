@@ -52,6 +52,9 @@ OptionTable table_of(ModelSpec& spec) {
         {{Attend::none, "none"}, {Attend::additive, "additive"}, {Attend::multiplicative, "multiplicative"}});
   table("condition", spec.condition, "with a source and a target: how the summary of the source is used",
         {{Condition::start, "start"}, {Condition::steps, "steps"}, {Condition::both, "both"}});
+  table("summary", spec.summary,
+        "with a source and a target: activation of the summary and of initial states computed from it",
+        {{Map::tanh, "tanh"}, {Map::relu, "relu"}});
   table("variational", spec.variational, "dropout masks are constant over a sequence or a window");
   table("dropouti", spec.dropouti, "dropout rate of the input of the first layer", half_open_range(0, 1));
   table("dropouth", spec.dropouth, "dropout rate between layers; 0: the same as dropout", half_open_range(0, 1));

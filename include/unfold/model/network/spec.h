@@ -41,7 +41,9 @@ struct ModelSpec : StackOptions {
   /// densities of Gaussians (initialization/gaussian_init.h).
   double gaussians = 0;
   std::string density = {};  ///< for models without inputs (density_model.h): the SPEC of their loss
-  std::string loss = {};     ///< SPEC of the loss of the next symbol of running text; empty: softmax
+  /// Activation of the summary of a source and of the initial states computed from it: tanh or relu.
+  Map summary = Map::tanh;
+  std::string loss = {};  ///< SPEC of the loss of the next symbol of running text; empty: softmax
 };
 
 /// Throws UsageError for an unknown model or option (suggesting the nearest name), for a value out of range, and for a
