@@ -254,10 +254,10 @@ class Circuit {
   /// While the returned object exists, inputs, symbols and links are added to the given part of the circuit.
   class InPart;
   [[nodiscard]] InPart in_part(int part);
-  /// While the returned object exists, links along `previous` in part 0 have the initial value tanh(signal Q) instead
-  /// of zero, with a separate trained matrix Q for each link (trained initial states are unchanged). `signal` belongs
-  /// to a deeper part, and its value at the last position of the source chain is used. A cell added while it exists
-  /// thus starts from the state of an encoder. A default-constructed signal restores zero.
+  /// While the returned object exists, links along `previous` in part 0 have the initial value tanh(signal Q), or
+  /// relu(signal Q) if `signal` is a ReLU, instead of zero, with a separate trained matrix Q for each link (trained
+  /// initial states are unchanged). `signal` belongs to a deeper part, and its value at the last position of the source
+  /// chain is used: a cell starts from the state of an encoder. A default-constructed signal restores zero.
   class Beginning;
   [[nodiscard]] Beginning with_initial_state(Signal signal);
   /// Adds a link with the delay and the name of the trained initial state of a node of another circuit.
@@ -424,11 +424,11 @@ std::array<Signal, k> Circuit::split(Signal x) {
 }
 
 /// Adds the squared, linearized circuit of the path pass (path-SGD) to `result`: every ReLU becomes the identity, every
-/// derivative is squared, every symbol input becomes a vector of ones, and every bias becomes the weights of an
-/// additional input. With squared parameters and all inputs one, its outputs are sums over paths of products of squared
-/// weights; it is linear in its inputs. Returns the signal in `result` for each node of `circuit`. If `probe` is given,
-/// it is an affine node, and an additional input named "probe" is added to its pre-activation. Throws a UsageError that
-/// names the first map that is not positively homogeneous.
+/// derivative is squared, symbols become inputs, and every bias becomes the weights of an additional input. With
+/// squared parameters and all inputs one, its outputs are sums over paths of products of squared weights; it is linear
+/// in its inputs, except for products. Returns the signal in `result` for each node of `circuit`. A given `probe` is an
+/// affine node; an additional input named "probe" is added to its pre-activation. Throws a UsageError that names the
+/// first map that is not positively homogeneous.
 std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe = -1);
 
 }  // namespace unfold
