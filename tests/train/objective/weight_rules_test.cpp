@@ -218,7 +218,7 @@ TEST_F(TrainedRules, weight_rules_are_inactive_in_evaluation) {
 }
 
 TEST_F(TrainedRules, weight_rules_are_rejected_by_second_order_optimizers) {
-  for (const char* optimizer : {"hf", "natural", "ruop", "path"}) {
+  for (const char* optimizer : {"hf", "natural", "ruop"}) {
     EmbeddedText s;
     TrainerOptions options = small_options(2);
     options.optimizer = optimizer;
