@@ -44,7 +44,7 @@ class Eval final : public Verb {
   ReadingSettings reading_;
   std::optional<std::string> given_;
   Index window_ = 0, count_ = 1000, seed_ = 1, beam_ = 1;
-  bool dynamic_ = false, true_labels_ = false;
+  bool dynamic_ = false, true_labels_ = false, path_norm_ = false;
   TrainSettings table_;  // options that describe the table
   std::string optimizer_;
 };
@@ -114,6 +114,11 @@ Eval::Eval()
                 .target = &true_labels_,
                 .help = "for models that read earlier labels: read the labels of the data instead of predicted ones",
                 .group = OptionGroup::search,
+                .kinds = Kind::fields});
+  options_.add({.name = "path-norm",
+                .target = &path_norm_,
+                .help = "also print the path norm of a ReLU network, unfolded over the examples",
+                .group = OptionGroup::output,
                 .kinds = Kind::fields});
   options_.add(conditions_row(given_));
   for (OptionRow& row : statement_rows(table_)) options_.add(std::move(row));
@@ -231,7 +236,8 @@ ExitCode Eval::run_on_fields(Console& console) const {
                                                    .threads = threads_,
                                                    .stated = stated_schema(table_),
                                                    .reporter = &reporter,
-                                                   .true_labels = true_labels_});
+                                                   .true_labels = true_labels_,
+                                                   .path_norm = path_norm_});
   print_result(json_ ? one_line(to_json(figures))
                      : to_text(figures) + to_text(figures.baselines) + confusions_text(figures));
   return ExitCode::success;

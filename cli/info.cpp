@@ -32,7 +32,8 @@ class Info final : public Verb {
     options_.add({.name = "path-norm",
                   .target = &path_norm_,
                   .placeholder = "STEPS",
-                  .help = "print the path norm of a ReLU network over this number of positions instead",
+                  .help = "print the path norm of a ReLU network over an example of this size instead: positions of a "
+                          "sequence, leaves of a tree, rows and columns of a grid",
                   .least = 1,
                   .most = 1e6});
     options_.add({.name = "plot",

@@ -43,6 +43,9 @@ std::string to_text(const FieldFigures& figures) {
     for (const auto& [name, value] : head.measures) text += fmt::format("  {:<22} {:.5g}\n", metric_name(name), value);
     text += fmt::format("  {:<22} {:.5f}\n", head.once ? "nats per example" : "nats per position", head.nats_each());
   }
+  if (figures.log_path_norm)
+    text +=
+        fmt::format("{:<24} {:.6f} (logarithm of the mean over the examples)\n", "path norm", *figures.log_path_norm);
   return text;
 }
 

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <numbers>
+#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "graph/paths/path_pass.h"
 #include "model/registry/run_folder.h"
-#include "numerics/functions.h"
 #include "unfold/model/network/language_model.h"
 #include "unfold/model/network/network_model.h"
 
@@ -18,26 +17,87 @@ namespace unfold {
 namespace {
 
 template <class T>
-PathNorm norm_of(const Circuit& circuit, const Parameters<T>& parameters, bool every_step, Index steps) {
+PathNorm norm_of(const Circuit& circuit, const Parameters<T>& parameters, const PathOptions& options, Index steps) {
   Team team(1);
   PathPass<T> pass(circuit, team);
   std::vector<double> kappa(at(parameters.size()));
-  const ScaledNumber norm = pass.run(parameters, {.length = steps, .every_step = every_step}, kappa).norm;
-  double logarithm = norm.mantissa;
-  vector_log(&logarithm, &logarithm, 1);
-  return {.steps = steps,
-          .value = norm.value(),
-          .logarithm = logarithm + static_cast<double>(norm.exponent) * std::numbers::ln2};
+  const ScaledNumber norm = pass.run(parameters, options, kappa).norm;
+  return {.steps = steps, .value = norm.value(), .logarithm = norm.logarithm()};
+}
+
+/// Returns a tree of `leaves` leaves whose nodes divide their leaves in half.
+Tree balanced_tree(Index leaves) {
+  Tree tree;
+  std::vector<Index> roots(at(leaves));
+  std::iota(roots.begin(), roots.end(), Index{0});
+  tree.children.resize(at(leaves));
+  while (roots.size() > 1) {
+    std::vector<Index> above;
+    for (std::size_t i = 0; i + 1 < roots.size(); i += 2) {
+      above.push_back(static_cast<Index>(tree.children.size()));
+      tree.children.push_back({roots[i], roots[i + 1]});
+    }
+    if (roots.size() % 2 == 1) above.push_back(roots.back());
+    roots = std::move(above);
+  }
+  return tree;
+}
+
+constexpr Index kMostSide = 3000;
+
+/// Throws UsageError if an example with steps x steps positions is too large.
+void require_side(Index steps) {
+  if (steps > kMostSide)
+    throw UsageError(
+        fmt::format("--path-norm {0}: an example has {0} x {0} positions; use at most {1}", steps, kMostSide));
+}
+
+/// Returns one example of the size `steps`, in the form of the data of a model.
+Structure example_of_size(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
+                          Index steps) {
+  if (data.trees) return Structure::trees(std::vector<Tree>{balanced_tree(steps)});
+  if (data.grids) {
+    require_side(steps);
+    const std::vector<std::pair<Index, Index>> shape = {{steps, steps}};
+    const std::vector<Index> sides = patches_of(spec);
+    return sides.empty() ? Structure::grids(shape) : Structure::grids(shape, sides);
+  }
+  const Structure chain = Structure::chains(1, steps);
+  const auto reads = [&](const auto& has) {
+    return std::ranges::any_of(data.fields, [&](const FieldSpecification& field) {
+      return has(field) && std::ranges::find(layout.reads, field.name) != layout.reads.end();
+    });
+  };
+  if (reads([](const FieldSpecification& field) { return field.spelt; })) {
+    require_side(steps);
+    std::vector<Index> words(at(steps));
+    std::iota(words.begin(), words.end(), Index{0});
+    return chain.with_source(Structure::chains(steps, steps), words);
+  }
+  if (!reads([](const FieldSpecification& field) { return field.source; })) return chain;
+  const bool once = reads([](const FieldSpecification& field) { return field.source && field.once; });
+  return chain.with_source(Structure::chains(1, 1).with_source(Structure::chains(1, once ? 1 : steps)));
+}
+
+template <class T>
+PathNorm norm_of_network(const NetworkModel<T>& model, Index steps) {
+  PathGraph graph{.structure = example_of_size(model.spec(), model.data(), model.layout(), steps), .ends = {}};
+  const Index last = graph.structure.positions() - 1;
+  for (const Head<T>& head : model.network().heads) {
+    std::vector<Index> rows(at(model.data().field(head.field).once ? 1 : last + 1));
+    std::iota(rows.begin(), rows.end(), rows.size() == 1 ? last : 0);
+    graph.ends.push_back({head.signal.id, std::move(rows)});
+  }
+  return norm_of(model.circuit(), model.parameters(), {.graph = &graph}, steps);
 }
 
 template <class T>
 std::optional<PathNorm> norm_in(const Model& model, Index steps) {
-  if (const auto* text = model.as<LanguageModel<T>>()) return norm_of(text->circuit(), text->parameters(), true, steps);
+  if (const auto* text = model.as<LanguageModel<T>>())
+    return norm_of(text->circuit(), text->parameters(), {.length = steps}, steps);
   const auto* network = model.as<NetworkModel<T>>();
   if (network == nullptr) return std::nullopt;
-  const bool every_step = std::ranges::any_of(
-      network->layout().heads, [&](const HeadSpecification& head) { return !network->data().field(head.field).once; });
-  return norm_of(network->circuit(), network->parameters(), every_step, steps);
+  return norm_of_network(*network, steps);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/fields/condition.h"
+#include "app/fields/evaluation/example_path_norm.h"
 #include "app/fields/evaluation/transduction_metrics.h"
 #include "app/fields/example_split.h"
 #include "app/fields/field_entries.h"
@@ -74,6 +75,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
           figures,
           [&](const std::string& field) { return stored_statistics(model, field).value_or(FieldStatistics()); }, set,
           stored_settings(model).ahead.value_or(0));
+      if (request.path_norm) figures.log_path_norm = mean_log_path_norm(model, set, team);
       return figures;
     };
     if (!cut) return evaluate(all);

@@ -28,6 +28,7 @@ struct FieldEvaluation {
   Reporter* reporter = nullptr;   ///< receives the notes of the reader
   const Model* loaded = nullptr;  ///< used instead of loading a file; `model` is then its name in messages
   bool true_labels = false;       ///< for models that read earlier labels: read those of the data
+  bool path_norm = false;         ///< also compute FieldFigures::log_path_norm
 };
 /// Throws UsageError, DataError, ModelError.
 FieldFigures evaluate_on_fields(const FieldEvaluation& request);

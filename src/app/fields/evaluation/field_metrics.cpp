@@ -503,6 +503,7 @@ nlohmann::ordered_json to_json(const FieldFigures& figures) {
     for (const auto& [name, value] : head.measures) out[name] = value;
     out[head.once ? "nats_per_example" : "nats_per_position"] = head.nats_each();
   }
+  if (figures.log_path_norm) json["log_path_norm"] = *figures.log_path_norm;
   if (!figures.baselines.empty()) json["baselines"] = to_json(figures.baselines);
   return json;
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,10 @@ struct FieldFigures {
   Index examples = 0, positions = 0;
   std::vector<HeadFigures> heads;
   std::vector<ComparedBaseline> baselines = {};  ///< set by evaluate_on_fields
+  std::optional<double> log_path_norm = {};      ///< set by evaluate_on_fields (example_path_norm.h)
 };
 /// {"examples", "positions", "heads": {FIELD: {"predicted", "nats_per_position" or "nats_per_example", measures}}}, and
-/// "baselines" if there are any.
+/// "log_path_norm" and "baselines" if there are any.
 nlohmann::ordered_json to_json(const FieldFigures& figures);
 
 /// Returns the baselines of each head for whose measure there is a result. `known` returns the statistics of the
