@@ -98,24 +98,24 @@ TEST_F(CommandTest, PathNamesUnsupportedData) {
     const Arguments start{"train", file, "--steps", "2", "--out", run_, "--optimizer", "path+adam"};
     expect_failure(start + more, 2, why);
   };
-  const std::string one = "--optimizer path+adam supports only paths along one sequence, but ";
-  for (const char* model : {"tree-lstm:5", "recursive:5,activation=relu"})
-    refused(trees, {"--format", "trees", "--model", model}, one + std::string(spec_name(model)) + " runs over trees");
-  for (const char* model : {"grid-lstm:5", "grid-rnn:5,activation=relu"})
-    refused(grids, {"--format", "grids", "--model", model}, one + std::string(spec_name(model)) + " runs over grids");
+  refused(trees, {"--format", "trees", "--model", "tree-lstm:5"},
+          "tree-lstm uses tanh, sigmoid; try --model recursive:5,activation=relu, or");
+  refused(grids, {"--format", "grids", "--model", "grid-lstm:5"},
+          "grid-lstm uses tanh, sigmoid; try --model grid-rnn:5,activation=relu, or");
   refused(pairs, {"--format", "pairs", "--model", "rnn:5,activation=relu"},
-          one + "a source and a target are two sequences");
-  const Arguments labeled{"--format", "labelled", "--model"};
-  refused(lines, labeled + Arguments{"rnn:5,activation=relu"},
-          "needs ReLU units and pool=last; this model pools all positions; try --model "
-          "rnn:5,activation=relu,init=identity,pool=last");
-  refused(lines, labeled + Arguments{"lstm:5"},
-          "lstm uses tanh, sigmoid; try --model "
-          "rnn:5,activation=relu,init=identity,pool=last");
-  const Finished works =
-      unfold_command({"train", lines, "--steps", "2", "--out", run_, "--optimizer", "path+adam", "--format", "labelled",
-                      "--model", "rnn:5,activation=relu,init=identity,pool=last"});
-  EXPECT_EQ(works.code, 0) << works.err;
+          "rnn uses tanh; try --model rnn:5,activation=relu,init=identity,summary=relu, or");
+  refused(lines, {"--format", "labelled", "--model", "lstm:5"},
+          "lstm uses tanh, sigmoid; try --model rnn:5,activation=relu,init=identity, or");
+  const auto works = [&](const std::string& file, const std::string& format, const std::string& model) {
+    const Finished done = unfold_command({"train", file, "--steps", "2", "--out", run_, "--overwrite", "--optimizer",
+                                          "path+adam", "--format", format, "--model", model});
+    EXPECT_EQ(done.code, 0) << model << done.err;
+  };
+  works(trees, "trees", "recursive:5,activation=relu");
+  works(grids, "grids", "grid-rnn:5,activation=relu");
+  works(pairs, "pairs", "rnn:5,activation=relu,init=identity,summary=relu");
+  for (const char* pool : {"last", "mean", "max"})
+    works(lines, "labelled", "rnn:5,activation=relu,init=identity,pool=" + std::string(pool));
 }
 
 class FastaTest : public CommandTest {

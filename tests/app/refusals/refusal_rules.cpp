@@ -10,28 +10,24 @@ const std::vector<Rule>& refusal_rules() {
        "--optimizer path needs ReLU units; lstm uses tanh, sigmoid; try --model rnn:…,activation=relu,init=identity, "
        "or --optimizer adam",
        "A path norm sums squared products of weights over paths. It is invariant to the scale of a unit only if s(c x) "
-       "= c s(x) for c > 0. tanh, sigmoid and softplus are not homogeneous, and the product of two signals is "
-       "homogeneous of degree two.",
-       "Use ReLU or linear units (`rnn`, `indrnn`, `tdnn`, `bag`), or another optimizer."},
+       "= c s(x) for c > 0. tanh, sigmoid and softplus are not homogeneous, so gated cells and summaries with tanh "
+       "have "
+       "no path norm, and the product of two states is homogeneous of degree two.",
+       "Use ReLU or linear units (`rnn`, `indrnn`, `mrnn`, `clockwork`, `tdnn`, `bag`, `recursive`, `grid-rnn` with "
+       "`activation=relu`; with a source also `summary=relu`), or another optimizer."},
       {"Path norms need weights on paths",
        "path pass: the parameters .* are not weights on paths; use|path does not support losses with parameters.*use",
        "path pass: the parameters layer1/z/U of a unitary map are not weights on paths; use sgd or adam",
-       "Phases, gains, quadratic forms and the parameters of a loss do not multiply a unit on a path from an input to "
-       "an output, so a sum over paths does not contain them.",
+       "Phases, gains, learned leaks, attention, quadratic forms and the parameters of a loss do not multiply a unit "
+       "on "
+       "a path from an input to an output, so a sum over paths does not contain them.",
        "Use another optimizer, or a loss without parameters."},
-      {"Path norms of one chain",
-       "supports only paths along one sequence, but .*; (use|leave)|the path pass supports only circuits over one "
-       "chain; use|^path supports only networks with one head.*: train it with",
-       "--optimizer path supports only paths along one sequence, but recursive runs over trees; use --optimizer adam",
-       "The number of paths depends on the structure. Along one sequence, it depends only on its length, so one metric "
-       "holds for all sequences. Trees, grids and pairs of sequences would have a different metric for every example.",
-       "Use another optimizer."},
       {"The second term of the path metric", "path pass: the second term of the metric supports only .*; use",
        "path pass: the second term of the metric supports only dense matrices, and layer1/V is sparse; use only the "
        "first term (kappa=1)",
        "The second term counts paths that use a weight twice. The sum over pairs of uses is computed "
-       "from powers of a recurrent matrix, so each recurrent connection must be a dense matrix that reads earlier "
-       "positions.",
+       "from powers of a recurrent matrix along one sequence, so each recurrent connection must be a dense matrix that "
+       "reads earlier positions, without factors that depend on the position or the input.",
        "Use `kappa=1`."},
       {"Squared Jacobians need entries", "rbpm squares the Jacobian entry by entry.*; use",
        "rbpm squares the Jacobian entry by entry, but the Jacobian of the unitary map layer1/z/U is not made of "
@@ -213,7 +209,7 @@ const std::vector<Rule>& refusal_rules() {
        "position. The root of a tree already represents the whole tree.",
        "Leave the option out."},
       {"Options of sources and embeddings",
-       "(condition|attention)= requires a source .*leave it out|dropouti=? applies to numbers, .*add "
+       "(condition|attention|summary)= requires a source .*leave it out|dropouti=? applies to numbers, .*add "
        "embedding|dropoute=? "
        "applies to an embedding, .*add|tied weights require .*(set embedding|leave out tied)|direct= is not supported "
        "with .*leave it out|with a source and a target, dropout also applies .*leave out|requires embeddings with the "

@@ -155,6 +155,7 @@ class Kinds {
     const std::string pairs = folder_.write("words.pairs", word_pairs()), names = folder_.path("names.txt");
     add("pairs", "condition=start", pairs, "gru:3,condition=start", {}, true);
     add("pairs", "condition=both", pairs, "lstm:3,condition=both", {}, true);
+    add("pairs", "summary=relu", pairs, "rnn:3,activation=relu,summary=relu", {}, true);
     add("pairs", "attention=additive", pairs, "bigru:3,attention=additive,condition=start", {}, true);
     add("pairs", "attention=multiplicative", pairs, "gru:3,attention=multiplicative", {}, true);
     const auto of_names = [&](const std::string& name, const std::string& ends, const std::string& read) {

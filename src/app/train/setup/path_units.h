@@ -8,8 +8,8 @@
 
 namespace unfold {
 
-/// Throws UsageError naming the data, units or pooling that prevent it if the optimizer is `path`,
-/// `path+momentum` or `path+adam` and sums over paths do not describe the circuit; other optimizers accept any circuit.
+/// Throws UsageError naming the units that prevent it if the optimizer is `path`, `path+momentum` or `path+adam` and
+/// sums over paths do not describe the circuit; other optimizers accept any circuit.
 void require_path_units(const Circuit& circuit, const ModelSpec& model, std::string_view optimizer);
 
 }  // namespace unfold
