@@ -72,5 +72,55 @@ TEST_F(BaselinesTest, NumbersAreComparedWithTheirMeanAndTheLastValue) {
   EXPECT_NEAR(baseline(result, "persistence")["value"].get<double>(), (4 * 4.0 + 1) / 5, 1e-5);
 }
 
+/// Sessions of a table, as rows of the users in turn. `next(user, k, last)`: the event k of a user.
+template <class Next>
+std::string event_table(int users, int length, const Next& next) {
+  std::vector<std::string> last(static_cast<std::size_t>(users));
+  std::string text = "user,time,event\n";
+  for (int k = 0; k < length; ++k)
+    for (int u = 0; u < users; ++u) {
+      std::string& event = last[static_cast<std::size_t>(u)];
+      event = next(u, k, event);
+      text += fmt::format("u{:03},2026-03-01T{:02}:{:02}:{:02},{}\n", u, k, u % 60, (u * 7 + k) % 60, event);
+    }
+  return text;
+}
+
+/// Pseudo-random numbers below `count`.
+struct Draws {
+  std::uint64_t state;
+  int below(int count) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<int>((state >> 33) % static_cast<std::uint64_t>(count));
+  }
+};
+
+TEST_F(BaselinesTest, EventsAreComparedWithBigramsAndTrigrams) {
+  Draws draws{7};
+  // A Markov chain: each event is followed by one of two events; sessions begin with the same event.
+  const auto markov = [&](int, int k, const std::string& last) {
+    if (k == 0) return std::string("start");
+    const int from = last == "start" ? 0 : last[0] - 'a';
+    return std::string(1, static_cast<char>('a' + (draws.below(4) == 0 ? from + 1 : from * 2 + 1) % 5));
+  };
+  // Nearly deterministic sessions, whose next event depends on the last two.
+  const auto cycle = [&](int u, int k, const std::string&) {
+    const std::vector<std::string> way = {"open", "read", "read", "write", "close"};
+    return draws.below(50) == 0 ? std::string("error") : way[static_cast<std::size_t>(u + k) % way.size()];
+  };
+  const std::string file = folder_ / "events.csv";
+  for (const std::string& table : {event_table(50, 20, markov), event_table(50, 20, cycle)}) {
+    write_bytes(file, table);
+    const Finished trained = unfold_command({"train", file, "--out", run_, "--overwrite", "--json"});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    const nlohmann::json result = only_object(trained.out), bigram = baseline(result, "bigram");
+    EXPECT_EQ(bigram["measure"], "nats_per_position");
+    EXPECT_LT(bigram["result"].get<double>(), bigram["value"].get<double>() + 0.01);
+    EXPECT_EQ(baseline(result, "trigram")["result"], bigram["result"]);
+    EXPECT_THAT(trained.err, HasSubstr("(--read overrides it)"));
+    EXPECT_LT(result["steps"].get<int>(), 600) << "training should end early";
+  }
+}
+
 }  // namespace
 }  // namespace unfold::test

@@ -14,6 +14,7 @@
 #include "app/schema/field_checks.h"
 #include "app/schema/table_fields.h"
 #include "app/train/fields_training.h"
+#include "app/train/stages/event_training.h"
 #include "app/train/stages/forecast_training.h"
 #include "app/train/stages/refit.h"
 #include "app/train/stages/series_training.h"
@@ -61,6 +62,8 @@ void FieldsJob::settle() {
   if (selects_series_) s.model = kLabeledSeriesModel, known.add(&TrainSettings::model);
   selects_forecast_ =
       !context_.run().device && context_.processes().alone() && selects_forecast_model(plan_, examples_, known, s);
+  selects_reads_ = !context_.run().device && context_.processes().alone() && !s.valid &&
+                   selects_event_reads(plan_, examples_, known, s);
   const bool default_budget = !s.epochs && !s.steps && !s.minutes;
   set_problem_defaults(plan_, examples_, known, s);
   set_series_defaults(plan_, examples_, s);
@@ -75,6 +78,7 @@ std::set<std::string_view> FieldsJob::open_settings() const {
             name_of(&TrainSettings::epochs)};
   if (selects_series_ || selects_forecast_) open.insert(name_of(&TrainSettings::model));
   if (selects_forecast_) open.insert({name_of(&TrainSettings::read), name_of(&TrainSettings::epochs)});
+  if (selects_reads_) open.insert(name_of(&TrainSettings::read));
   return open;
 }
 
@@ -89,17 +93,28 @@ void FieldsJob::choose_forecast_model() {
   const ForecastCandidate& chosen = forecast_.chosen();
   s.model = chosen.model;
   if (chosen.epochs > 0) s.epochs = chosen.epochs;
-  if (chosen.reads == plan_.layout.reads) return;
+  read_fields_of(chosen.reads);
+}
+
+/// Stores the selected reads in the settings like given options.
+void FieldsJob::read_fields_of(const std::vector<std::string>& reads) {
+  if (reads == plan_.layout.reads) return;
   std::vector<std::string> fields;
-  for (const std::string& read : chosen.reads) fields.push_back(parse_read(read).field);
-  s.read = fmt::format("{}", fmt::join(fields, ","));
-  plan_ = plan_fields(examples_, s);
+  for (const std::string& read : reads) fields.push_back(parse_read(read).field);
+  context_.settings().read = fmt::format("{}", fmt::join(fields, ","));
+  plan_ = plan_fields(examples_, context_.settings());
 }
 
 TrainOutcome FieldsJob::run() {
   const TrainSettings& s = context_.settings();
   if (selects_forecast_ && *s.precision == "double") choose_forecast_model<double>();
   if (selects_forecast_ && *s.precision != "double") choose_forecast_model<float>();
+  if (selects_reads_) {
+    Team team(context_.threads());
+    const std::array<ExampleSet, 3> parts = split_examples(examples_, plan_.choice, plan_.problem, s);
+    const auto select = *s.precision == "double" ? &select_event_reads<double> : &select_event_reads<float>;
+    read_fields_of(select(parts, plan_, s, kUnknownRate, team, context_.reporter()));
+  }
   std::array<ExampleSet, 3> parts = split_examples(examples_, plan_.choice, plan_.problem, s);
   const std::shared_ptr<const DataSpecification>& data = parts[0].shared_data();
   if (s.valid)

@@ -24,6 +24,7 @@ class FieldsJob final : public TrainingJob {
   Examples read_further(const std::string& file, const DataSpecification& data, bool weighted) const;
   template <class T>
   void choose_forecast_model();
+  void read_fields_of(const std::vector<std::string>& reads);
   template <class T>
   TrainOutcome train(const std::array<ExampleSet, 3>& parts);
 
@@ -33,6 +34,7 @@ class FieldsJob final : public TrainingJob {
   ForecastSelection forecast_ = {};
   bool selects_series_ = false;    // whether a model for labeled series is selected
   bool selects_forecast_ = false;  // whether a model for numeric series is selected
+  bool selects_reads_ = false;     // whether the columns that predict events are selected
   bool chooses_density_ = false;   // whether a density model for a table is selected by cross-validation
 };
 

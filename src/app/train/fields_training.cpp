@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/common/baseline_comparison.h"
+#include "app/fields/defaults/event_defaults.h"
 #include "app/fields/density_data.h"
 #include "app/fields/evaluation/decoded_labels.h"
 #include "app/fields/example_split.h"
@@ -30,6 +31,7 @@
 #include "model/density/density_selection.h"
 #include "model/network/density_model.h"
 #include "model/network/fitting/readout.h"
+#include "model/network/initialization/bigram_init.h"
 #include "model/network/initialization/frequency_init.h"
 #include "model/network/initialization/gaussian_init.h"
 #include "model/network/initialization/naive_bayes_init.h"
@@ -44,9 +46,6 @@
 
 namespace unfold {
 namespace {
-
-/// Rate at which rare symbols are replaced with the unknown symbol (ExampleBatchOptions).
-constexpr double kUnknownRate = 0.25;
 
 std::vector<Index> lengths_of(const ExampleSet& examples) {
   std::vector<Index> lengths;
@@ -239,6 +238,7 @@ std::string FieldsTraining<T>::initialize(NetworkModel<T>& model, const ExampleS
   const TrainSettings& s = settings();
   model.initialize(seed());
   initialize_from_counts(model, training, seed());
+  initialize_from_bigrams(model, training);
   initialize_from_means(model, training);
   if (context_.begins()) initialize_from_gaussians(model, training, team_);
   return s.copy_matching_parameters && context_.begins() ? copy_matching_parameters(*s.copy_matching_parameters, model)
@@ -374,6 +374,7 @@ void FieldsTraining<T>::add_baselines(TrainOutcome& outcome) const {
   outcome.baselines = compared_baselines(
       *outcome.field_valid, [&](const std::string& field) { return field_statistics(parts_[0], field); },
       parts_[1].count() > 0 ? parts_[1] : parts_[0], settings().ahead.value_or(0));
+  if (parts_[1].count() > 0 && predicts_events(plan_, examples_)) add_event_baselines(outcome);
   report_baselines(outcome.baselines, "validation", context_.reporter());
   const auto is_unbeaten = [](const ComparedBaseline& each) {
     return each.baseline.name == "persistence" && !is_better(each.result, each.baseline) &&
@@ -383,6 +384,15 @@ void FieldsTraining<T>::add_baselines(TrainOutcome& outcome) const {
     context_.reporter().remark(
         "the last value is a better prediction than the model; `unfold forecast DATA --horizon H` compares other "
         "methods, including persistence");
+}
+
+/// Adds bigrams and trigrams of events.
+template <class T>
+void FieldsTraining<T>::add_event_baselines(TrainOutcome& outcome) const {
+  for (const HeadFigures& head : outcome.field_valid->heads)
+    for (Baseline& each :
+         event_baselines(parts_[0], parts_[1], head.field, std::max<Index>(1, settings().ahead.value_or(1))))
+      outcome.baselines.push_back({.of = head.field, .baseline = std::move(each), .result = head.nats_each()});
 }
 
 /// Compares the result with a constant prediction and with the initial network.

@@ -32,6 +32,9 @@ struct ModelChoices {
   const ForecastSelection* forecast = nullptr;  ///< how the model for numeric series was selected; may be null
 };
 
+/// Rate at which rare symbols are replaced with the unknown symbol (ExampleBatchOptions).
+inline constexpr double kUnknownRate = 0.25;
+
 /// Returns the training, validation and test part of examples. The specification of the data comes from the training
 /// part; with --valid it is all of the data.
 std::array<ExampleSet, 3> split_examples(const Examples& examples, const FieldChoice& choice, Problem problem,
@@ -68,6 +71,7 @@ class FieldsTraining {
   TrainingResult train_by_gradients(NetworkModel<T>& model, const ExampleSet& training, const ExampleSet& validation,
                                     TrainOptions options);
   void add_baselines(TrainOutcome& outcome) const;
+  void add_event_baselines(TrainOutcome& outcome) const;
   void check_result(NetworkModel<T>& model, const Parameters<T>& initial, const std::optional<FieldFigures>& validated);
   void refit(NetworkModel<T>& model, TrainOutcome& outcome);
   std::string fit_again(NetworkModel<T>& model, const ExampleSet& all, Index best_step);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "model/network/initialization/symbol_ngrams.h"
 #include "unfold/base/error.h"
 #include "unfold/data/text/text_batches.h"
 #include "unfold/model/registry/registry.h"
@@ -198,6 +199,27 @@ std::vector<Baseline> field_baselines(const FieldStatistics& known, const Exampl
     add_class_baselines(known, measured, field, chain, result);
   else
     add_number_baselines(known, measured, field, chain, ahead, result);
+  return result;
+}
+
+std::vector<Baseline> event_baselines(const ExampleSet& training, const ExampleSet& measured, const std::string& name,
+                                      Index back) {
+  std::vector<Baseline> result;
+  const std::vector<Symbol>& symbols = measured.column(name).symbols;
+  for (const Index order : {1, 2}) {
+    const SymbolNgrams ngrams(training, name, {.order = order, .back = back});
+    double nats = 0, count = 0;
+    for (Index e = 0; e < measured.count(); ++e)
+      for (Index p = measured.warmup(e); p < measured.length(e); ++p) {
+        const Symbol x = symbols[at(measured.begin(e) + p)];
+        if (x == kNoSymbol) continue;
+        nats -= std::log(ngrams.probability(ngrams.context_of(measured, e, p), x));
+        ++count;
+      }
+    if (count == 0) return {};
+    result.push_back(
+        {.name = order == 1 ? "bigram" : "trigram", .measure = "nats_per_position", .value = nats / count});
+  }
   return result;
 }
 

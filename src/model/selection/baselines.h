@@ -7,8 +7,9 @@
 ///
 /// | data | baseline | measure |
 /// | classes, one per example or per position | majority class of the training data | accuracy |
-/// | classes per position of a chain | previous label; for the first one the majority class | accuracy | | numbers |
-/// mean of the training data | mean_squared_error, in units of the data |
+/// | classes per position of a chain | previous label; for the first one the majority class | accuracy |
+/// | events predicted from earlier ones | bigram, trigram (SymbolNgrams) | nats_per_position |
+/// | numbers | mean of the training data | mean_squared_error, in units of the data |
 /// | numbers per position of a chain | persistence: the last observed value | mean_squared_error |
 /// | symbols of a text | unigram, and n-gram of order kBaselineOrder | nats_per_symbol |
 ///
@@ -31,8 +32,8 @@
 namespace unfold {
 
 struct Baseline {
-  std::string name;     ///< "majority class", "previous label", "mean", "persistence", "unigram", "5-gram"
-  std::string measure;  ///< "accuracy", "mean_squared_error", "nats_per_symbol"
+  std::string name;     ///< "majority class", "previous label", "mean", "persistence", "bigram", ...
+  std::string measure;  ///< "accuracy", "mean_squared_error", "nats_per_symbol", "nats_per_position"
   double value = 0;
 };
 
@@ -67,6 +68,11 @@ std::optional<FieldStatistics> stored_statistics(const Model& model, const std::
 /// `ahead`: distance in positions to the last known value of a number; 0 for fields that are not read.
 std::vector<Baseline> field_baselines(const FieldStatistics& known, const ExampleSet& measured,
                                       const std::string& field, Index ahead);
+
+/// Returns the losses of a bigram and a trigram model of symbols, one per position, that are fitted to the training
+/// set. `back`: distance in positions to the last known symbol. Empty if no symbol is measured.
+std::vector<Baseline> event_baselines(const ExampleSet& training, const ExampleSet& measured, const std::string& field,
+                                      Index back);
 
 /// Returns the loss in nats of the best constant prediction: the frequencies of symbols and bits, each with 1/2 added,
 /// or a Gaussian for each number, in standardized units. NaN if there is nothing to predict.

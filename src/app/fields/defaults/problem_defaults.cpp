@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 #include <tuple>
+#include "app/fields/defaults/event_defaults.h"
 #include "app/fields/defaults/grid_defaults.h"
 #include "app/fields/density_data.h"
 #include "app/fields/field_plan.h"
@@ -212,6 +213,10 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
         if (!budget) s.epochs = 60;
         break;
       }
+      if (predicts_events(plan, examples) && !compares_losses(canonical_optimizer(s.optimizer))) {
+        set_event_defaults(plan, examples, given, s);
+        break;
+      }
       settle(&TrainSettings::model, kSeriesModel);
       if (!budget) s.epochs = kSeriesEpochs;
       settle(&TrainSettings::optimizer, kSeriesOptimizer);
@@ -235,7 +240,7 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
   const bool compares = compares_losses(canonical_optimizer(s.optimizer));
   const bool settled = plan.problem == Problem::transducing || plan.problem == Problem::generating ||
                        (plan.problem == Problem::classifying && reads_runs(plan)) ||
-                       (plan.problem == Problem::forecasting && of_bits);
+                       (plan.problem == Problem::forecasting && (of_bits || predicts_events(plan, examples)));
   if (everything)
     settle(&TrainSettings::batch, std::max<Index>(1, examples.count()));
   else if (!settled || compares)

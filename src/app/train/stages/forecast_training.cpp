@@ -65,10 +65,7 @@ void report(const ForecastSelection& found, const NetworkLayout& layout, double 
 
 }  // namespace
 
-bool selects_forecast_model(const FieldPlan& plan, const Examples& examples, const Given& given,
-                            const TrainSettings& s) {
-  if (plan.problem != Problem::forecasting || examples.are_trees() || examples.are_grids()) return false;
-  if (has_source(examples) || !predicts_numbers(plan, examples)) return false;
+bool trains_by_default(const Given& given, const TrainSettings& s) {
   if (s.epochs || s.steps || s.minutes || s.ends || s.objective || s.feedback || s.gradient || s.shards) return false;
   return !given.contains_any(&TrainSettings::model, &TrainSettings::optimizer, &TrainSettings::window,
                              &TrainSettings::copy_matching_parameters, &TrainSettings::restarts,
@@ -76,6 +73,13 @@ bool selects_forecast_model(const FieldPlan& plan, const Examples& examples, con
                              &TrainSettings::best_by, &TrainSettings::curriculum, &TrainSettings::teacher_forcing,
                              &TrainSettings::activity_penalty, &TrainSettings::flow_penalty,
                              &TrainSettings::word_dropout, &TrainSettings::whole_sequences);
+}
+
+bool selects_forecast_model(const FieldPlan& plan, const Examples& examples, const Given& given,
+                            const TrainSettings& s) {
+  if (plan.problem != Problem::forecasting || examples.are_trees() || examples.are_grids()) return false;
+  if (has_source(examples) || !predicts_numbers(plan, examples)) return false;
+  return trains_by_default(given, s);
 }
 
 template <class T>

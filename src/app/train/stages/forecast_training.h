@@ -10,6 +10,8 @@
 
 namespace unfold {
 
+/// Returns whether neither the model nor options of gradient training were given.
+bool trains_by_default(const Given& given, const TrainSettings& settings);
 /// Returns whether a model for numeric series is to be selected: the following numbers are predicted, and neither the
 /// model nor options of gradient training were given.
 bool selects_forecast_model(const FieldPlan& plan, const Examples& examples, const Given& given,

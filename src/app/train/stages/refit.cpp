@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/fields/defaults/event_defaults.h"
 #include "app/fields/field_plan.h"
 #include "app/settings/evaluation_split.h"
 #include "model/density/mixture_fit.h"
@@ -28,10 +29,11 @@ bool is_refitted(const FieldPlan& plan, const Examples& examples, const Given& g
   if (examples.are_trees() || examples.are_grids()) return false;
   const ModelSpec spec = parse_model_spec(s.model);
   constexpr Index kFewPositions = 50'000;
-  if (plan.problem == Problem::tagging && examples.positions() >= kFewPositions) return false;
+  const bool by_position = plan.problem == Problem::tagging || predicts_events(plan, examples);
+  if (by_position && examples.positions() >= kFewPositions) return false;
   if (is_fitted_mixture(s.model) || is_hidden_markov(spec)) return true;
   return default_budget && !readout_of(spec) && !names_density(s.model) &&
-         (plan.problem == Problem::classifying || plan.problem == Problem::tagging);
+         (plan.problem == Problem::classifying || by_position);
 }
 
 Index refit_steps(Index best_step, Index training, Index all) {

@@ -12,8 +12,8 @@ namespace unfold {
 inline constexpr Index kFewExamples = 2000;
 
 /// Returns whether the model is fitted again: as `settings.refit` specifies; by default for small data that is split
-/// by default, if the model is a mixture or a hidden Markov model, or if it predicts labels with a default budget.
-/// Throws UsageError if `refit` is specified and nothing is held out, or if --valid names the validation data.
+/// by default, if the model is a mixture or a hidden Markov model, or if it predicts labels or events with a default
+/// budget. Throws UsageError if `refit` is specified and nothing is held out, or if --valid names the validation data.
 /// `default_budget`: neither epochs, steps nor minutes were specified.
 bool is_refitted(const FieldPlan& plan, const Examples& examples, const Given& given, const TrainSettings& settings,
                  bool default_budget);
