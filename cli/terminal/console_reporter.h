@@ -30,8 +30,9 @@ class ConsoleReporter final : public Reporter {
  private:
   Console& console_;
   std::optional<TrainProgress> training_;
-  std::string what_;  // the task whose progress is shown, since `start_` seconds
-  double start_ = 0;
+  std::string what_;  // the task whose progress is shown
+  double start_ = 0;  // the time of its first report, in seconds
+  double first_ = 0;  // the work that was done at that time
 };
 
 }  // namespace unfold
