@@ -23,6 +23,8 @@ namespace {
 /// are at least four.
 constexpr double kFittingShare = 0.9;
 constexpr Index kFittingBesidesOne = 3;
+/// Words for missing values are reported if they are more than this share of a column of classes.
+constexpr double kRareMissingShare = 0.05;
 constexpr Index kMostIntegerClasses = 20;  ///< maximum number of distinct integers that are classes
 constexpr Index kEntriesPerClass = 2;      ///< minimum number of entries per class, on average
 constexpr Index kRowsOfCounter = 5;        ///< minimum number of rows for a column to be a row counter
@@ -59,6 +61,13 @@ const char* decimal_phrase(const NumberConvention& convention) {
 
 std::string unit_phrase(const ColumnSchema& column) {
   return column.number_unit.empty() ? std::string() : fmt::format(", each with the unit {}", column.number_unit);
+}
+
+/// Returns whether a cell is a default word for missing values that may also be the name of a class: None, NA, null.
+bool is_word_for_missing(std::string_view cell, const MissingCells& missing) {
+  const bool stated = std::ranges::find(missing.spellings, cell) != missing.spellings.end();
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return !stated && std::ranges::all_of(cell, is_letter);
 }
 
 }  // namespace
@@ -456,6 +465,13 @@ std::string ColumnProfile::hint_of(const ColumnSchema& column) const {
     case ColumnType::number:
     case ColumnType::integer: return hint_of_number(column);
     case ColumnType::category:
+      if (const Kind* words = kinds_[kWord].get();
+          words != nullptr && words->count > kRareMissingShare * static_cast<double>(column.rows) &&
+          is_word_for_missing(words->cells[0].text, *missing_))
+        return fmt::format(
+            "{} cells such as \"{}\", first in line {}, are missing values, not a value of this column; if they are a "
+            "value, use --default-missing no, and --missing for the cells that are missing in other columns",
+            words->count, escape_cell(words->cells[0].text, kMostOddBytes), words->cells[0].line);
       if (column.distinct == 1 && column.missing > 0)
         return fmt::format(
             "all {} entries are \"{}\", and {} cells are empty or missing; if an empty cell has a meaning, such as no, "
