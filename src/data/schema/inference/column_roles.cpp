@@ -151,6 +151,10 @@ class RoleAssignment {
     if (&column == text_)
       return set(column, ColumnRole::read,
                  column.unit == TextUnit::words ? "each entry is read as words" : "each entry is read as characters");
+    if (is_name_of_row(column))
+      return set(column, ColumnRole::left_out,
+                 fmt::format("names that differ from row to row; use --read to read them, for example --read {}",
+                             shell_name(column)));
     const std::string state =
         fmt::format("; use --types {}=category to read each entry as one symbol", shell_name(column));
     if (text_ != nullptr && text_ != target && text_->unit == TextUnit::words && column.unit == TextUnit::words &&
@@ -170,9 +174,22 @@ class RoleAssignment {
     for (const ColumnSchema& column : schema_.columns) {
       if (column.type != ColumnType::text || (!options_.read.empty() && !is_chosen(column))) continue;
       if (options_.group == column.name || options_.order == column.name) continue;
+      if (!is_chosen(column) && is_name_of_row(column)) continue;
       if (found == nullptr || (found->unit != TextUnit::words && column.unit == TextUnit::words)) found = &column;
     }
     return found;
+  }
+  /// Returns whether a text is only the name of each row, such as the model of a car: it is short, nearly all entries
+  /// differ, and several other columns describe the rows.
+  bool is_name_of_row(const ColumnSchema& column) const {
+    constexpr double kDifferent = 0.9;
+    constexpr Index kFewestInputs = 3;
+    if (column.words >= kWordsOfText) return false;
+    if (static_cast<double>(column.distinct) < kDifferent * static_cast<double>(column.entries())) return false;
+    const auto inputs = std::ranges::count_if(schema_.columns, [&](const ColumnSchema& other) {
+      return predictable(other) && !named(options_.predict, other);
+    });
+    return inputs - (options_.predict.empty() ? 1 : 0) >= kFewestInputs;
   }
   bool is_chosen(const ColumnSchema& column) const {
     return named(options_.read, column) || named(options_.predict, column);
