@@ -89,6 +89,7 @@ Complete::Complete()
                 .target = &request_.beam.stop,
                 .placeholder = "TEXT",
                 .help = "a continuation is finished when it ends with this text",
+                .default_text = "for models of lines, the end of the line",
                 .group = OptionGroup::search,
                 .common = true,
                 .kinds = Kind::text});

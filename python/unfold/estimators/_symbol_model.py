@@ -23,6 +23,13 @@ class SymbolModel(BaseEstimator):
 
     Training on running text does not support weights; to give a text more influence, pass it several times.
 
+    A text has no end symbol: ``score`` and ``score_samples`` contain the probabilities of its symbols, not the
+    probability that it ends there, and ``sample`` draws ``length`` symbols. To model the ends of texts, append a symbol
+    that does not occur otherwise to each of them, and stop samples at it::
+
+        fitted = SymbolModel("ngram:3").fit([text + "\\n" for text in texts])
+        fitted.sample(stop="\\n")
+
     Parameters
     ----------
     symbols

@@ -195,6 +195,8 @@ std::vector<CompletedText> complete(const CompleteRequest& request) {
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
   const Alphabet& alphabet = model->alphabet();
   if (!request.prime.empty()) beam.prime = encode_prime(alphabet, request.prime);
+  // Each line is a separate sequence, which a text to continue belongs to.
+  if (beam.stop.empty() && model->reads_lines()) beam.stop = "\n";
   std::vector<CompletedText> result;
   for (Completion& completion : complete(*finite_predictor(*model, request.model), alphabet, beam)) {
     CompletedText text{.completion = {}, .text = alphabet.decode(completion.symbols, last_of(beam.prime)), .names = {}};

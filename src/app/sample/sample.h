@@ -72,7 +72,7 @@ SampledNumberSequences sample_hidden_markov(const SampleRequest& request);
 
 struct CompleteRequest {
   std::string model;       ///< run folder or model file
-  BeamOptions beam = {};   ///< `prime` is overwritten
+  BeamOptions beam = {};   ///< `prime` is overwritten; without `stop`, models of lines stop at the end of the line
   std::string prime = {};  ///< text to continue
 };
 struct CompletedText {
