@@ -283,11 +283,33 @@ void set_log_defaults(TrainSettings& s, const Given& given) {
   if (!s.valid && !s.split && is_fitted_model(s.model)) s.split = "100/0/0";
 }
 
-}  // namespace
+/// Returns the kind of data that a file seems to contain by its name and first lines.
+std::string_view kind_of_file(const std::string& file) {
+  if (const std::span<const std::string_view> named = formats_of_name(file); !named.empty()) return named.front();
+  const Input input = Input::open(file, EmptyInput::allowed);
+  if (const FormatGuess guess = guess_format(input); guess.format != kTextFormat)
+    return readers().get(guess.format).name;
+  if (!guess_fasta(file).empty()) return kFastaFormat;
+  return guess_item_lines(input.bytes()).empty() ? "running text" : "list of lines";
+}
 
-bool has_fields(const TrainSettings& s) { return s.format && !is_text_format(*s.format); }
+/// Returns a note if a further file seems to contain another kind of data than the first one; all are read alike.
+std::string remark_on_mixed_files(const std::vector<std::string>& files) {
+  std::error_code ignored;
+  const auto is_file = [&](const std::string& file) { return std::filesystem::is_regular_file(file, ignored); };
+  if (files.size() < 2 || !std::ranges::all_of(files, is_file)) return {};
+  const std::string_view first = kind_of_file(files.front());
+  for (const std::string& file : files)
+    if (const std::string_view kind = kind_of_file(file); kind != first)
+      return fmt::format(
+          "note: the files differ in kind: {} ({}), {} ({}); all are read in the same format, which "
+          "--format specifies",
+          files.front(), first, file, kind);
+  return {};
+}
 
-std::string resolve_format(TrainSettings& s, const Given& given) {
+/// Determines the format from the first file.
+std::string resolve_by_first_file(TrainSettings& s, const Given& given) {
   if (s.task || s.data.empty() || s.follow) return {};
   if (!s.format && (s.log_rules || s.record_start)) s.format = kLogFormat;
   if (s.format) {
@@ -331,6 +353,19 @@ std::string resolve_format(TrainSettings& s, const Given& given) {
   s.format = guess.format;
   return fmt::format("{} is read as {} ({}); --format text would read it as running text", s.data.front(), guess.format,
                      guess.why);
+}
+
+}  // namespace
+
+bool has_fields(const TrainSettings& s) { return s.format && !is_text_format(*s.format); }
+
+std::string resolve_format(TrainSettings& s, const Given& given) {
+  const bool stated = s.format || s.task || s.follow;
+  std::string note = resolve_by_first_file(s, given);
+  if (stated || given.resumed) return note;
+  if (const std::string mixed = remark_on_mixed_files(s.data); !mixed.empty())
+    note += (note.empty() ? "" : "; ") + mixed;
+  return note;
 }
 
 Kind kind_of(const TrainSettings& s) {
