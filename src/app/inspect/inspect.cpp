@@ -15,6 +15,7 @@
 #include "app/fields/predicted_list.h"
 #include "app/logs/log_data.h"
 #include "app/schema/table_fields.h"
+#include "app/settings/line_lists.h"
 #include "base/formats/text_encoding.h"
 #include "base/utf8.h"
 #include "data/cells/row_splitter.h"
@@ -340,8 +341,12 @@ Inspection inspect_text(const std::string& file) {
   const TextSummary summary = summary_of_text(text);
   const std::string note = resembles(input);
   input.require_whole();
-  std::string out =
-      report_line("format", fmt::format("running text of {} bytes in {} lines", text.size(), summary.lines));
+  const std::string list = guess_item_lines(text);
+  std::string out = report_line(
+      "format", list.empty() ? fmt::format("running text of {} bytes in {} lines", text.size(), summary.lines)
+                             : fmt::format("lines: {} bytes in {} lines, each a separate sequence ({}); --format text "
+                                           "would read it as running text",
+                                           text.size(), summary.lines, list));
   out += report_line("symbols", fmt::format("{} characters, {} different; the next one is predicted (--symbols words "
                                             "reads words)",
                                             summary.characters, summary.distinct.size()));
@@ -353,6 +358,7 @@ Inspection inspect_text(const std::string& file) {
                          {"source", escape_cell(file, 4096)},
                          {"bytes", text.size()},
                          {"lines", summary.lines},
+                         {"separate_lines", !list.empty()},
                          {"empty_lines", summary.empty_lines},
                          {"characters", summary.characters},
                          {"distinct_characters", summary.distinct.size()},
