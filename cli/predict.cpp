@@ -213,7 +213,7 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   add_threads();
   add_unpacking_limit();
   add_key();
-  add_common(/*prints_json=*/forecasts);
+  add_common();
 }
 
 /// Forecasts the series of a table. `model`: a time-series model; empty: none.
@@ -251,6 +251,24 @@ void Predict::check_drawing() const {
   options_.refuse("requires sampling: --ahead K, or --sample for a model that reads a source", request_.samples, seed_);
 }
 
+/// Turns JSON lines into elements of a list.
+class JsonElements {
+ public:
+  /// Returns the next part of the list.
+  std::string next(std::string_view lines) {
+    std::string part;
+    for (const char c : lines) {
+      if (c != '\n' && ended_) part += ',';
+      ended_ = c == '\n';
+      if (!ended_) part += c;
+    }
+    return part;
+  }
+
+ private:
+  bool ended_ = false;  // whether the last line is complete
+};
+
 /// Returns whether a path is a regular file, but not a model.
 bool is_other_file(const std::string& path) {
   std::error_code error;
@@ -281,10 +299,13 @@ ExitCode Predict::run(Console& console) {
                     "column that identifies them (--group), or run the command for each table",
                     inputs_.front()));
   if (forecast_) forecast_->refuse_with_model(options_);
-  if (json_) throw UsageError("--json is not supported here; use --format jsonl for one object per example");
+  if (json_ && (options_.is_given(format_) || request_.follow))
+    throw UsageError(
+        "--json prints one JSON object with all predictions; leave out --format and --follow, or use "
+        "--format jsonl for one object per example");
   request_.model = inputs_.front();
   request_.data = {inputs_.begin() + 1, inputs_.end()};
-  request_.format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv;
+  request_.format = json_ || format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv;
   request_.seed = static_cast<std::uint64_t>(seed_);
   request_.threads = threads_;
   request_.stated = stated_schema(forecast_ ? forecast_->table() : table_);
@@ -292,10 +313,12 @@ ExitCode Predict::run(Console& console) {
   ConsoleReporter reporter(console);
   if (request_.follow && out_ != "-") throw UsageError("--follow writes to standard output; leave out --out");
   ResultFile file(out_);
+  JsonElements elements;
   const auto write = [&](std::string_view text) {
-    file.write(text);
+    file.write(json_ ? elements.next(text) : std::string(text));
     if (request_.follow) flush_results();
   };
+  if (json_) file.write("{\"predictions\":[");
   if (holds_field_model(request_.model) && holds_density(request_.model)) {
     fill(write);
   } else {
@@ -303,6 +326,7 @@ ExitCode Predict::run(Console& console) {
     check_drawing();
     predict(request_, write, reporter);
   }
+  if (json_) file.write("]}\n");
   file.commit();
   return ExitCode::success;
 }

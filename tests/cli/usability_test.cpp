@@ -33,6 +33,57 @@ TEST_F(CommandTest, prime_can_be_read_from_a_file) {
   }
 }
 
+/// 200 different names, one per line.
+std::string list_of_names() {
+  const std::vector<std::string> syllables = {"ka", "lo", "mi", "ru", "ten", "sa"};
+  std::string text;
+  for (std::size_t i = 0; i < 200; ++i) text += syllables[i % 6] + syllables[i / 6 % 6] + syllables[i / 36 % 6] + "\n";
+  return text;
+}
+
+TEST_F(CommandTest, lists_of_names_are_lines_for_inspect_and_complete) {
+  const std::string list = folder_ / "names.txt";
+  write_bytes(list, list_of_names());
+  const Finished inspected = unfold_command({"inspect", list});
+  EXPECT_THAT(inspected.out, HasSubstr("200 lines, each a separate sequence"));
+  EXPECT_EQ(only_object(unfold_command({"inspect", list, "--json"}).out)["separate_lines"], true);
+  EXPECT_EQ(only_object(unfold_command({"inspect", text_, "--json"}).out)["separate_lines"], false);
+  ASSERT_EQ(unfold_command({"train", list, "--model", "ngram:3", "--out", run_, "--quiet"}).code, 0);
+  const nlohmann::json found =
+      only_object(unfold_command({"complete", run_, "--prime", "ka", "--length", "30", "--json"}).out)["completions"];
+  ASSERT_FALSE(found.empty());
+  for (const nlohmann::json& each : found) {
+    const std::string text = each["text"].get<std::string>();
+    EXPECT_EQ(text.find('\n'), text.size() - 1) << text;
+    EXPECT_EQ(each["stopped"], true);
+  }
+}
+
+TEST_F(CommandTest, files_of_different_kinds_are_reported) {
+  const std::string list = folder_ / "names.txt", other = folder_ / "other.log", same = folder_ / "same.txt";
+  write_bytes(list, list_of_names());
+  write_bytes(same, list_of_names());
+  write_bytes(other, "2026-03-01 00:00:01 started\n2026-03-01 00:00:02 stopped\n");
+  const Arguments model = {"--model", "ngram:2", "--out", run_, "--overwrite"};
+  EXPECT_THAT(unfold_command(Arguments{"train", list, other} + model).err, HasSubstr("other.log (log); all are read"));
+  EXPECT_THAT(unfold_command(Arguments{"train", list, same} + model).err, Not(HasSubstr("differ in kind")));
+}
+
+TEST_F(FieldsTest, predictions_as_json_are_one_object) {
+  const std::string data = folder_ / "labeled.tsv";
+  write_bytes(data, labeled_lines(30));
+  ASSERT_EQ(unfold_command(
+                {"train", data, "--format", "labelled", "--model", "lstm:4", "--steps", "3", "--out", run_, "--quiet"})
+                .code,
+            0);
+  const std::string lines = unfold_command({"predict", run_, data, "--format", "jsonl"}).out;
+  const nlohmann::json all = only_object(unfold_command({"predict", run_, data, "--json"}).out)["predictions"];
+  std::string joined;
+  for (const nlohmann::json& each : all) joined += each.dump() + "\n";
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), std::count(joined.begin(), joined.end(), '\n'));
+  EXPECT_EQ(nlohmann::json::parse(lines.substr(0, lines.find('\n'))), all[0]);
+}
+
 TEST_F(CommandTest, block_sizes_have_units_and_plain_files_are_not_archives) {
   const std::string packed = folder_ / "packed", plain = folder_ / "plain";
   ASSERT_EQ(unfold_command({"compress", text_, "-o", packed, "--block", "1M", "--model", "cm:1"}).code, 0);

@@ -171,13 +171,10 @@ TEST_F(CommandTest, the_stored_configuration_repeats_a_run) {
 }
 
 TEST_F(CommandTest, commands_with_other_json_output_do_not_list_the_json_option) {
-  for (const std::string verb : {"predict", "tag", "classify", "forecast"}) {
-    // forecast prints JSON only without a model.
-    if (verb != "forecast") {
-      EXPECT_THAT(unfold_command({verb, "--help"}).out, Not(HasSubstr("--json")));
-    }
-    expect_failure({verb, run_, text_, "--json"}, 2, "--format jsonl for one object per example");
-  }
+  EXPECT_THAT(unfold_command({"embed", "--help"}).out, Not(HasSubstr("--json")));
+  expect_failure({"embed", run_, text_, "--json"}, 2, "--format jsonl for one object per vector");
+  for (const std::string verb : {"predict", "tag", "classify"})
+    expect_failure({verb, run_, text_, "--json", "--format", "jsonl"}, 2, "--format jsonl for one object per example");
   EXPECT_THAT(unfold_command({"eval", "--help"}).out, HasSubstr("--json"));
 }
 
