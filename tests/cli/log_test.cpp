@@ -48,6 +48,16 @@ TEST_F(LogCommandTest, carriage_returns_end_lines_in_a_log_without_line_feeds) {
   EXPECT_THAT(unfold_command({"score", run_, file, "--state", state}).out, StartsWith("61\t"));
 }
 
+TEST_F(LogCommandTest, control_characters_are_reported_in_training) {
+  const std::string file = folder_ / "binary.log", run = folder_ / "binary";
+  std::string log;
+  for (int i = 0; i < 60; ++i) log += std::to_string(i) + " all is well\n";
+  log[log.find("well", 40)] = '\x01';
+  write_bytes(file, log);
+  EXPECT_THAT(unfold_command({"train", file, "--out", run}).err, HasSubstr("binary.log contains 1 control characters"));
+  EXPECT_THAT(unfold_command({"train", log_, "--out", run, "--overwrite"}).err, Not(HasSubstr("control characters")));
+}
+
 TEST_F(LogCommandTest, most_anomalous_lines_come_first) {
   const Finished top = unfold_command({"score", run_, log_, "--top", "1", "--json", "--text"});
   EXPECT_THAT(top.out, StartsWith("{\"line\":61,"));

@@ -52,6 +52,24 @@ void check_encoding(const std::vector<Input>& inputs) {
   for (const Input& input : inputs) reject_utf16(input.name(), input.bytes());
 }
 
+/// Returns a note on bytes that do not occur in text; empty if there are none among the first 16 MB.
+std::string note_on_binary(const Input& input) {
+  constexpr std::size_t kChecked = std::size_t{1} << 24;
+  const std::string_view text = input.bytes().substr(0, kChecked);
+  const auto is_binary = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r' && byte != '\f' && byte != 0x1B) ||
+           byte == 0x7F;
+  };
+  const auto count = std::ranges::count_if(text, is_binary);
+  if (count == 0) return {};
+  const auto line = 1 + std::count(text.begin(), std::ranges::find_if(text, is_binary), '\n');
+  return fmt::format(
+      "note: {} contains {} control characters, which do not occur in text, the first in line {}; check "
+      "whether it is a log",
+      input.name(), count, line);
+}
+
 /// Returns 0 if the lines have no times.
 double lines_per_day(const std::vector<Input>& inputs, LogDateOrder dates) {
   double lines = 0, seconds = 0;
@@ -382,6 +400,7 @@ std::unique_ptr<SymbolModel> LogTraining::words_model(const std::vector<Input>& 
 
 std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettings& s, Reporter& reporter) {
   check_encoding(inputs);
+  for (const Input& input : inputs) reporter.note_if(note_on_binary(input));
   inputs = with_line_feeds(std::move(inputs));
   find_date_order(inputs, reporter);
   for (const Input& input : inputs) learned_.add(input, card_.dates);

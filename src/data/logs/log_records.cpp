@@ -50,6 +50,33 @@ bool first_word_is_time(std::string_view line) {
   return time && time->text.data() == line.data();
 }
 
+/// A line of a container runtime (CRI): "2026-03-01T00:00:00.1Z stdout F text".
+struct ContainerLine {
+  std::string_view stream;
+  std::size_t flag = 0, text = 0;  ///< where the flag and the text begin
+};
+
+std::optional<ContainerLine> container_line(std::string_view line) {
+  constexpr std::size_t kDay = 10;  // characters of YYYY-MM-DD
+  const std::size_t time = line.find(' ');
+  if (time == std::string_view::npos || time <= kDay || line[kDay] != 'T' || !first_word_is_time(line)) return {};
+  for (const std::string_view stream : {" stdout ", " stderr "}) {
+    if (!line.substr(time).starts_with(stream)) continue;
+    const std::size_t flag = time + stream.size(), text = flag + 2;
+    if (text > line.size() || (line[flag] != 'P' && line[flag] != 'F') || line[flag + 1] != ' ') return {};
+    return ContainerLine{.stream = stream, .flag = flag, .text = text};
+  }
+  return {};
+}
+
+/// Returns the line that continues a partial line of the same stream; no value if it does not.
+std::optional<ContainerLine> continued_part(std::string_view before, std::string_view line) {
+  const std::optional<ContainerLine> first = container_line(before);
+  if (!first || before[first->flag] != 'P') return {};
+  std::optional<ContainerLine> next = container_line(line);
+  return next && next->stream == first->stream ? next : std::nullopt;
+}
+
 }  // namespace
 
 class LogRecordStart::Expression {
@@ -90,7 +117,15 @@ bool LogRecordStart::begins(std::string_view line, bool continued) const {
 }
 
 std::optional<LogRecord> LogRecordJoiner::add(std::string_view line) {
-  if (lines_ > 0 && lines_ < kMostLines && record_.size() < kMostBytes && !start_.begins(line, lines_ > 1)) {
+  const bool has_space = lines_ > 0 && lines_ < kMostLines && record_.size() < kMostBytes;
+  if (has_space && start_.is_usual())
+    if (const auto part = continued_part(record_, line)) {
+      record_[container_line(record_)->flag] = line[part->flag];
+      record_.append(line.substr(part->text));
+      ++lines_;
+      return std::nullopt;
+    }
+  if (has_space && !start_.begins(line, lines_ > 1)) {
     line.remove_prefix(std::min(line.find_first_not_of(kRecordBlanks), line.size()));
     record_.append(1, ' ').append(kLogLineBreak).append(1, ' ').append(line);
     ++lines_;
@@ -135,9 +170,11 @@ bool begins_records_with_times(std::string_view text) {
 
 bool continues_records(std::string_view text, const LogRecordStart& start) {
   bool any = false, first = true;
+  std::string_view before;
   for_each_log_line(text, [&](std::string_view line) {
-    any = any || (!first && !start.begins(line, false));
+    any = any || (!first && (!start.begins(line, false) || (start.is_usual() && continued_part(before, line))));
     first = false;
+    before = line;
   });
   return any;
 }

@@ -15,6 +15,9 @@
 ///   - begins with the words of a stack trace: `at`, `Caused by:`, `... 12 more`, `Traceback`, the name of an
 ///   exception;
 ///   - contains no time and follows a line that continues the record. This part is left out for logs without times.
+/// In addition, the parts of a long line that a container runtime has divided (`TIME stdout P text`, then
+/// `TIME stdout F rest`) become one line with the flag and the time of the last and the first part, if they follow each
+/// other.
 /// A record has at most kMostLines lines and about kMostBytes bytes; the next line begins a new one.
 
 #include <memory>
@@ -52,6 +55,7 @@ class LogRecordStart {
   /// steps.
   bool begins(std::string_view line, bool continued) const;
   bool in_training() const { return in_training_; }  ///< see LogRecordRule
+  bool is_usual() const { return expression_ == nullptr; }
 
  private:
   class Expression;

@@ -66,6 +66,24 @@ TEST(LogRecords, indented_times_begin_records_but_times_within_do_not) {
                                       "  [10:00:01] next", "last without a time"}));
 }
 
+TEST(LogRecords, parts_of_a_line_of_a_container_are_joined) {
+  EXPECT_EQ(records_of("2026-03-01T00:00:00.1Z stdout F whole\n"
+                       "2026-03-01T00:00:00.2Z stdout P long line, \n"
+                       "2026-03-01T00:00:00.2Z stdout P its middle\n"
+                       "2026-03-01T00:00:00.3Z stdout F  and its end\n"
+                       "2026-03-01T00:00:00.4Z stdout F next\n"),
+            (std::vector<std::string>{"2026-03-01T00:00:00.1Z stdout F whole",
+                                      "2026-03-01T00:00:00.2Z stdout F long line, its middle and its end",
+                                      "2026-03-01T00:00:00.4Z stdout F next"}));
+  // Other streams, and lines without the form, are separate records.
+  EXPECT_EQ(records_of("2026-03-01T00:00:00.2Z stdout P long\n"
+                       "2026-03-01T00:00:00.2Z stderr F other\n"
+                       "2026-03-01T00:00:00.3Z stdout X end\n")
+                .size(),
+            3U);
+  EXPECT_EQ(records_of("00:00:01 stdout P long\n00:00:02 stdout F end\n").size(), 2U);
+}
+
 TEST(LogRecords, regular_expression_matches_the_first_lines) {
   EXPECT_EQ(records_of("> one\nfield 1\nfield 2\n> two\n", "^>"),
             (std::vector<std::string>{"> one ␊ field 1 ␊ field 2", "> two"}));
