@@ -18,6 +18,7 @@
 #include "app/train/stages/forecast_training.h"
 #include "app/train/stages/refit.h"
 #include "app/train/stages/series_training.h"
+#include "base/options/shell_argument.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -54,8 +55,14 @@ void FieldsJob::settle() {
   settle_mixture(s, known);
   plan_ = plan_fields(examples_, s);
   if (context_.given().contains(&TrainSettings::read) && !known.contains(&TrainSettings::model))
-    if (const std::string note = note_on_derived_fields(plan_, examples_, s); !note.empty())
-      context_.reporter().remark(note);
+    if (const std::optional<std::string> reads = reads_of_texts(plan_, examples_, s)) {
+      context_.reporter().remark(
+          fmt::format("--read {} stands for {}, what the default model for texts reads; with --model, the words are "
+                      "read as they are",
+                      shell_argument(*s.read), *reads));
+      s.read = *reads;
+      plan_ = plan_fields(examples_, s);
+    }
   settle_log_scale(plan_, examples_, s, context_.reporter());
   for (const std::string& note : label_notes(examples_, plan_.choice.predicts)) context_.reporter().remark(note);
   selects_series_ = selects_series_model(plan_, examples_, known, s);

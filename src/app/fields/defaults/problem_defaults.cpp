@@ -17,7 +17,6 @@
 #include "app/schema/field_checks.h"
 #include "app/schema/table_fields.h"
 #include "app/settings/evaluation_split.h"
-#include "base/options/shell_argument.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "data/examples/templates.h"
@@ -255,29 +254,26 @@ void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given
     throw UsageError(fmt::format("{} reads whole sequences, from both ends: leave out --window", s.model));
 }
 
-std::string note_on_derived_fields(const FieldPlan& plan, const Examples& examples, TrainSettings s) {
+std::optional<std::string> reads_of_texts(const FieldPlan& plan, const Examples& examples, TrainSettings s) {
   if (plan.problem != Problem::classifying || examples.are_trees() || examples.are_grids() || names_density(s.model) ||
       reads_runs(plan))
     return {};
-  const std::string stated = *s.read;
   s.read.reset();
   const FieldPlan usual = plan_fields(examples, s);
-  std::vector<std::string> reads, derived;
+  if (!reads_runs(usual)) return {};
+  std::vector<std::string> reads;
+  bool changed = false;
   for (const std::string& name : plan.choice.reads) {
-    reads.push_back(name);
-    for (const std::string& other : usual.choice.reads) {
-      const bool is_stated = std::ranges::find(plan.choice.reads, other) != plan.choice.reads.end();
-      if (is_stated || !other.starts_with(name + ".")) continue;
-      reads.push_back(other);
-      derived.push_back(other);
-    }
+    const std::size_t before = reads.size();
+    for (const std::string& other : usual.choice.reads)
+      if (other.starts_with(name + ".")) reads.push_back(other);
+    if (reads.size() == before || std::ranges::find(usual.choice.reads, name) != usual.choice.reads.end())
+      reads.push_back(name);
+    else
+      changed = true;
   }
-  if (derived.empty() || !reads_runs(usual)) return {};
-  return fmt::format(
-      "--read {} leaves out {}, which are read by default; the default model for texts, {}, needs them: to use it, "
-      "leave out --read or specify --read {}",
-      shell_argument(stated), fmt::join(derived, ", "), default_text_model(usual, examples),
-      shell_argument(fmt::format("{}", fmt::join(reads, ","))));
+  if (!changed) return {};
+  return fmt::format("{}", fmt::join(reads, ","));
 }
 
 }  // namespace unfold

@@ -11,8 +11,8 @@ namespace unfold {
 /// sequences it also sets the loss (crf), in the plan and in `predict`.
 void set_problem_defaults(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& settings);
 
-/// Returns a note if the stated `read` names a text without the fields that are derived from it by default, so that
-/// set_problem_defaults chooses a different model; empty otherwise.
-std::string note_on_derived_fields(const FieldPlan& plan, const Examples& examples, TrainSettings settings);
+/// Returns the value of `read` that names, instead of each text that is stated, the fields that are derived from it by
+/// default and that the default model for texts needs; empty if no text is stated alone.
+std::optional<std::string> reads_of_texts(const FieldPlan& plan, const Examples& examples, TrainSettings settings);
 
 }  // namespace unfold
