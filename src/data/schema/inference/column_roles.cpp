@@ -246,22 +246,20 @@ class RoleAssignment {
     if (!options_.infer_roles || options_.rows || options_.order || options_.group || !schema_.periods.empty())
       return false;
     if ((group == nullptr && order == nullptr) || (order != nullptr && !is_irregular(*order))) return false;
+    if (group != nullptr && order != nullptr && are_dates_properties(*group, *order)) return true;
     const ColumnSchema* described = nullptr;
-    std::string identifier;
     for (const ColumnSchema& column : schema_.columns) {
       if (&column == group || &column == order) continue;
       const bool named_class = is_class_name(column.name) && column.type == ColumnType::category;
       const bool text = column.words >= kWordsOfText && column.type == ColumnType::category;
       if (described == nullptr && column.distinct > 1 && (named_class || (group != nullptr && text)))
         described = &column;
-      if (column.type == ColumnType::identifier && is_identifier_name(column.name) && column.missing == 0 &&
-          column.distinct == column.entries())
-        identifier = column.name;
     }
     if (described == nullptr) return false;
     if (group == nullptr) {
-      if (identifier.empty()) return false;
-      rows_reason_ = fmt::format("each row has its own {} and a {}", escape_cell(identifier, 40),
+      const ColumnSchema* identifier = row_identifier();
+      if (identifier == nullptr) return false;
+      rows_reason_ = fmt::format("each row has its own {} and a {}", escape_cell(identifier->name, 40),
                                  escape_cell(described->name, 40));
       return true;
     }
@@ -272,6 +270,49 @@ class RoleAssignment {
     return true;
   }
   static bool is_irregular(const ColumnSchema& order) { return order.type == ColumnType::date && !order.step.regular; }
+
+  /// Returns whether a date, such as the begin of a contract, is a property of each row rather than its position among
+  /// the rows with the same entry, such as a city: the dates are neither regular nor sorted within the groups, each row
+  /// has a separate identifier or a class, and the other columns do not depend on the preceding rows.
+  bool are_dates_properties(const ColumnSchema& group, const ColumnSchema& order) {
+    constexpr Index kRowsPerDescent = 3, kDescentsPerGroup = 2, kFewestInputs = 2;
+    const Index descents = order.step.descents;  // dates sorted within adjacent groups have one descent per group
+    const bool unsorted =
+        kRowsPerDescent * descents >= order.entries() && descents >= kDescentsPerGroup * group.distinct;
+    const double full = static_cast<double>(group.distinct) * static_cast<double>(order.distinct);
+    const bool is_panel = group.panel && static_cast<double>(group.entries()) >= kShareOfPanel * full;
+    if (!is_irregular(order) || !unsorted || is_panel || is_identifier_name(group.name)) return false;
+    const ColumnSchema* inferred = options_.predict.empty() ? find_target(nullptr, nullptr) : nullptr;
+    const ColumnSchema* described = nullptr;
+    SerialColumns found;
+    Index inputs = 0;
+    for (const ColumnSchema& column : schema_.columns) {
+      if (&column == &group || &column == &order || !predictable(column)) continue;
+      if (&column == inferred || named(options_.predict, column)) {
+        if (is_class_name(column.name)) described = &column;
+        found.add_target(column, certainly_serial(column));
+      } else {
+        found.add_input(column, certainly_serial(column));
+        ++inputs;
+      }
+    }
+    const ColumnSchema* identifier = row_identifier();
+    if (identifier != nullptr) described = identifier;
+    if (described == nullptr || inputs < kFewestInputs || found.are_a_sequence()) return false;
+    rows_reason_ = fmt::format("each row has {} {}, and its {} is neither regular nor sorted",
+                               identifier != nullptr ? "its own" : "a", escape_cell(described->name, 40),
+                               escape_cell(order.name, 40));
+    return true;
+  }
+
+  /// Returns a column that is named like an identifier and differs in all rows; null if there is none.
+  const ColumnSchema* row_identifier() const {
+    const auto found = std::ranges::find_if(schema_.columns, [](const ColumnSchema& column) {
+      return column.type == ColumnType::identifier && is_identifier_name(column.name) && column.missing == 0 &&
+             column.distinct == column.entries();
+    });
+    return found == schema_.columns.end() ? nullptr : &*found;
+  }
 
   /// Returns whether the contents of the rows suggest that each row is a separate example. `order`: a column of dates
   /// that may be only a property of each row, because rows do not follow it.
