@@ -430,6 +430,7 @@ std::string_view without_first_blanks(std::string_view text) {
 UnitCell split_unit(std::string_view text) {
   static constexpr auto kSigns = std::to_array<std::string_view>(
       {"%", "‰", "$", "€", "£", "¥", "₹", "US$", "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD"});
+  constexpr std::ptrdiff_t kRatios = 2;  // the first signs are not currencies
   static constexpr auto kMeasures = std::to_array<std::string_view>(
       {"°C",  "°F",  "°",    "mm",  "cm", "m",   "km",  "mg",  "g",  "kg",  "ml",  "l",  "µs",  "ms",
        "s",   "sec", "min",  "h",   "Hz", "kHz", "MHz", "GHz", "kW", "kWh", "MWh", "Pa", "hPa", "kPa",
@@ -442,9 +443,9 @@ UnitCell split_unit(std::string_view text) {
     sign = "-";
     rest = text.substr(1, text.size() - 2);
     if (!starts_number(rest.back()) && !starts_number(rest[0])) return {};
-  } else if (rest[0] == '-' || rest[0] == '+') {
-    sign = rest.substr(0, 1);
-    rest = trimmed_number(rest.substr(1));
+  } else if (const std::size_t minus = minus_sign(rest); minus > 0 || rest[0] == '+') {
+    sign = minus > 0 ? "-" : "+";
+    rest = without_first_blanks(rest.substr(std::max<std::size_t>(minus, 1)));
   }
   if (rest.empty()) return {};
   if (starts_number(rest[0])) {
@@ -453,14 +454,20 @@ UnitCell split_unit(std::string_view text) {
     unit = without_first_blanks(rest.substr(end));
     rest = rest.substr(0, end);
   } else {
-    constexpr std::string_view kFirstBytes = "%$UEGJCA\xC2\xE2";  // first bytes of all signs
+    constexpr std::string_view kFirstBytes = "$UEGJCA\xC2\xE2";  // first bytes of all currencies
     if (kFirstBytes.find(rest[0]) == std::string_view::npos) return {};
-    const auto begin = std::find_if(rest.begin(), rest.end(),
-                                    [&](char c) { return starts_number(c) || c == ' ' || c == '-' || c == '+'; });
-    unit = rest.substr(0, static_cast<std::size_t>(begin - rest.begin()));
-    unit = unit.substr(0, std::min(unit.find(kNoBreakSpace), unit.find(kNarrowSpace)));
+    const auto currency = std::find_if(kSigns.begin() + kRatios, kSigns.end(),
+                                       [&](std::string_view candidate) { return rest.starts_with(candidate); });
+    if (currency == kSigns.end()) return {};
+    unit = rest.substr(0, currency->size());
     rest = without_first_blanks(rest.substr(unit.size()));
-    if (std::find(kSigns.begin(), kSigns.end(), unit) == kSigns.end() || unit == "%" || unit == "‰") return {};
+    // Accounts show zero as a dash: "$ -" and "- €".
+    if (sign.empty() ? minus_sign(rest) == rest.size() && !rest.empty() : sign == "-" && rest.empty())
+      return {"0", unit};
+    if (sign.empty() && is_in_parentheses(rest)) {
+      sign = "-";
+      rest = rest.substr(1, rest.size() - 2);
+    }
     if (!sign.empty() && !rest.empty() && !starts_number(rest[0])) return {};
   }
   if (unit.empty() || rest.empty()) return {};

@@ -7,6 +7,9 @@
 #include <cstring>
 #include <utility>
 
+#include "data/cells/date_scan.h"
+#include "data/cells/numeric_cell.h"
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -124,6 +127,16 @@ std::string_view RowSplitter::stripped(std::string_view cell) const {
   return cell;
 }
 
+/// Removes the blanks around a quoted number or date, with which spreadsheets align numbers: " $563.00 ". Other quoted
+/// cells keep their blanks.
+std::string_view RowSplitter::without_padding(std::string_view cell) const {
+  const std::string_view inner = stripped(cell);
+  if (inner.size() == cell.size()) return cell;
+  const bool typed = scan_number(inner).shape != NumberShape::none || !split_unit(inner).number.empty() ||
+                     scan_date(inner).shape != DateScan::Shape::none;
+  return typed ? inner : cell;
+}
+
 RowSplitter::Result RowSplitter::next(std::string_view bytes, std::size_t& position, bool last, TableRow& row) {
   const std::size_t size = bytes.size(), begin = position;
   row.cells.clear();
@@ -229,7 +242,8 @@ RowSplitter::Result RowSplitter::quoted_cell(std::string_view bytes, std::size_t
     row.misplaced_quote = row.misplaced_quote || (bytes[i] != ' ' && bytes[i] != '\r');
     ++i;
   }
-  row.cells.push_back(cell);
+  const bool padded = !cell.empty() && (cell.front() <= ' ' || cell.back() <= ' ');
+  row.cells.push_back(padded ? without_padding(cell) : cell);
   return Result::row;
 }
 

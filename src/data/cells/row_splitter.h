@@ -2,7 +2,8 @@
 /// Splits the bytes of a table into rows and cells (RFC 4180), even if the bytes arrive in pieces.
 ///
 /// Cells are separated by one character, and blanks at their ends are removed, including no-break spaces. A cell that
-/// begins with a quote may contain separators, line ends, doubled quotes and blanks at its ends.
+/// begins with a quote may contain separators, line ends, doubled quotes and blanks at its ends, except around a number
+/// or a date.
 
 #include <deque>
 #include <string>
@@ -47,6 +48,7 @@ class RowSplitter {
   Result quoted_cell(std::string_view bytes, std::size_t& i, bool last, TableRow& row);
   void push_cell(const char* cell, std::size_t size, TableRow& row) const;
   std::string_view stripped(std::string_view cell) const;
+  std::string_view without_padding(std::string_view cell) const;
 
   char separator_, cell_end_, line_end_;  ///< cell_end_: a separator, or the line ending if there is none
   std::string comment_;

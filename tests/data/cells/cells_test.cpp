@@ -64,6 +64,29 @@ TEST(ParseNumber, ReadsTheNotationsOfAccountsAndCountries) {
   EXPECT_EQ(split_unit("(abc)").number, "");
 }
 
+TEST(SplitUnit, ReadsAmountsAsSpreadsheetsWriteThem) {
+  const auto amount = [](const char* text, std::string_view unit) {
+    const UnitCell split = split_unit(text);
+    EXPECT_EQ(split.unit, unit) << text;
+    return parse_number(split.number, kPointCommas);
+  };
+  EXPECT_EQ(amount("$563.00", "$"), 563);
+  EXPECT_EQ(amount("$(1,134.39)", "$"), -1134.39);
+  EXPECT_EQ(amount("$ (134.39)", "$"), -134.39);
+  EXPECT_EQ(amount("\xE2\x88\x92€134.39", "€"), -134.39);
+  EXPECT_EQ(amount("€\xE2\x88\x92"
+                   "134.39",
+                   "€"),
+            -134.39);
+  EXPECT_EQ(amount("\xE2\x88\x92"
+                   "134.39 €",
+                   "€"),
+            -134.39);
+  for (const char* zero : {"$ -", "$-", "- $"}) EXPECT_EQ(amount(zero, "$"), 0) << zero;
+  for (const char* text : {"$", "$()", "$(a)", "-$(5)", "$ - 5 -", "EUROPE", "- %", "USDA", "+$"})
+    EXPECT_EQ(split_unit(text).number, "") << text;
+}
+
 TEST(ParseNumber, ReadsAMinusBehindNumbersWithAMark) {
   EXPECT_EQ(parse_number("1.307,57-", kCommaPoints), -1307.57);
   EXPECT_EQ(parse_number("1.307-", kCommaPoints), -1307);

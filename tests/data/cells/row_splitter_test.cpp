@@ -135,5 +135,11 @@ TEST(RowSplitter, NoBreakSpacesAtTheEndsOfCellsAreRemoved) {
   EXPECT_EQ(rows_of("\xC2\xA0,\xC2\xA0 1\xC2\xA0,\xC3\xA0\n")[0].cells, (Cells{"", "1", "\xC3\xA0"}));
 }
 
+TEST(RowSplitter, QuotedNumbersAndDatesHaveNoPadding) {
+  EXPECT_EQ(rows_of("\" $563.00 \",\"  10,000.50 \",\" 2024-01-31\",\" $-   \"\n")[0].cells,
+            (Cells{"$563.00", "10,000.50", "2024-01-31", "$-"}));
+  EXPECT_EQ(rows_of("\" a\",\" 12 apples \",\"  \",\" -\"\n")[0].cells, (Cells{" a", " 12 apples ", "  ", " -"}));
+}
+
 }  // namespace
 }  // namespace unfold
