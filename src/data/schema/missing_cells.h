@@ -1,6 +1,7 @@
 #pragma once
 /// The spellings of missing values in the cells of a table.
 
+#include <cstddef>
 #include <string_view>
 
 #include "data/schema/table_schema.h"
@@ -18,6 +19,10 @@ inline bool may_spell_missing(std::string_view cell) {
   if (cell.size() == 1) return c == '-' || c == '.' || c == '?';
   return c == 'n' || c == 'N' || c == '#' || c == '<' || c == '\\' || (c == '-' && (cell[1] == 'n' || cell[1] == 'N'));
 }
+/// Returns which of the stated spellings a cell has; kNoSpelling for none. Integers also match cells with zeros as
+/// decimals: -999 matches -999.0.
+inline constexpr std::size_t kNoSpelling = static_cast<std::size_t>(-1);
+std::size_t stated_spelling(std::string_view cell, const MissingCells& missing);
 /// Returns the kind of a cell that is not empty: a word for spellings that are stated, and the usual spellings unless
 /// they are disabled.
 MissingSpelling missing_spelling(std::string_view cell, const MissingCells& missing);

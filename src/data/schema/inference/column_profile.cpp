@@ -115,7 +115,13 @@ void ColumnProfile::add_cell(std::string_view cell, Index line) {
     count(kEmpty, cell, line);
     return;
   }
-  if (!missing_->spellings.empty() || may_spell_missing(cell)) {
+  if (const std::size_t stated = stated_spelling(cell, *missing_); stated != kNoSpelling) {
+    stated_missing_.resize(missing_->spellings.size());
+    stated_missing_[stated] = true;
+    count(kWord, cell, line);
+    return;
+  }
+  if (may_spell_missing(cell)) {
     const MissingSpelling spelling = missing_spelling(cell, *missing_);
     if (spelling == MissingSpelling::word) {
       count(kWord, cell, line);
@@ -210,7 +216,7 @@ void ColumnProfile::add_month_with_point(std::string_view cell) {
 void ColumnProfile::add_sentinel(double value) {
   const double magnitude = std::abs(value);
   for (std::size_t i = 0; i < kSentinels.size() && magnitude >= kSentinels[i]; ++i) {
-    if (magnitude != kSentinels[i]) continue;
+    if (magnitude != kSentinels[i] || (value >= 0 && magnitude < kLeastPositiveSentinel)) continue;
     ++sentinels_[i + (value < 0 ? kSentinels.size() : 0)];
     return;
   }

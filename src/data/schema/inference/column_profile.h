@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,9 +83,12 @@ class ColumnProfile {
   /// Returns a clause about contents that suggest a type that differs from the inferred one; empty if there are none.
   std::string hint_of(const ColumnSchema& column) const;
   const SerialDependence& serial() const { return serial_; }
+  /// Returns whether a cell had the stated spelling of a missing value with this index.
+  bool has_stated_missing(std::size_t spelling) const { return !stated_missing_.empty() && stated_missing_[spelling]; }
 
  private:
-  static constexpr std::array<double, 4> kSentinels = {999, 9999, 99999, 999999};
+  static constexpr std::array<double, 6> kSentinels = {9, 99, 999, 9999, 99999, 999999};
+  static constexpr double kLeastPositiveSentinel = 999;  ///< 9 and 99 are usual numbers; -9 and -99 are codes
   static constexpr int kEmpty = 0, kWord = 1, kMark = 2, kNumbers = 3, kDates = kNumbers + kNumberShapes,
                        kDateShapes = 10, kText = kDates + kDateShapes, kKinds = kText + 1;
 
@@ -168,6 +172,7 @@ class ColumnProfile {
   bool decide_number(ColumnSchema& column, const Context& context) const;
   void decide_integer(ColumnSchema& column, const Context& context) const;
   void decide_text(ColumnSchema& column, const Context& context) const;
+  bool is_far_from_others(double value) const;
   bool mixes_currencies() const;
   bool are_whole_decimals() const;
   std::string hint_of_dates(const ColumnSchema& column) const;
@@ -183,9 +188,10 @@ class ColumnProfile {
   std::unique_ptr<Dates> dates_;
   DistinctCount distinct_;
   std::vector<std::string> examples_;
-  std::vector<UnitCount> units_;    ///< at most kMostUnits units
-  std::vector<OddCell> unit_free_;  ///< the first numbers without a unit
-  unsigned marks_ = 0;              ///< which marks for missing values occurred: - . ?
+  std::vector<UnitCount> units_;      ///< at most kMostUnits units
+  std::vector<OddCell> unit_free_;    ///< the first numbers without a unit
+  std::vector<bool> stated_missing_;  ///< which of the stated spellings of missing values occurred; empty: none
+  unsigned marks_ = 0;                ///< which marks for missing values occurred: - . ?
   Index rows_ = 0;
   std::uint64_t integer_sum_ = 0, integer_squares_ = 0;  ///< sums over integers, modulo 2^64
   double last_integer_ = 0;
@@ -196,7 +202,7 @@ class ColumnProfile {
   RecentTexts recent_;
   /// Numbers that often mark missing values, and the range of the others.
   std::array<Index, 2 * kSentinels.size()> sentinels_ = {};  ///< counts by magnitude, those of negative numbers last
-  double ordinary_least_ = 0, ordinary_most_ = 0;
+  double ordinary_least_ = std::numeric_limits<double>::infinity(), ordinary_most_ = -ordinary_least_;
   SerialDependence serial_;
   bool consecutive_ = true;  ///< every integer exceeds the previous one by 1
   Index texts_with_blanks_ = 0, words_ = 0, code_texts_ = 0, uuids_ = 0, text_bytes_ = 0;

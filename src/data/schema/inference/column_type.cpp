@@ -594,8 +594,19 @@ std::string ColumnProfile::hint_of_text(const ColumnSchema& column) const {
   return {};
 }
 
+/// Returns whether a number differs from all others by several times their range. Among numbers that are not negative,
+/// a negative one needs to differ only by their range, and a positive one must also be several times as large.
+bool ColumnProfile::is_far_from_others(double value) const {
+  constexpr double kFarFromOthers = 4, kLargerThanOthers = 5;
+  const double range = ordinary_most_ - ordinary_least_;
+  const double distance = value < 0 ? ordinary_least_ - value : value - ordinary_most_;
+  const double factor = value < 0 && ordinary_least_ >= 0 ? 1 : kFarFromOthers;
+  const bool large = value < 0 || value > kLargerThanOthers * std::max(-ordinary_least_, ordinary_most_);
+  return range > 0 && large && distance > factor * range;
+}
+
 std::string ColumnProfile::hint_of_number(const ColumnSchema& column) const {
-  constexpr double kFirstUnixTime = 1e8, kFirstSerialDay = 20000, kLastSerialDay = 80000, kFarFromOthers = 10;
+  constexpr double kFirstUnixTime = 1e8, kFirstSerialDay = 20000, kLastSerialDay = 80000;
   constexpr Index kRepeatsOfSentinel = 2;
   if (!column.least) return {};
   if (date_name_ && *column.least > kFirstUnixTime)
@@ -606,11 +617,11 @@ std::string ColumnProfile::hint_of_number(const ColumnSchema& column) const {
   if (serial)
     return "it is named like a date, but contains integers, perhaps day numbers of a spreadsheet; format the cells as "
            "dates to read them as dates";
-  const double range = std::max(std::abs(ordinary_least_), std::abs(ordinary_most_));
   for (std::size_t i = 0; i < sentinels_.size(); ++i) {
+    const bool negative = i >= kSentinels.size();
     const double magnitude = kSentinels[i % kSentinels.size()];
-    if (sentinels_[i] < kRepeatsOfSentinel || magnitude <= kFarFromOthers * range || range == 0) continue;
-    const std::string value = fmt::format("{}{:.0f}", i < kSentinels.size() ? "" : "-", magnitude);
+    if (sentinels_[i] < kRepeatsOfSentinel || !is_far_from_others(negative ? -magnitude : magnitude)) continue;
+    const std::string value = fmt::format("{}{:.0f}", negative ? "-" : "", magnitude);
     return fmt::format(
         "{} occurs {} times and is far from all other values; if it marks missing values, use --missing "
         "\"{}\"",

@@ -167,12 +167,25 @@ class SchemaInference::State {
         if (ColumnSchema column = finish(c, true); is_number(column)) schema_.columns[c] = std::move(column);
     for (std::string& note : point_notes(reading, profiles, schema_.columns, options_))
       schema_.notes.push_back(std::move(note));
+    note_missing_that_do_not_occur();
     find_panels();
     assign_roles(schema_, options_, positions_.pairs(), find_serial_columns(), residuals_);
     note_class_in_first_column();
     for (const ColumnSchema& column : schema_.columns)
       if (column.exchangeable && column.role != ColumnRole::left_out) note_exchangeable(column);
     return std::move(schema_);
+  }
+
+  /// Names the spellings of missing values that are stated for this table but do not occur in it.
+  void note_missing_that_do_not_occur() {
+    if (!options_.infer_roles) return;
+    for (std::size_t s = 0; s < options_.missing.spellings.size(); ++s) {
+      const bool occurs =
+          std::ranges::any_of(profiles_, [&](const ColumnProfile& profile) { return profile.has_stated_missing(s); });
+      if (!occurs)
+        schema_.notes.push_back(fmt::format("--missing {}: no cell has this value",
+                                            shell_argument(escape_cell(options_.missing.spellings[s], kMostOddBytes))));
+    }
   }
 
   /// Returns whether a series with one value is all that could be predicted.
