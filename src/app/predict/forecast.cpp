@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/fields/example_group.h"
 #include "app/fields/field_entries.h"
 #include "app/sample/hidden_markov.h"
 #include "app/schema/table_fields.h"
@@ -56,34 +58,106 @@ std::vector<T> log_probabilities(std::span<const T> logits) {
   return result;
 }
 
-/// Returns the parts of dates after the end of an example, by field: dates continue with the step of the example.
-std::map<std::string, ExampleColumn> future_dates(const Examples& examples, Index example, Index ahead) {
-  std::map<std::string, ExampleColumn> parts;
-  if (examples.schema == nullptr) return parts;
-  for (const ColumnSchema& column : examples.schema->columns) {
-    if (column.type != ColumnType::date || !is_part_of_date(examples, fmt::format("{}.trend", column.name))) continue;
-    const ExampleColumn& cells = examples.column(column.name);
-    const DateFormat format = column.date_format.value_or(DateFormat::year_month_day);
+std::optional<Moment> date_at(const Examples& examples, const ColumnSchema& column, Index position) {
+  return parse_date(examples.column(column.name).texts[at(position)],
+                    column.date_format.value_or(DateFormat::year_month_day));
+}
+
+/// Returns the median number of seconds between adjacent positions of all examples; nothing if no two dates are known.
+std::optional<double> median_gap(const Examples& examples, const ColumnSchema& column) {
+  std::vector<double> gaps;
+  gaps.reserve(at(examples.positions()));
+  for (Index e = 0; e < examples.count(); ++e) {
+    std::optional<Moment> before;
+    for (Index p = examples.begin(e); p < examples.end(e); ++p) {
+      const std::optional<Moment> date = date_at(examples, column, p);
+      if (date && before) gaps.push_back(std::max(0.0, date->seconds() - before->seconds()));
+      before = date;
+    }
+  }
+  if (gaps.empty()) return {};
+  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+  std::ranges::nth_element(gaps, middle);
+  return *middle;
+}
+
+Moment later(Moment moment, double seconds) {
+  constexpr Index kNanoseconds = 1'000'000'000, kDaySeconds = 86400;
+  const Index nanoseconds = moment.nanosecond + static_cast<Index>(std::llround(seconds * 1e9));
+  const Index second = moment.second + nanoseconds / kNanoseconds;
+  moment.nanosecond = nanoseconds % kNanoseconds;
+  moment.second = second % kDaySeconds;
+  moment.days += second / kDaySeconds;
+  return moment;
+}
+
+/// Parts of the dates after the end of an example, which the network reads. Dates with a regular step continue with it.
+/// Other dates, such as those of events, are assumed to follow each other by the median gap of the data.
+class FutureDates {
+ public:
+  explicit FutureDates(const Examples& examples) : examples_(examples) {
+    if (examples.schema == nullptr) return;
+    for (const ColumnSchema& column : examples.schema->columns)
+      if (column.type == ColumnType::date && is_part_of_date(examples, fmt::format("{}.trend", column.name)))
+        columns_.push_back({&column, {}, {}});
+  }
+
+  /// Returns the parts by field; row 0 is the last position of the example.
+  std::map<std::string, ExampleColumn> after(Index example, Index ahead) {
+    std::map<std::string, ExampleColumn> parts;
+    const Index end = ahead + 1;
+    for (Column& column : columns_) {
+      const std::function<Moment(Index)> moment_of = moments(column, example);
+      for (ExampleColumn& part : calendar_columns(
+               column.schema->name, end, [&](Index k) { return std::optional(moment_of(k)); }, std::span(&end, 1)))
+        parts.emplace(part.name, std::move(part));
+    }
+    return parts;
+  }
+
+  /// Returns one sentence for each column whose dates were assumed.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    for (const Column& column : columns_)
+      if (column.assumed)
+        notes.push_back(fmt::format(
+            "{}: the dates in column {} have no regular step; each next date is assumed {:.6g} seconds after "
+            "the last one, the median gap of the data",
+            examples_.source, in_quotes(column.schema->name), *column.gap));
+    return notes;
+  }
+
+ private:
+  struct Column {
+    const ColumnSchema* schema = nullptr;
+    std::optional<double> gap;  ///< median, computed when it is first needed
+    bool assumed = false;
+  };
+
+  std::function<Moment(Index)> moments(Column& column, Index example) const {
     std::vector<Moment> dates;
     bool known = false;  // whether the last date is known
-    for (Index p = examples.begin(example); p < examples.end(example); ++p) {
-      const std::optional<Moment> date = parse_date(cells.texts[at(p)], format);
+    for (Index p = examples_.begin(example); p < examples_.end(example); ++p) {
+      const std::optional<Moment> date = date_at(examples_, *column.schema, p);
       known = date.has_value();
       if (known) dates.push_back(*date);
     }
-    const auto index = known ? forecasting::TimeIndex::after(dates, format) : std::nullopt;
-    if (!index)
+    const DateFormat format = column.schema->date_format.value_or(DateFormat::year_month_day);
+    if (auto index = known ? forecasting::TimeIndex::after(dates, format) : std::nullopt)
+      return [index = std::move(*index)](Index k) { return index.moment(k); };
+    if (!column.gap) column.gap = median_gap(examples_, *column.schema);
+    if (!column.gap || dates.empty())
       throw DataError(
-          fmt::format("{}: the dates in column {} have no regular step, so the dates of the next {} positions are not "
-                      "known; train with --read and leave the column out",
-                      examples.source, column.name, ahead));
-    const Index end = ahead + 1;
-    const auto moment_of = [&](Index k) { return std::optional(index->moment(k)); };
-    for (ExampleColumn& part : calendar_columns(column.name, end, moment_of, std::span(&end, 1)))
-      parts.emplace(part.name, std::move(part));
+          fmt::format("{}: the dates in column {} are missing or have no regular step, so those of the next positions "
+                      "are not known; train with --read and leave the column out",
+                      examples_.source, column.schema->name));
+    column.assumed = true;
+    return [last = dates.back(), gap = *column.gap](Index k) { return later(last, static_cast<double>(k) * gap); };
   }
-  return parts;
-}
+
+  const Examples& examples_;
+  std::vector<Column> columns_;
+};
 
 template <class T>
 class PathForecaster {
@@ -94,7 +168,8 @@ class PathForecaster {
         examples_(examples),
         set_(set),
         request_(request),
-        stepper_(model.plan(), model.parameters(), team) {
+        stepper_(model.plan(), model.parameters(), team),
+        future_(examples) {
     for (const NetworkInput& input : model.network().inputs) {
       const FieldRead read = parse_read(input.field);
       const FieldSpecification& field = model.data().field(read.field);
@@ -111,7 +186,7 @@ class PathForecaster {
   /// Returns the statistics of an example, indexed by [position ahead][statistic].
   std::vector<std::vector<Forecast>> run(Index example) {
     example_ = example;
-    if (reads_dates_) dates_ = future_dates(examples_, example, request_.ahead);
+    if (reads_dates_) dates_ = future_.after(example, request_.ahead);
     stepper_.reset();
     for (Index t = 0; t < set_.length(example); ++t) step(t);
     std::vector<std::vector<Forecast>> result(at(request_.ahead));
@@ -126,6 +201,8 @@ class PathForecaster {
     if (known < request_.ahead) sample_paths(end, known, result);
     return result;
   }
+
+  std::vector<std::string> notes() const { return future_.notes(); }
 
  private:
   struct Read {
@@ -306,6 +383,7 @@ class PathForecaster {
   const PredictRequest& request_;
   Stepper<T> stepper_;
   bool reads_dates_ = false;
+  FutureDates future_;
   std::map<std::string, ExampleColumn> dates_;  // dates after the end of the example; row 0 is its last position
   std::vector<Read> reads_;
   Index shortest_ = 1 << 30;
@@ -359,12 +437,14 @@ class StatesForecaster {
 using Write = std::function<void(std::string_view)>;
 
 template <class Forecaster>
-void write_forecasts(Forecaster forecaster, Index examples, TableFormat format, const Write& write) {
+void write_forecasts(Forecaster& forecaster, const Examples& examples, TableFormat format, const Write& write) {
+  const ExampleColumn* group = column_of_group(examples);
   bool headed = false;
-  for (Index e = 0; e < examples; ++e) {
+  for (Index e = 0; e < examples.count(); ++e) {
     const auto rows = forecaster.run(e);
     if (format == TableFormat::jsonl) {
       nlohmann::ordered_json object = {{"example", e + 1}};
+      if (group != nullptr) object[group->name] = entry_json(*group, e);
       for (const auto& row : rows)
         for (const Forecast& f : row)
           object[f.name].push_back(f.text.empty() ? nlohmann::ordered_json(f.number) : nlohmann::ordered_json(f.text));
@@ -372,12 +452,14 @@ void write_forecasts(Forecaster forecaster, Index examples, TableFormat format, 
       continue;
     }
     if (!std::exchange(headed, true)) {
-      std::string head = "example\tahead";
+      std::string head = "example" + (group != nullptr ? "\t" + escape_cell(group->name) : "") + "\tahead";
       for (const Forecast& f : rows.front()) head += "\t" + escape_cell(f.name);
       write(head + "\n");
     }
     for (std::size_t k = 0; k < rows.size(); ++k) {
-      std::string line = fmt::format("{}\t{}", e + 1, k + 1);
+      std::string line = std::to_string(e + 1);
+      if (group != nullptr) line += "\t" + entry_cell(*group, e);
+      line += fmt::format("\t{}", k + 1);
       for (const Forecast& f : rows[k])
         line += "\t" + (f.text.empty() ? predicted_number(f.number, f.deviation) : escape_cell(f.text));
       write(line + "\n");
@@ -389,7 +471,7 @@ void write_forecasts(Forecaster forecaster, Index examples, TableFormat format, 
 
 template <class T>
 void forecast(const NetworkModel<T>& model, const Examples& examples, const PredictRequest& request,
-              const std::function<void(std::string_view)>& write) {
+              const std::function<void(std::string_view)>& write, Reporter& reporter) {
   if (model.spec().both_directions)
     throw UsageError(
         fmt::format("{} reads sequences in both directions, so it cannot predict beyond their end; use predict without "
@@ -397,15 +479,19 @@ void forecast(const NetworkModel<T>& model, const Examples& examples, const Pred
                     model.spec_text()));
   const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
   Team team(1);
-  if (is_hidden_markov(model.spec()))
-    write_forecasts(StatesForecaster<T>(model, set, request), set.count(), request.format, write);
-  else
-    write_forecasts(PathForecaster<T>(model, examples, set, request, team), set.count(), request.format, write);
+  if (is_hidden_markov(model.spec())) {
+    StatesForecaster<T> forecaster(model, set, request);
+    write_forecasts(forecaster, examples, request.format, write);
+    return;
+  }
+  PathForecaster<T> forecaster(model, examples, set, request, team);
+  write_forecasts(forecaster, examples, request.format, write);
+  for (const std::string& note : forecaster.notes()) reporter.remark(note);
 }
 
 template void forecast(const NetworkModel<float>&, const Examples&, const PredictRequest&,
-                       const std::function<void(std::string_view)>&);
+                       const std::function<void(std::string_view)>&, Reporter&);
 template void forecast(const NetworkModel<double>&, const Examples&, const PredictRequest&,
-                       const std::function<void(std::string_view)>&);
+                       const std::function<void(std::string_view)>&, Reporter&);
 
 }  // namespace unfold

@@ -13,9 +13,9 @@
 namespace unfold {
 
 /// Writes TSV with one row per example and position ahead, or JSON lines with one object per example. Throws UsageError
-/// for a model with inputs that are unknown in the future.
+/// for a model with inputs that are unknown in the future. The reporter receives assumptions about dates.
 template <class T>
 void forecast(const NetworkModel<T>& model, const Examples& examples, const PredictRequest& request,
-              const std::function<void(std::string_view)>& write);
+              const std::function<void(std::string_view)>& write, Reporter& reporter);
 
 }  // namespace unfold

@@ -247,7 +247,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     Examples examples = invented ? conditioned_examples(model, request.given, 1)
                                  : read_for(model, request.data, &reporter, request.stated);
     if (!invented) give(model, request.given, examples);
-    if (request.ahead > 0) return forecast<T>(model, examples, request, write);
+    if (request.ahead > 0) return forecast<T>(model, examples, request, write, reporter);
     write_predictions(model, std::move(examples), request, write, reporter);
   });
 }

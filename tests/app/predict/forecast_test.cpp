@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/fields/evaluation/field_score.h"
 #include "app/predict/predict.h"
 #include "loss/deviation.h"
 #include "loss/distribution.h"
@@ -64,6 +66,48 @@ class ForecastTest : public ::testing::Test {
   ScratchFolder folder_;
   const std::vector<double> values_ = {1.5, 2.25, -0.5, 4, 3.125, 0.75, 2.5};
 };
+
+/// Events of three sessions at irregular times, ordered by time.
+std::string events() {
+  std::string text = "session_id,timestamp,page\n";
+  Index second = 0;
+  for (Index i = 0; i < 60; ++i) {
+    second += 1 + (i * i * 7) % 23;
+    text += fmt::format("s{},2024-05-01T06:{:02}:{:02}Z,{}\n", i % 3, second / 60, second % 60,
+                        (i / 3) % 2 == 0 ? "home" : "cart");
+  }
+  return text;
+}
+
+class NotedReporter : public Reporter {
+ public:
+  void remark(std::string_view text) override { notes += std::string(text) + "\n"; }
+  std::string notes;
+};
+
+TEST_F(ForecastTest, the_next_event_of_each_session_needs_no_regular_times) {
+  const std::string data = folder_.write("events.csv", events());
+  const std::string run =
+      testing_support::train_small(folder_.path("run"), data, "gru:4", "adam", 5, [](TrainRequest&) {});
+  std::string text;
+  NotedReporter reporter;
+  predict(
+      {.model = run, .data = {data}, .ahead = 1, .threads = 1}, [&](std::string_view piece) { text += piece; },
+      reporter);
+  EXPECT_TRUE(text.starts_with("example\tsession_id\tahead\tpage.best\tpage.probability\n1\ts0\t1\t")) << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), 4);
+  EXPECT_NE(reporter.notes.find("each next date is assumed"), std::string::npos) << reporter.notes;
+  const std::string lines = predicted({.model = run, .data = {data}, .format = TableFormat::jsonl, .ahead = 1});
+  EXPECT_EQ(Json::parse(lines.substr(0, lines.find('\n')))["session_id"], "s0");
+
+  std::string scores;
+  score_fields({.model = run, .data = data, .threads = 1}, [&](std::string_view piece) { scores += piece; });
+  EXPECT_TRUE(scores.starts_with("example\tsession_id\tposition\tpage\tpage.bits\n1\ts0\t1\t")) << scores;
+  scores.clear();
+  score_fields({.model = run, .data = data, .by_example = true, .json = true, .threads = 1},
+               [&](std::string_view piece) { scores += piece; });
+  EXPECT_EQ(Json::parse(scores)["scores"][2]["session_id"], "s2");
+}
 
 TEST_F(ForecastTest, out_of_range_settings_are_named_in_the_error) {
   const std::string model = saved(model_of<float>("gru:4", 0));

@@ -9,6 +9,7 @@
 #include "app/common/perplexity.h"
 #include "app/fields/condition.h"
 #include "app/fields/evaluation/field_metrics.h"
+#include "app/fields/example_group.h"
 #include "app/fields/field_entries.h"
 #include "app/fields/field_model.h"
 #include "app/fields/field_reading.h"
@@ -41,7 +42,7 @@ class FieldScoreTable {
 
   /// Adds further examples; numbering continues.
   void add(const Examples& examples, const std::vector<HeadScores>& heads) {
-    begin(heads);
+    begin(examples, heads);
     for (Index e = 0; e < examples.count(); ++e) {
       ++example_;
       if (request_.by_example) {
@@ -56,7 +57,7 @@ class FieldScoreTable {
 
   /// Adds a row of a table that continues or begins a sequence.
   void add_row(const Examples& row, const std::vector<HeadScores>& heads, bool begins) {
-    begin(heads);
+    begin(row, heads);
     example_ += begins ? 1 : 0;
     position_ = begins ? 0 : position_ + 1;
     add_entry(row, heads, 0, 0);
@@ -78,11 +79,13 @@ class FieldScoreTable {
   }
 
  private:
-  void begin(const std::vector<HeadScores>& heads) {
+  void begin(const Examples& examples, const std::vector<HeadScores>& heads) {
     if (example_ > 0) return;
+    if (const ExampleColumn* group = column_of_group(examples)) group_ = group->name;
     once_ = std::ranges::all_of(heads, &HeadScores::once);
     if (request_.json) return;
-    std::string head = request_.by_example ? "example\tpositions\tbits\tbits_per_position" : "example";
+    std::string head = "example" + (group_.empty() ? "" : "\t" + escape_cell(group_));
+    if (request_.by_example) head += "\tpositions\tbits\tbits_per_position";
     if (!request_.by_example && !once_) head += "\tposition";
     for (const HeadScores& h : heads)
       if (!request_.by_example) head += fmt::format("\t{0}\t{0}.bits", escape_cell(h.field));
@@ -97,14 +100,26 @@ class FieldScoreTable {
     }
     const Index positions = examples.length(e);
     const double all = bits(nats), mean = all / static_cast<double>(positions);
-    put({.bits = all,
-         .text = fmt::format("{}\t{}\t{}\t{}\n", example_, positions, decimals(all), decimals(mean)),
-         .json = {{"example", example_}, {"positions", positions}, {"bits", all}, {"bits_per_position", mean}}});
+    FieldScoreRow row = first_cells(examples, e);
+    row.bits = all;
+    row.text += fmt::format("\t{}\t{}\t{}\n", positions, decimals(all), decimals(mean));
+    row.json.update({{"positions", positions}, {"bits", all}, {"bits_per_position", mean}});
+    put(std::move(row));
+  }
+
+  /// Returns a row with the number of the example and, in a table with groups, the entry of its group.
+  FieldScoreRow first_cells(const Examples& examples, Index e) const {
+    FieldScoreRow row{.text = std::to_string(example_), .json = {{"example", example_}}};
+    if (group_.empty()) return row;
+    const ExampleColumn& group = examples.column(group_);
+    row.text += '\t' + entry_cell(group, e);
+    row.json[group_] = entry_json(group, e);
+    return row;
   }
 
   void add_entry(const Examples& examples, const std::vector<HeadScores>& heads, Index e, Index p) {
     const Index position = position_ + p - examples.begin(e) + 1;
-    FieldScoreRow row{.text = std::to_string(example_), .json = {{"example", example_}}};
+    FieldScoreRow row = first_cells(examples, e);
     if (!once_) {
       row.text += fmt::format("\t{}", position);
       row.json["position"] = position;
@@ -140,6 +155,7 @@ class FieldScoreTable {
   const FieldScoreRequest& request_;
   const std::function<void(std::string_view)>& write_;
   bool once_ = false;
+  std::string group_;                 // name of the column that groups the rows; empty: none
   Index example_ = 0, position_ = 0;  // position_: rows of the sequence before this piece
   std::vector<FieldScoreRow> rows_;
 };
