@@ -21,14 +21,15 @@ namespace {
 /// The series of one field and group, by name.
 class FutureValues {
  public:
-  FutureValues(const SeriesTable& future, std::string name) : name_(std::move(name)), date_format_(future.date_format) {
+  FutureValues(const SeriesTable& future, std::string name)
+      : name_(std::move(name)), date_format_(future.date_format), has_groups_(future.has_groups) {
     for (const TableSeries& series : future.series) series_[{series.group, series.field}] = &series;
   }
 
   /// Appends the next `horizon` values of a covariate to `values`, and a note about empty values to `notes`.
   void append(const TableSeries& history, Index horizon, std::vector<double>& values,
               std::vector<std::string>& notes) const {
-    const auto place = series_.find({history.group, history.field});
+    const auto place = series_.find({has_groups_ ? history.group : std::string(), history.field});
     if (place == series_.end())
       throw DataError(fmt::format("{}: there are no rows for the group {}", name_, in_quotes(history.group)));
     const TableSeries& later = *place->second;
@@ -94,6 +95,7 @@ class FutureValues {
 
   std::string name_;
   std::optional<DateFormat> date_format_;
+  bool has_groups_;
   std::map<std::pair<std::string, std::string>, const TableSeries*> series_;
 };
 
@@ -103,10 +105,11 @@ bool is_number_or_category(const ColumnSchema& column) {
                    column.type == ColumnType::category || column.type == ColumnType::constant);
 }
 
-/// Returns the names of the columns that may be covariates.
-SeriesColumns possible_covariates(const TableSchema& future) {
+/// Returns the names of the columns that may be covariates, except the target.
+SeriesColumns possible_covariates(const TableSchema& future, const std::string& target = {}) {
   SeriesColumns columns;
   for (const ColumnSchema& column : future.columns) {
+    if (column.name == target) continue;
     if (column.type != ColumnType::date) columns.covariates.push_back(column.name);
     if (column.type == ColumnType::empty) columns.without_entries.push_back(column.name);
   }
@@ -155,19 +158,38 @@ void require_columns_of_data(const SeriesTable& table, const TableSchema& future
   }
 }
 
-/// Notes the columns of `future` whose entries in the data have no effect, such as texts and constants.
-void note_unused_columns(SeriesTable& table, const TableSchema& future, const SchemaOptions& schema) {
+/// Notes the columns of `future`, except the target, whose entries in the data have no effect, such as texts and
+/// constants.
+void note_unused_columns(SeriesTable& table, const TableSchema& future, const SchemaOptions& schema,
+                         const std::string& target) {
   const std::vector<std::string> groups = split_names(schema.group.value_or(table.group_column));
   for (const ColumnSchema& column : future.columns) {
     const bool covariate =
         std::ranges::find(table.covariates, column.name, &Covariate::column) != table.covariates.end();
     const bool group = std::ranges::find(groups, column.name) != groups.end() || column.name == table.group_column;
     const bool time = column.name == table.time_column || (table.time_part && column.name == table.time_part->column);
-    if (covariate || group || time || !is_number_or_category(column)) continue;
+    if (covariate || group || time || column.name == target || !is_number_or_category(column)) continue;
     table.notes.push_back(fmt::format(
         "{}: column {} is not used: in the data it is neither a column of numbers nor one of several categories",
         future.source, in_quotes(column.name)));
   }
+}
+
+/// Returns whether nothing but covariates is left of a table.
+bool has_only_covariates(const SeriesTable& table) {
+  return std::ranges::all_of(table.fields, [&](const std::string& field) {
+    return std::ranges::any_of(table.covariates, [&](const Covariate& covariate) {
+      return field == covariate.column || field.starts_with(covariate.column + "=");
+    });
+  });
+}
+
+/// Returns the name of the column that is predicted if none is stated; empty if there is none.
+std::string inferred_target(const Input& data, const SchemaOptions& schema) {
+  if (!schema.predict.empty() || split_names(schema.group.value_or("")).size() > 1) return {};
+  const TableSchema inferred = infer_series_schema(data, schema);
+  const auto target = std::ranges::find(inferred.columns, ColumnRole::predicted, &ColumnSchema::role);
+  return target == inferred.columns.end() ? std::string() : target->name;
 }
 
 }  // namespace
@@ -181,19 +203,35 @@ TablesOfCovariates read_with_future(const std::string& data, const std::string& 
   const TableSchema later = infer_series_schema(inputs[1], options);
   TablesOfCovariates tables;
   tables.table = read_series_table(inputs[0], schema, possible_covariates(later));
+  std::string target;
+  if (tables.table.covariates.size() > 1 && has_only_covariates(tables.table))
+    target = inferred_target(inputs[0], schema);
+  if (!target.empty()) {
+    tables.table = read_series_table(inputs[0], schema, possible_covariates(later, target));
+    tables.table.notes.push_back(fmt::format(
+        "{}: column {} is forecast, so its values in this table are not used; use --predict to forecast a different "
+        "column",
+        later.source, in_quotes(target)));
+  }
   require_columns_of_data(tables.table, later);
   if (tables.table.covariates.empty())
     throw DataError(fmt::format(
         "{}: there is no covariate: no column has numbers or categories and occurs in the data, too", later.source));
   require_numbers(tables.table, later);
-  note_unused_columns(tables.table, later, schema);
+  note_unused_columns(tables.table, later, schema, target);
   const auto has = [&](const std::string& name) { return !name.empty() && later.find(name) != nullptr; };
-  options.group = schema.group;
-  if (!options.group && has(tables.table.group_column)) options.group = tables.table.group_column;
+  const std::vector<std::string> groups = split_names(schema.group.value_or(tables.table.group_column));
+  const bool grouped = tables.table.has_groups && (schema.group || !tables.table.group_column.empty());
+  const bool shared = grouped && std::ranges::none_of(groups, has);
+  if (!shared) options.group = schema.group;
+  if (!shared && !options.group && has(tables.table.group_column)) options.group = tables.table.group_column;
   if (!options.order && has(tables.table.time_column)) options.order = tables.table.time_column;
   tables.future = read_series_table(
       inputs[1], options,
       {.known = tables.table.covariates, .date_format = tables.table.date_format, .time_part = tables.table.time_part});
+  if (shared && !tables.future.has_groups)
+    tables.table.notes.push_back(fmt::format("{}: there is no column {}, so the same values are used for all groups",
+                                             later.source, in_quotes(fmt::format("{}", fmt::join(groups, ", ")))));
   return tables;
 }
 
@@ -234,7 +272,10 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
                     future_name));
   std::erase_if(table.fields, is_known);
   if (table.fields.empty())
-    throw DataError(fmt::format("{}: all columns of the data are covariates; none is left to forecast", future_name));
+    throw DataError(
+        fmt::format("{}: all columns of the data are also in this table, so they are covariates; none is left to "
+                    "forecast; remove the column to forecast from the table",
+                    future_name));
   table.series = std::move(left);
   constexpr std::size_t kMostNotes = 5;
   if (notes.size() > kMostNotes) {

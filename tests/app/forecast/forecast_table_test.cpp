@@ -578,6 +578,63 @@ TEST(ForecastTable, FutureRowsOfIrregularTimesAreMatchedByOrderWithANote) {
   EXPECT_NE(left.notes.back().find("by their order, not by their dates"), std::string::npos);
 }
 
+/// Returns 60 days of sales of two shops, which are higher by 30 on holidays.
+std::string two_shops() {
+  std::string text = "day,shop,sales,holiday\n";
+  for (Index t = 0; t < 60; ++t)
+    for (const char* shop : {"a", "b"}) {
+      Moment moment;
+      moment.days = days_from_civil(2024, 1, 1) + t;
+      const Index holiday = (t * t + 3 * t) % 11 == 0 ? 1 : 0;
+      text += fmt::format("{},{},{},{}\n", format_moment(moment, DateFormat::year_month_day), shop,
+                          (*shop == 'a' ? 100 : 50) + (t * 7) % 5 + 30 * holiday, holiday);
+    }
+  return text;
+}
+
+bool has_note(const SeriesTable& table, const std::string& part) {
+  return std::ranges::any_of(table.notes,
+                             [&](const std::string& note) { return note.find(part) != std::string::npos; });
+}
+
+TEST(ForecastTable, ACalendarWithoutGroupsAppliesToAllGroups) {
+  const ScratchFolder folder;
+  Reporter reporter;
+  const TableForecast forecast =
+      forecast_table({.data = folder.write("data.csv", two_shops()),
+                      .future = folder.write("future.csv", "day,holiday\n2024-03-01,0\n2024-03-02,1\n"),
+                      .horizon = 2,
+                      .members = {"mean+known"},
+                      .threads = 1},
+                     reporter);
+  ASSERT_EQ(forecast.forecasts.size(), 2U);
+  for (const auto& one : forecast.forecasts) EXPECT_NEAR(one.mean[1] - one.mean[0], 30, 5);
+  EXPECT_TRUE(has_note(forecast.table, "there is no column \"shop\", so the same values are used for all groups"));
+}
+
+TEST(ForecastTable, TheTargetInTheTableOfTheFutureIsNotUsed) {
+  const ScratchFolder folder;
+  Reporter reporter;
+  const TableForecast forecast = forecast_table(
+      {.data = folder.write("data.csv", two_shops()),
+       .future = folder.write("future.csv",
+                              "day,shop,sales,holiday\n2024-03-01,a,0,0\n2024-03-02,a,0,1\n2024-03-01,b,0,0\n"
+                              "2024-03-02,b,0,1\n"),
+       .horizon = 2,
+       .members = {"mean+known"},
+       .threads = 1},
+      reporter);
+  ASSERT_EQ(forecast.table.fields, (std::vector<std::string>{"sales"}));
+  for (const auto& one : forecast.forecasts) EXPECT_NEAR(one.mean[1] - one.mean[0], 30, 5);
+  EXPECT_TRUE(has_note(forecast.table, "column \"sales\" is forecast, so its values in this table are not used"));
+}
+
+TEST(ForecastTable, TheBacktestOfALongHorizonNamesTheStepsThatWereCompared) {
+  const std::string text = describe_members(forecast_of(two_shops(), 500, {"mean"}));
+  EXPECT_NE(text.find("horizon 500, of which at most"), std::string::npos) << text;
+  EXPECT_EQ(describe_members(forecast_of(two_shops(), 3, {"mean"})).find("of which"), std::string::npos);
+}
+
 /// Returns a table of sales on the days from 2024-01-01, a Monday, whose weekdays (0 for Monday) are in a set; days in
 /// `left_out` have no row.
 std::string shop_table(Weekdays open, Index days, const std::vector<Index>& left_out = {}) {
