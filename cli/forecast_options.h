@@ -35,7 +35,8 @@ class ForecastOptions {
   TrainSettings table_ = {};  // options that describe the table
   std::optional<std::string> predict_, future_, members_, plot_, save_;
   std::optional<double> minutes_;
-  Index origins_ = 0, season_ = 0;
+  Index origins_ = 0;
+  std::optional<Index> season_ = {};
 };
 
 }  // namespace unfold

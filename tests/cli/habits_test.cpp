@@ -65,6 +65,7 @@ TEST_F(HabitsTest, FilesWithOnlyAHeaderAreRefused) {
       "its only row (product, priority, category, hours) seems to contain the names of the columns";
   expect_failure(Arguments{"train", file, "--out", run_} + small(), 3, message);
   expect_failure(Arguments{"train", file, "--out", run_, "--predict", "category"} + small(), 3, message);
+  expect_failure({"forecast", file, "--season", "0"}, 2, "season must be between 1 and 10080");
   expect_failure({"forecast", file}, 3, message);
   EXPECT_THAT(inspected(file)["refused"].get<std::string>(), HasSubstr("add rows below it"));
   const std::string known = data("known.csv", "date,value\n");

@@ -11,6 +11,7 @@
 #include "app/plots/table.h"
 #include "base/decimals.h"
 #include "base/printable.h"
+#include "model/selection/backtest.h"
 
 namespace unfold {
 namespace {
@@ -258,6 +259,18 @@ std::string describe_failed(const TableForecast& f, const std::vector<MemberSumm
                      fmt::join(parts, ", "));
 }
 
+/// Returns the largest number of steps of the horizon that are followed by values of a series in the backtest.
+Index compared_steps(const TableForecast& f) {
+  Index most = 0;
+  for (std::size_t i = 0; i < f.forecasts.size(); ++i) {
+    const Index n = static_cast<Index>(f.table.series[i].values.size());
+    const std::vector<Index> origins =
+        forecasting::backtest_origins(n, f.horizon, f.periods[i], f.forecasts[i].origins);
+    if (!origins.empty()) most = std::max(most, n - origins.front());
+  }
+  return std::min(most, f.horizon);
+}
+
 }  // namespace
 
 std::string describe_members(const TableForecast& f) {
@@ -272,8 +285,11 @@ std::string describe_members(const TableForecast& f) {
     if (member.compared > 0)
       table.rows.push_back({member.name, error_text(member.error()), fmt::format("{:.3f}", member.weight / count),
                             fmt::format("{}", member.combined)});
-  std::string text = fmt::format("backtest over {} origin{}, horizon {}\n{}", origins, origins == 1 ? "" : "s",
-                                 f.horizon, to_text(table));
+  const Index compared = compared_steps(f);
+  std::string text = fmt::format(
+      "backtest over {} origin{}, horizon {}{}\n{}", origins, origins == 1 ? "" : "s", f.horizon,
+      compared < f.horizon ? fmt::format(", of which at most {} steps could be compared with values", compared) : "",
+      to_text(table));
   text += describe_failed(f, members);
   if (!f.plan.left_out.empty()) {
     text += "left out because they exceed the operation budget (--minutes raises it):";
