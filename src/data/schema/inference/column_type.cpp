@@ -539,7 +539,10 @@ std::string ColumnProfile::hint_of_mixed_dates(const ColumnSchema& column) const
   const OddCell* slashes = first_cell({Shape::day_or_month_first, Shape::day_first, Shape::month_first});
   const bool day = format == DateFormat::day_month_year;
   const OddCell* shows = first_cell({day ? Shape::day_first : Shape::month_first});
-  if (slashes == nullptr) return {};
+  if (slashes == nullptr && column.stated)
+    return fmt::format("all dates are read as YYYY-MM-DD, and none is written as {}; leave out its --types",
+                       date_pattern(format));
+  if (slashes == nullptr || column.stated) return {};
   const std::string order =
       shows == nullptr ? ""
                        : fmt::format("; \"{}\" in line {} shows that the {} is first",

@@ -239,7 +239,7 @@ class SchemaInference::State {
       schema_.notes.push_back(
           fmt::format("column \"{}\": its strings are numbers; use --types {}=number to read them as numbers", name,
                       shell_argument(name)));
-    if (column.stated) return;
+    if (column.stated && (column.type != ColumnType::date || !options_.infer_roles)) return;
     if (const std::string hint = profile.hint_of(column); !hint.empty())
       schema_.notes.push_back(fmt::format("column \"{}\": {}", name, hint));
   }
