@@ -340,7 +340,7 @@ std::string_view SafetensorsFile::header() const {
     fail(fmt::format("truncated after {} bytes, inside the header length", bytes_.size()));
   std::uint64_t length = 0;
   std::memcpy(&length, bytes_.data(), kLengthBytes);
-  if (length > kMaxHeader) fail(fmt::format("claims a header of {} bytes; not a model file", length));
+  if (length > kMaxHeader) fail("not a model file: it does not begin with the length of a header");
   if (length > bytes_.size() - kLengthBytes) {
     fail(fmt::format("truncated: the header ends at byte {}, the file at byte {}", kLengthBytes + length,
                      bytes_.size()));
