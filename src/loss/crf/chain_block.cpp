@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "numerics/functions.h"
-#include "numerics/hmm_rows.h"
+#include "numerics/hmm/hmm_rows.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "numerics/functions.h"
-#include "numerics/hmm_rows.h"
+#include "numerics/hmm/hmm_rows.h"
 #include "unfold/base/error.h"
 
 namespace unfold {

@@ -1,11 +1,11 @@
-#include "numerics/hmm_rows.h"
+#include "numerics/hmm/hmm_rows.h"
 
 #include <algorithm>
 #include <cassert>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "numerics/hmm_rows.cpp"
+#define HWY_TARGET_INCLUDE "numerics/hmm/hmm_rows.cpp"
 #include "numerics/targets-inl.h"
 // The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
