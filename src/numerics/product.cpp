@@ -25,6 +25,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <cassert>
 
+#include "numerics/bf16_kernels.h"
+#include "numerics/transpose.h"
 #include "unfold/numerics/bf16.h"
 
 namespace unfold {
@@ -53,19 +55,13 @@ void PackedMatrix<T>::resize(Index k, Index n, Precision precision) {
   if (pairs_.size() != pair_count) pairs_.resize(pair_count);
 }
 
-/// Packs weight(k, j) for all existing columns j.
+/// Calls weight(column, columns, to) for every panel: `to` receives the pairs of the panel that begins at this column.
 template <class T>
 template <class Weight>
 void PackedMatrix<T>::pack_pairs(const Weight& weight, Range panels) {
-  for (Index p = panels.begin; p < panels.end; ++p) {
-    const Index columns = std::min(kPanel, n_ - p * kPanel);
-    std::uint32_t* to = pairs_.data() + p * kPanel * ((k_ + 1) / 2);
-    for (Index k = 0; k < k_; k += 2, to += kPanel) {
-      for (Index j = 0; j < columns; ++j)
-        to[j] = bf16_pair(static_cast<float>(weight(k, p * kPanel + j)),
-                          k + 1 < k_ ? static_cast<float>(weight(k + 1, p * kPanel + j)) : 0);
-      std::fill(to + columns, to + kPanel, 0U);
-    }
+  if constexpr (sizeof(T) == sizeof(float)) {
+    for (Index p = panels.begin; p < panels.end; ++p)
+      weight(p * kPanel, std::min(kPanel, n_ - p * kPanel), pairs_.data() + p * kPanel * ((k_ + 1) / 2));
   }
 }
 
@@ -75,7 +71,7 @@ void PackedMatrix<T>::pack_pairs(const Weight& weight, Range panels) {
 template <class T>
 void PackedMatrix<T>::pack(Matrix<const T> w, Range panels) {
   assert(w.rows == k_ && w.cols == n_);
-  if (precision_ == Precision::bf16) return pack_pairs([&](Index k, Index j) { return w(k, j); }, panels);
+  if (precision_ == Precision::bf16) return pack_pairs([&](auto... part) { pack_bf16_panel(w, part...); }, panels);
   constexpr Index kLine = 64 / static_cast<Index>(sizeof(T)), kRowsAhead = 16;
   for (Index p = panels.begin; p < panels.end; ++p) {
     const Index columns = std::min(kPanel, n_ - p * kPanel);
@@ -89,26 +85,11 @@ void PackedMatrix<T>::pack(Matrix<const T> w, Range panels) {
   }
 }
 
-/// Transposes four rows of four with vectors that every target has: to[c][r] = from[r][c].
-template <class T>
-void transpose_4x4(const T* from, Index from_stride, T* to, Index to_stride) {
-  typedef T Four __attribute__((vector_size(4 * sizeof(T))));
-  Four row[4];
-  for (Index r = 0; r < 4; ++r) std::memcpy(&row[r], from + r * from_stride, sizeof(Four));
-  const Four low01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
-  const Four high01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
-  const Four low23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
-  const Four high23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
-  const Four column[4] = {
-      __builtin_shufflevector(low01, low23, 0, 1, 4, 5), __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
-      __builtin_shufflevector(high01, high23, 0, 1, 4, 5), __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
-  for (Index c = 0; c < 4; ++c) std::memcpy(to + c * to_stride, &column[c], sizeof(Four));
-}
-
 template <class T>
 void PackedMatrix<T>::pack_transposed(Matrix<const T> w, Range panels) {
   assert(w.rows == n_ && w.cols == k_);
-  if (precision_ == Precision::bf16) return pack_pairs([&](Index k, Index j) { return w(j, k); }, panels);
+  if (precision_ == Precision::bf16)
+    return pack_pairs([&](auto... part) { pack_transposed_bf16_panel(w, part...); }, panels);
   constexpr Index kChunk = 64 / static_cast<Index>(sizeof(T));  // one cache line of each row of w at a time
   for (Index p = panels.begin; p < panels.end; ++p) {
     const Index columns = std::min(kPanel, n_ - p * kPanel);

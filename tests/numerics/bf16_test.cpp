@@ -10,6 +10,8 @@
 #include <random>
 #include <vector>
 
+#include "numerics/bf16_kernels.h"
+
 namespace unfold::bf16_test {
 namespace {
 
@@ -113,6 +115,88 @@ TEST_F(Bf16, bf16_gradients_are_the_fma_chain_from_the_last_row) {
             ASSERT_EQ(g[at(i * n + j)], sum) << rows << " rows, " << i << ", " << j;
           }
       }
+}
+
+/// Returns the sums of a tile of 2 panels' width at most, computed by `kernels`.
+std::vector<float> tile_sums(const Bf16Kernels& kernels, const std::vector<float>& a, const std::vector<float>& b,
+                             std::vector<float> c, Index rows, Index k, Index panels, bool by_columns) {
+  const FlushToZero mode(kernels.flushes_to_zero);
+  const Index pairs = (k + 1) / 2, words = pairs * kernels.words_per_pair, columns = panels * kBf16Panel;
+  std::vector<std::uint32_t> left(at(words * rows)), right(at(pairs * columns));
+  std::vector<float> first(at(rows)), second(at(rows));
+  for (Index p = 0; p < pairs; ++p) {
+    const bool whole = 2 * p + 1 < k;
+    for (Index m = 0; m < rows; ++m) first[at(m)] = a[at(m * k + 2 * p)], second[at(m)] = a[at(m * k + 2 * p + whole)];
+    if (by_columns)
+      kernels.round_columns(first.data(), whole ? second.data() : nullptr, rows,
+                            left.data() + p * kernels.words_per_pair * rows);
+    for (Index q = 0; q < panels; ++q) {
+      const float* const row = b.data() + 2 * p * columns + q * kBf16Panel;
+      kernels.pair_rows(row, whole ? row + columns : nullptr, kBf16Panel, right.data() + (q * pairs + p) * kBf16Panel);
+    }
+  }
+  for (Index m = 0; m < rows && !by_columns; ++m) kernels.round_row(a.data() + m * k, k, left.data() + m * words);
+  kernels.run_tile({.a = left.data(),
+                    .by_columns = by_columns,
+                    .a_row = words,
+                    .b = right.data(),
+                    .b_stride = pairs * kBf16Panel,
+                    .pairs = pairs,
+                    .c = c.data(),
+                    .c_stride = columns},
+                   rows, panels);
+  return c;
+}
+
+TEST_F(Bf16, kernels_have_the_bits_of_the_emulation) {
+  for (Index rows = 1; rows <= kBf16TileRows; ++rows)
+    for (const Index panels : {Index{1}, Index{bf16_tile_panels(static_cast<int>(rows))}})
+      for (const Index k : {1, 2, 7, 40})
+        for (const bool by_columns : {false, true}) {
+          const Index columns = panels * kBf16Panel;
+          const auto a = numbers(rows * k), b = numbers(k * columns), c = numbers(rows * columns);
+          const auto expected = tile_sums(*supported_bf16_kernels().front(), a, b, c, rows, k, panels, by_columns);
+          for (const Bf16Kernels* kernels : supported_bf16_kernels())
+            ASSERT_EQ(tile_sums(*kernels, a, b, c, rows, k, panels, by_columns), expected)
+                << kernels->name << ": " << rows << " rows, " << panels << " panels, k = " << k;
+        }
+}
+
+TEST_F(Bf16, kernels_of_one_processor_agree_on_tiny_and_infinite_sums) {
+  const Index rows = 5, k = 6, columns = 2 * kBf16Panel;
+  const auto supported = supported_bf16_kernels();
+  for (const float scale : {1e-17F, 3e-19F, 1e-19F, 3e-20F, 1e-22F, 3e19F}) {
+    auto a = numbers(rows * k), b = numbers(k * columns), c = numbers(rows * columns);
+    for (float& x : a) x *= scale;
+    for (float& x : b) x *= scale;
+    for (float& x : c) x *= scale * scale;
+    std::vector<std::vector<float>> sums;
+    for (std::size_t i = 1; i < supported.size(); ++i)
+      sums.push_back(tile_sums(*supported[i], a, b, c, rows, k, 2, false));
+    for (const auto& other : sums)
+      for (std::size_t i = 0; i < other.size(); ++i)
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(other[i]), std::bit_cast<std::uint32_t>(sums.front()[i])) << scale;
+  }
+}
+
+TEST_F(Bf16, kernels_round_every_class_of_numbers) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x = {0,       -0.0F,    1e-39F, -1e-39F, std::numeric_limits<float>::min(),
+                          3.4e38F, infinity, 1,      -2.5F,   std::bit_cast<float>(0x7f800001U)};
+  for (const float y : numbers(23)) x.push_back(y);
+  const Index count = std::ssize(x);
+  for (const Bf16Kernels* kernels : supported_bf16_kernels()) {
+    std::vector<std::uint32_t> pairs(at(count)), row(at((count + 1) / 2 * kernels->words_per_pair));
+    kernels->pair_rows(x.data(), x.data() + 1, count - 1, pairs.data());
+    for (Index i = 0; i + 1 < count; ++i)
+      EXPECT_EQ(pairs[at(i)], bf16_pair(x[at(i)], x[at(i + 1)])) << kernels->name << ", " << i;
+    kernels->round_row(x.data(), count, row.data());
+    for (Index i = 0; i < count; ++i) {
+      const std::uint32_t word = row[at(kernels->words_per_pair == 1 ? i / 2 : i)];
+      const bool upper = kernels->words_per_pair == 2 || i % 2 == 0;
+      EXPECT_EQ(upper ? word >> 16 : word & 0xffff, to_bf16(x[at(i)])) << kernels->name << ", " << i;
+    }
+  }
 }
 
 }  // namespace
