@@ -43,10 +43,8 @@ void RangeEncoder::narrow(std::uint64_t begin, std::uint64_t size) {
 }
 
 void RangeEncoder::encode_bit(int bit, std::uint64_t one, int bits) {
-  if (bit != 0)
-    encode(0, one, bits);
-  else
-    encode(one, (std::uint64_t{1} << bits) - one, bits);
+  const std::uint64_t split = part(range_, one, bits);
+  bit != 0 ? narrow(0, split) : narrow(split, range_ - split);
 }
 
 std::string RangeEncoder::finish() {
@@ -106,13 +104,10 @@ void RangeDecoder::narrow(std::uint64_t begin, std::uint64_t size) {
 }
 
 int RangeDecoder::decode_bit(std::uint64_t one, int bits) {
-  const std::uint64_t total = std::uint64_t{1} << bits;
-  const int bit = value_ < part(range_, one, bits) ? 1 : 0;
-  if (bit != 0)
-    consume(0, one, bits);
-  else
-    consume(one, total - one, bits);
-  return bit;
+  const std::uint64_t split = part(range_, one, bits);
+  const bool bit = value_ < split;
+  bit ? narrow(0, split) : narrow(split, range_ - split);
+  return bit ? 1 : 0;
 }
 
 }  // namespace unfold

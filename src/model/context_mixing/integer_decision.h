@@ -47,30 +47,37 @@ class IntegerDecision {
     std::array<std::uint32_t, 3> gates{};       ///< contexts that select the weights, each below kGates
   };
 
+  struct Cell {
+    std::uint16_t p, count;
+  };
+  /// One number of 16 bits for each input.
+  struct alignas(16) Lanes {
+    std::array<std::uint16_t, kInputs> of;
+  };
+
   IntegerDecision();
+  void select(const Case& c);  ///< prefetches the memory of a case, which `estimate` and `learn` then use
   /// Returns P(yes) in units of 2^-16, above 0 and below 1. `prior` in (0, 65536): the estimate of a hint without
   /// observations.
-  std::uint32_t estimate(const Case& c, std::uint32_t prior);
-  void learn(bool yes);  ///< learns the outcome of the case of the last `estimate`
+  std::uint32_t estimate(std::uint32_t prior);
+  void learn(bool yes);  ///< learns the outcome
 
  private:
   static constexpr int kCellBits = 15;  // binary logarithm of the number of cells per hint
   // Grid of logits for the refinement: the number of points and their distance.
   static constexpr std::int32_t kPlaces = 24, kApart = 256;
   static constexpr std::size_t kRowPlaces = 32;
-  struct Cell {
-    std::uint16_t p, count;
-  };
 
   const IntegerLogistic* logistic_;
   std::vector<Cell> cells_;
   Buffer<std::int32_t> weights_;       // [3 kGates x kInputs], in units of 2^-16; a row is in one cache line
   std::array<Cell*, kHints> found_{};  // cells of the current case
   Buffer<std::uint16_t> refined_;      // [kRefined x kRowPlaces], of which kPlaces are used; a row is one cache line
-  std::uint16_t* nearest_ = nullptr;
-  alignas(16) std::array<std::int32_t, kInputs> inputs_{};
+  std::uint16_t *refined_row_ = nullptr, *nearest_ = nullptr;
+  Lanes estimates_{}, counts_{};  // contents of these cells; a cell without observations has the prior
+  Lanes inputs_{};
   std::array<std::int32_t*, 3> rows_{};
-  std::uint32_t p_ = 0, prior_ = 0, mixed_ = 0;
+  std::uint32_t mixed_ = 0;
 };
 
 }  // namespace unfold

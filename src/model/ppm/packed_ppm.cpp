@@ -220,33 +220,33 @@ struct PackedPpm::Body {
     return x;
   }
 
-  /// Returns the probability that the next symbol is the favorite, in units of 2^-16.
-  std::uint32_t estimate_favorite(const Features& x, const Left& left) {
+  /// Selects the case of the decision whether the next symbol is the favorite. Returns its prior.
+  std::uint32_t select_favorite(const Features& x, const Left& left) {
     const std::uint32_t f = left.favorite_count, n = left.size;
-    const IntegerDecision::Case q = {
-        .hints = {(x.sure << 16 | x.size << 8 | x.partial << 4 | std::min(level(f), 15U)) * 4 + (history & 3),
-                  (one << 20 | x.sure << 12 | x.order << 4 | x.partial),
-                  (x.below << 20 | x.sure << 12 | x.more << 4 | x.partial),
-                  (past << 13 | x.sure << 8 | x.order << 4 | x.partial),
-                  (two << 16 | one << 8 | x.favorite) * 16 + x.order,
-                  (x.favorite << 16 | one << 8 | x.sure << 1 | x.partial)},
-        .refine = one * 32 + x.sure,
-        .gates = {x.place * 2 + (n == 1 ? 1 : 0), x.sure * 32 + x.below, x.favorite * 4 + (history & 3)}};
-    return favorites.estimate(q, std::clamp(f * 65536 / (left.total + 2 * n), 64U, 65472U));
+    favorites.select(
+        {.hints = {(x.sure << 16 | x.size << 8 | x.partial << 4 | std::min(level(f), 15U)) * 4 + (history & 3),
+                   (one << 20 | x.sure << 12 | x.order << 4 | x.partial),
+                   (x.below << 20 | x.sure << 12 | x.more << 4 | x.partial),
+                   (past << 13 | x.sure << 8 | x.order << 4 | x.partial),
+                   (two << 16 | one << 8 | x.favorite) * 16 + x.order,
+                   (x.favorite << 16 | one << 8 | x.sure << 1 | x.partial)},
+         .refine = one * 32 + x.sure,
+         .gates = {x.place * 2 + (n == 1 ? 1 : 0), x.sure * 32 + x.below, x.favorite * 4 + (history & 3)}});
+    return std::clamp(f * 65536 / (left.total + 2 * n), 64U, 65472U);
   }
 
-  /// Returns the probability that the context does not contain the next symbol, if it is not the favorite.
-  std::uint32_t estimate_escape(const Features& x, const Left& left) {
+  /// Does the same for the decision whether the context does not contain the next symbol, if it is not the favorite.
+  std::uint32_t select_escape(const Features& x, const Left& left) {
     const std::uint32_t f = left.favorite_count, n = left.size;
-    const IntegerDecision::Case q = {
-        .hints = {(x.more << 20 | x.size << 8 | x.sure << 4 | x.partial) * 4 + (history & 3),
-                  (one << 20 | x.size << 8 | x.order << 4 | x.partial), (x.below << 20 | x.size << 8 | x.partial),
-                  (past << 16 | x.size << 8 | x.order << 4 | x.partial),
-                  (two << 16 | one << 8 | x.order << 4) + x.size / 16,
-                  (x.favorite << 20 | one << 12 | x.size << 1 | x.partial)},
-        .refine = one * 32 + x.size / 8,
-        .gates = {x.place, x.size * 4 + (history & 3), x.favorite * 4 + (history & 3)}};
-    return escapes.estimate(q, std::clamp(2 * n * 65536 / (left.total - f + 2 * n), 64U, 65472U));
+    escapes.select(
+        {.hints = {(x.more << 20 | x.size << 8 | x.sure << 4 | x.partial) * 4 + (history & 3),
+                   (one << 20 | x.size << 8 | x.order << 4 | x.partial), (x.below << 20 | x.size << 8 | x.partial),
+                   (past << 16 | x.size << 8 | x.order << 4 | x.partial),
+                   (two << 16 | one << 8 | x.order << 4) + x.size / 16,
+                   (x.favorite << 20 | one << 12 | x.size << 1 | x.partial)},
+         .refine = one * 32 + x.size / 8,
+         .gates = {x.place, x.size * 4 + (history & 3), x.favorite * 4 + (history & 3)}});
+    return std::clamp(2 * n * 65536 / (left.total - f + 2 * n), 64U, 65472U);
   }
 
   /// The path of a symbol: the contexts from which it escaped and the context that contains it.
@@ -300,7 +300,9 @@ struct PackedPpm::Body {
     const bool certain = left.size == free;  // the symbol must be one of the remaining symbols
     if (certain && left.size == 1) return left.favorite;
     const Features x = features(c, left, order, depth);
-    const std::uint32_t p = estimate_favorite(x, left);
+    const std::uint32_t prior = select_favorite(x, left);
+    const std::uint32_t escape_prior = left.size == 1 || certain ? 0 : select_escape(x, left);
+    const std::uint32_t p = favorites.estimate(prior);
     const bool yes = coder.decide(wanted == left.favorite, p);
     if (yes) approach(after_favorite(c));
     if (learning) favorites.learn(yes);
@@ -312,7 +314,7 @@ struct PackedPpm::Body {
     --free;
     if (left.size == 1) return kNoSymbol;
     if (!certain) {
-      const std::uint32_t p_escape = estimate_escape(x, left);
+      const std::uint32_t p_escape = escapes.estimate(escape_prior);
       const bool escaped = coder.decide(wanted_elsewhere(c, wanted), p_escape);
       if (learning) escapes.learn(escaped);
       if (escaped) {
@@ -532,12 +534,12 @@ struct PackedPpm::Body {
                 double share) {
     const Features x = features(c, left, order, depth);
     const bool certain = left.size == free;
-    const double p = certain && left.size == 1 ? 1 : estimate_favorite(x, left) / 65536.0;
+    const double p = certain && left.size == 1 ? 1 : favorites.estimate(select_favorite(x, left)) / 65536.0;
     probabilities[left.favorite] = share * p;
     mask(left.favorite);
     free -= left.size;
     if (left.size == 1) return 1 - p;
-    const double escape = certain ? 0 : estimate_escape(x, left) / 65536.0;
+    const double escape = certain ? 0 : escapes.estimate(select_escape(x, left)) / 65536.0;
     const double each = share * (1 - p) * (1 - escape) / (left.total - left.favorite_count);
     const PackedEntry* const entries = blocks.at(c.block);
     for (std::uint32_t i = 0; i < c.head; ++i) {
