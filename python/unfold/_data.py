@@ -176,14 +176,16 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, (str, bytes))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, pandas.NA or pandas.NaT."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float)
                                                                                 and value != value)
 
 
 def is_table(data: Any) -> bool:
+    """Return whether data is a pandas, polars or Arrow table; a column also exports an Arrow stream, but is not a table."""
     return (hasattr(data, "columns") and hasattr(data, "shape") and hasattr(data, "__getitem__")
-            and not isinstance(data, numpy.ndarray)) or hasattr(data, "__arrow_c_stream__")
+            and not isinstance(data, numpy.ndarray)) or (hasattr(data, "__arrow_c_stream__") and not is_column(data))
 
 
 def is_column(value: Any) -> bool:
@@ -275,14 +277,14 @@ def cells_of(values: Any, what: str) -> Values:
         return [str(x) for x in array.tolist()]  # identifiers, which floats would change
     if array.dtype.kind in "iuf":
         return as_numbers(array, what)
-    if array.dtype.kind == "O" and all(_is_missing(x) or (_is_number(x) and not isinstance(x, (bool, numpy.bool_)))
+    if array.dtype.kind == "O" and all(is_missing(x) or (_is_number(x) and not isinstance(x, (bool, numpy.bool_)))
                                        for x in array):
-        if all(_is_missing(x) for x in array):
+        if all(is_missing(x) for x in array):
             return [None] * len(array)
-        return numpy.array([numpy.nan if _is_missing(x) else float(x) for x in array])
+        return numpy.array([numpy.nan if is_missing(x) else float(x) for x in array])
     if array.dtype.kind == "M":
         return _dates(array)
-    return [None if _is_missing(x) else as_text(x, what) for x in array.tolist()]
+    return [None if is_missing(x) else as_text(x, what) for x in array.tolist()]
 
 
 def _dates(array: NDArray[Any]) -> list[str | None]:
@@ -337,7 +339,7 @@ def _field(name: str, value: Any, what: str) -> tuple[Column, NDArray[Any] | Non
         value = as_numbers(value, what)
     if len(value) == 0:
         raise DataError(f"{what}: it is empty")
-    first = next((one for one in value if not _is_missing(one)), None)
+    first = next((one for one in value if not is_missing(one)), None)
     if first is None or _is_number(first) or _is_text(first):
         return (name, True, cells_of(list(value) if not isinstance(value, numpy.ndarray) else value, what)), None
     numbers, lengths = sequences(value, what)
@@ -421,7 +423,7 @@ def _sequence(one: Any, where: str) -> NDArray[Any] | list[Any]:
 def _require_symbol(value: Any, where: str) -> None:
     if isinstance(value, numpy.generic):
         value = value.item()
-    if _is_missing(value):
+    if is_missing(value):
         raise UsageError(f"{where} an entry is missing ({value}); leave that sequence out")
     if not isinstance(value, (str, bytes, bool, int, float)):
         raise UsageError(f"{where} an entry must be a string or a number, not {type(value).__name__}")

@@ -133,7 +133,7 @@ class ESN(BaseEstimator):
 
 def _values(X: Any, who: str) -> tuple[Floats, NDArray[Any], str]:
     """Return values [positions, n], the lengths of the sequences, and the data format: "one", "array" or "list"."""
-    if _data.is_table(X):
+    if _data.is_table(X) or _data.is_column(X):
         X = _data.array_of_table(X, who)
     if _data.is_array(X) or (isinstance(X, list) and X and not hasattr(X[0], "__len__")):
         array = _data.as_numbers(X, who)

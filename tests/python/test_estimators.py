@@ -134,6 +134,46 @@ class ClassifierTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "not one text"):
             fresh.fit("abc", ["x"])
 
+    def test_an_empty_text_is_a_missing_text(self):
+        texts, y = ["how far is it", "who was first"] * 10, ["distance", "person"] * 10
+        fitted = SequenceClassifier("bag:4,pool=mean", steps=2, threads=1).fit(texts, y)
+        p = fitted.predict_proba(["", " ", None, b"", math.nan, "who"])
+        self.assertEqual(p.shape, (6, 2))
+        self.assertEqual(len({tuple(row) for row in p[:5].tolist()}), 1)
+        self.assertNotEqual(tuple(p[0]), tuple(p[5]))
+        SequenceClassifier("bag:4,pool=mean", steps=1, threads=1).fit(["", *texts[1:]], y).predict(texts)
+        with self.assertRaisesRegex(ValueError, "all texts are empty"):
+            fitted.fit(["", None], ["x", "y"])
+        with self.assertRaisesRegex(ValueError, "sequence 1 is empty"):
+            fitted.fit(["a b", []], ["x", "y"])
+        with self.assertRaisesRegex(ValueError, "sequence 0 is empty"):
+            SequenceTagger("bilstm:4", steps=1).fit([""], [[]])
+
+    def test_columns_of_texts_are_lists_of_texts(self):
+        texts, y = ["how far is it", "who was first"] * 10, ["distance", "person"] * 10
+        settings = {"steps": 2, "threads": 1}
+        expected = SequenceClassifier("bag:4,pool=mean", **settings).fit(texts, y)
+        for library in ("pandas", "polars"):
+            if importlib.util.find_spec(library) is None:
+                continue
+            module = importlib.import_module(library)
+            for X in (module.Series(texts), module.DataFrame({"body": texts})):
+                with self.subTest(f"{library} {type(X).__name__}"):
+                    fitted = SequenceClassifier("bag:4,pool=mean", **settings).fit(X, y)
+                    self.assertEqual(fitted.model_bytes_, expected.model_bytes_)
+                    self.assertTrue((fitted.predict_proba(X) == expected.predict_proba(texts)).all())
+            with self.subTest(f"{library} words"):
+                words = module.Series([text.split() for text in texts])
+                self.assertEqual(SequenceClassifier("bag:4,pool=mean", **settings).fit(words, y).model_bytes_,
+                                 expected.model_bytes_)
+            with self.subTest(f"{library} tags"):
+                tags = [text.split() for text in texts]
+                self.assertEqual(SequenceTagger("bilstm:4", steps=1).fit(module.Series(texts), tags).predict(texts),
+                                 SequenceTagger("bilstm:4", steps=1).fit(texts, tags).predict(module.Series(texts)))
+            X = module.DataFrame({"subject": [f"ticket {i}" for i in range(20)], "body": texts})
+            with self.assertWarnsRegex(UserWarning, "each row of X is a sequence of 2 symbols.*column subject are texts"):
+                SequenceClassifier("bag:4,pool=mean", **settings).fit(X, y)
+
     def test_data_in_the_form_of_sktime_has_a_message(self):
         y = ["a", "b"] * 5
         with self.assertWarnsRegex(UserWarning, r"numpy.swapaxes\(X, 1, 2\)"):

@@ -68,6 +68,7 @@ class SequenceClassifier(SequenceEstimator):
     """
 
     _kind = "classifier"
+    _empty_texts = True
 
     def __init__(self, model: str | None = None, *, class_weight: Any = None, optimizer: str | None = None,
                  steps: int | None = None, epochs: float | None = None, minutes: float | None = None,
@@ -85,7 +86,8 @@ class SequenceClassifier(SequenceEstimator):
         ----------
         X
             Numbers ``[N, T]`` or ``[N, T, n]``, or a list of arrays ``[T]`` or ``[T, n]`` of different lengths, with
-            NaN for missing values; or symbols: lists of strings, or texts, which are split into words.
+            NaN for missing values; or symbols: lists of strings, or texts, which are split into words. Texts can be a
+            list, a Series or a table with one column of strings; an empty text, None or NaN is a missing text.
         y
             One label per sequence: strings, integers, bools.
         sample_weight
@@ -115,7 +117,7 @@ class SequenceClassifier(SequenceEstimator):
         table = Rows.of_table(X, who) if stated != "sequence" else None
         if table is not None:
             return [table]
-        sequences = Sequences(X, who)
+        sequences = Sequences(X, who, self._empty_texts)
         rows = Rows.of_sequences(sequences, X) if stated != "sequence" else None
         if stated == "independent":
             if rows is None:
@@ -136,7 +138,7 @@ class SequenceClassifier(SequenceEstimator):
         if self.rows_ == "sequence":
             return super()._read(X, who)
         require_feature_names(X, getattr(self, "feature_names_in_", None))
-        rows = Rows.of_table(X, who) or Rows.of_sequences(Sequences(X, who), X)
+        rows = Rows.of_table(X, who) or Rows.of_sequences(Sequences(X, who, self._empty_texts), X)
         if rows is None:
             raise UsageError(f"{who}: X must be a table with {self.n_features_in_} columns, as in fit")
         rows.like(self.n_features_in_, who)

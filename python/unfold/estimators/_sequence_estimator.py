@@ -17,6 +17,7 @@ class SequenceEstimator(BaseEstimator):
     """Base class of the classifier and the tagger for sequences of symbols or numbers: their data and classes."""
 
     _requires_y = True
+    _empty_texts = False  # whether a text without words is a sequence, of one missing entry
 
     classes_: NDArray[Any]
     numeric_: bool
@@ -32,7 +33,7 @@ class SequenceEstimator(BaseEstimator):
     def _read(self, X: Any, who: str) -> Sequences:
         self._require_fitted()
         require_feature_names(X, getattr(self, "feature_names_in_", None))
-        sequences = Sequences(X, who).like(self.numeric_, getattr(self, "n_features_in_", 0), who)
+        sequences = Sequences(X, who, self._empty_texts).like(self.numeric_, getattr(self, "n_features_in_", 0), who)
         if sequences.names is None:
             sequences.names = getattr(self, "feature_names_in_", None)
         return sequences
@@ -51,4 +52,4 @@ class SequenceEstimator(BaseEstimator):
     def _read_more(self, X: Any, who: str) -> Sequences:
         """Read the sequences for training, of the same kind as those of the fitted model if training continues."""
         continues = self._continues or (who == "partial_fit" and self.__sklearn_is_fitted__())
-        return self._read(X, who) if continues else Sequences(X, who)
+        return self._read(X, who) if continues else Sequences(X, who, self._empty_texts)

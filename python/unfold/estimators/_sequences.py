@@ -18,7 +18,14 @@ from ._feature_names import feature_names_of
 class Sequences:
     """The sequences of a classifier or tagger: symbols or numbers, one after another."""
 
-    def __init__(self, X: Any, who: str) -> None:
+    def __init__(self, X: Any, who: str, empty_texts: bool = False) -> None:
+        """Read the sequences.
+
+        Parameters
+        ----------
+        empty_texts
+            Whether an empty text, None or NaN in a list of texts is a sequence of one missing entry, instead of an error.
+        """
         if hasattr(X, "tocsr"):
             raise TypeError(f"{who}: Sparse data was passed, but sequences are dense; use X.toarray()")
         if isinstance(X, (str, bytes)) or not hasattr(X, "__iter__") and not hasattr(X, "__array__"):
@@ -27,6 +34,8 @@ class Sequences:
         self.names = feature_names_of(X)
         if _data.is_table(X):
             _require_plain_table(X, who)
+            X = _texts_of_table(X, who)
+        elif _data.is_column(X):
             X = _data.array_of_table(X, who)
         if not isinstance(X, numpy.ndarray) and not hasattr(X, "__iter__"):
             X = numpy.asarray(X)
@@ -49,14 +58,28 @@ class Sequences:
             warnings.warn(f"{who}: X has shape {X.shape}: each sequence is one position of {X.shape[2]} numbers. If the "
                           "axes are [sequences, variables, time], as in sktime, pass numpy.swapaxes(X, 1, 2)",
                           UserWarning, stacklevel=4)
-        rows = X if isinstance(X, numpy.ndarray) and X.ndim in (2, 3) else [
-            _words(one, f"{who}: sequence {i}:") for i, one in enumerate(X)]
-        self.entries, self.lengths = _data.sequences(rows, who)
+        if isinstance(X, numpy.ndarray) and X.ndim in (2, 3):
+            self.entries, self.lengths = _data.sequences(X, who)
+        else:
+            self._read_list(list(X), who, empty_texts)
         self.numeric = isinstance(self.entries, numpy.ndarray)
         if isinstance(self.entries, numpy.ndarray) and numpy.isinf(self.entries).any():
             raise UsageError(f"{who}: Input X contains infinity: numbers must be finite; NaN is a missing value")
         self.width = 0 if not isinstance(self.entries, numpy.ndarray) else (
             1 if self.entries.ndim == 1 else self.entries.shape[1])
+
+    def _read_list(self, X: list[Any], who: str, empty_texts: bool) -> None:
+        """Read a list of sequences; texts are split into words."""
+        rows = [_words(one, f"{who}: sequence {i}:") for i, one in enumerate(X)]
+        empty = _empty_texts(X) if empty_texts else []
+        if empty and len(empty) == len(rows) and who != "predict":
+            raise UsageError(f"{who}: all texts are empty")
+        for i in empty:
+            rows[i] = [""]
+        self.entries, self.lengths = _data.sequences(rows, who)
+        starts = numpy.cumsum(self.lengths) - self.lengths
+        for i in empty:
+            self.entries[int(starts[i])] = None
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -126,6 +149,37 @@ def _require_plain_table(X: Any, who: str) -> None:
     if numpy.ndim(first) > 0:
         raise UsageError(f"{who}: the cells of X are sequences; pass one array per sequence: "
                          "[numpy.column_stack(list(row)) for row in X.to_numpy()]")
+
+
+def _texts_of_table(X: Any, who: str) -> NDArray[Any]:
+    """Return the rows of a table as an array, or its cells as texts if it has one column of strings."""
+    array = _data.array_of_table(X, who)
+    if array.dtype.kind not in "OUS" or array.ndim != 2:
+        return array
+    texts = [_is_text_column(column) for column in array.T]
+    if array.shape[1] == 1 and any(isinstance(cell, (str, bytes)) for cell in array.flat):
+        return array[:, 0]
+    if any(texts) and who != "predict":
+        name = str(_data.columns_of(X)[texts.index(True)][0])
+        warnings.warn(f"{who}: each row of X is a sequence of {array.shape[1]} symbols, because X has several columns of "
+                      f"strings, but the cells of column {name} are texts; to split texts into words, pass one column "
+                      f'(X["{name}"]) or join the columns; to use several columns as fields, use unfold.train',
+                      UserWarning, stacklevel=5)
+    return array
+
+
+def _is_text_column(column: NDArray[Any]) -> bool:
+    """Return whether most cells have several words, and most cells are different."""
+    cells = [cell for cell in column.tolist() if isinstance(cell, str)]
+    return 2 * len(set(cells)) > len(cells) < 2 * sum(len(cell.split()) > 1 for cell in cells)
+
+
+def _empty_texts(X: list[Any]) -> list[int]:
+    """Return the numbers of the empty and missing texts in a list of texts, or nothing if it has other sequences."""
+    missing = [_data.is_missing(one) for one in X]
+    if not all(isinstance(one, (str, bytes)) or absent for one, absent in zip(X, missing)) or all(missing):
+        return []
+    return [i for i, one in enumerate(X) if missing[i] or not one.split()]
 
 
 def object_array(X: NDArray[Any], who: str, names: Optional[NDArray[Any]] = None) -> Any:
