@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   const Index steps = argc > 3 ? std::atol(argv[3]) : 1000;
   try {
     // A corpus consists of sequences of symbols from one alphabet. Here it is one sequence, the characters of the file.
+    // With the options {.lines = true}, each line is a sequence; training records this in the model.
     const std::vector<std::string> files = {argv[1]};
     const Corpus corpus = Corpus::load(files, build_alphabet(files, {.kind = SymbolKind::chars}));
     const auto parts = split_corpus(corpus, parse_split("90/10"));  // training, validation and (empty) test part

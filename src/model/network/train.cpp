@@ -35,6 +35,16 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
   return entry;
 }
 
+/// Records in the card that each line of the corpus is a sequence (CorpusOptions::lines); only then can a source have
+/// several sequences.
+void record_lines(SymbolModel& model, const Corpus& corpus) {
+  for (Index s = 1; s < corpus.sequences(); ++s) {
+    if (&corpus.source(s) != &corpus.source(s - 1)) continue;
+    if (!model.configuration().contains("lines")) model.configuration()["lines"] = true;
+    return;
+  }
+}
+
 /// Returns the number of outputs of a sampled softmax. Throws UsageError if sampled softmax is not applicable.
 Index candidates_of(const TrainOptions& options, Index alphabet) {
   const BatchOptions& batches = options.trainer.batches;
@@ -58,6 +68,7 @@ TrainingResult train(FittedModel& model, const TrainingData& data, const FitOpti
   TrainingResult result;
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  record_lines(model, data.corpus);
   nlohmann::json entry = model.fit(data, options, team);
   result.symbols = data.training.symbols();
   result.epochs = 1;
@@ -103,6 +114,7 @@ TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const Tr
   if (!(data.corpus.alphabet() == model.alphabet()) ||
       (validation != nullptr && !(validation->alphabet() == model.alphabet())))
     throw UsageError("training: the alphabet of the text differs from that of the model");
+  record_lines(model, data.corpus);
   return train(model, text_sources<T>(data, options.trainer), options, team, observer);
 }
 

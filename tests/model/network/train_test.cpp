@@ -9,6 +9,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/data/text/split.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {
@@ -128,6 +129,26 @@ TEST_F(TrainTest, trained_model_samples_its_sequence) {
   train(model, {corpus, part, nullptr, nullptr}, options, team, &samples);
   ASSERT_EQ(samples.texts.size(), 1u);
   EXPECT_EQ(samples.texts[0], "bcdabdcabcdabdca");
+}
+
+TEST_F(TrainTest, models_trained_on_lines_read_lines) {
+  const auto input = [] { return std::vector<Input>{Input::from_bytes("names", "abba\nbab\nab\nbbab\n")}; };
+  const Alphabet alphabet = Alphabet::chars_of("ab\n");
+  Team team(1);
+  for (const bool lines : {false, true}) {
+    const Corpus corpus = Corpus::load(input(), alphabet, {.lines = lines});
+    const Split part = whole_corpus(corpus, "all");
+    LanguageModel<float> model("gru:4", alphabet);
+    model.initialize(1);
+    train(model, {corpus, part}, small_options(3), team);
+    EXPECT_EQ(model.reads_lines(), lines);
+    model.save(file("model"));
+    EXPECT_EQ(load_symbol_model(file("model"))->reads_lines(), lines);
+    const std::unique_ptr<FittedModel> ngram = make_fitted_model("ngram:2", alphabet);
+    train(*ngram, {corpus, part}, FitOptions{}, team, "");
+    EXPECT_EQ(ngram->reads_lines(), lines);
+    EXPECT_EQ(ngram->sequence_end(), lines ? alphabet.line_end() : kNoSymbol);
+  }
 }
 
 TEST_F(TrainTest, training_rejects_another_alphabet) {

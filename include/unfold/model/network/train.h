@@ -15,8 +15,9 @@ struct TrainOptions {
 };
 
 /// Trains the model. Afterwards it has the best parameters and a new entry in its history: optimizer, steps, epochs,
-/// symbols, best validation. With `trainer.resume` the given parameters are ignored. Throws the same exceptions as
-/// Trainer; the model then has the last parameters reached. T is float or double.
+/// symbols, best validation. The model also records whether the corpus was read with CorpusOptions::lines. With
+/// `trainer.resume` the given parameters are ignored. Throws the same exceptions as Trainer; the model then has the
+/// last parameters reached. T is float or double.
 template <class T>
 TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
