@@ -410,6 +410,25 @@ TEST_F(HabitsTest, ColumnsWithoutEntriesAreLeftOut) {
   EXPECT_EQ(inspected(file)["format"], "columns");
 }
 
+TEST_F(HabitsTest, TaggersOfConlluReadOnlyTheWordsAndAcceptListsOfWords) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += "1\tsun\tsun\tNOUN\t_\t_\t0\troot\t_\t_\n2\tgoes\tgo\tVERB\t_\t_\t1\tdep\t_\t_\n\n";
+  const std::string file = data("bank.conllu", text);
+  for (const char* model : {"crf", "bilstm:8"}) {
+    trained(file, {"--model", model, "--overwrite"});
+    for (const std::string& field : read_fields()) EXPECT_TRUE(field.starts_with("form")) << field;
+    EXPECT_EQ(count_lines(predicted(data("words.txt", "sun\ngoes\n\nsun\n"))), 5);
+  }
+  const nlohmann::json report = inspected(file);
+  std::map<std::string, std::string> roles;
+  for (const nlohmann::json& field : report["fields"]) roles[field["name"]] = field["role"];
+  EXPECT_EQ(roles["form"], "read");
+  EXPECT_EQ(roles["upos"], "predicted");
+  EXPECT_EQ(roles["lemma"], "left out (annotation; --read includes it)");
+  EXPECT_EQ(roles["xpos"], "left out (no entries)");
+}
+
 TEST_F(HabitsTest, AFormatIsNotChangedByOneLine) {
   std::string conll;
   for (int i = 1; i <= 300; ++i) conll += i % 5 == 0 ? "\n" : i == 199 ? "word NN\n" : "word\tNN\n";

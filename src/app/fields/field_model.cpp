@@ -114,22 +114,59 @@ ReaderOptions reader_options_for(const Model& model, const SchemaOptions& stated
 
 namespace {
 
-/// Throws DataError with the fields of the data if a field that the model reads is missing. Predicted fields may be
-/// missing.
-void require_read_fields(const Model& model, const Examples& examples) {
-  const ColumnsByName columns(examples);
-  std::vector<std::string> known;
+/// Returns the fields that the model reads and does not predict.
+std::vector<std::string> fields_read_by(const Model& model) {
+  std::vector<std::string> known, inputs;
   known.reserve(model.data().fields.size());
   std::set<std::string> predicted;
   for (const FieldSpecification& field : model.data().fields) known.push_back(field.name);
   const std::string list = stored_text(model.configuration(), &TrainSettings::predict).value_or("");
   for (const std::string& text : split_predicted(list, known)) predicted.insert(parse_predicted(text, known).field);
-  for (const FieldSpecification& field : model.data().fields)
-    if (!predicted.contains(field.name)) (void)need_origin(columns, field.name);
+  for (std::string& name : known)
+    if (!predicted.contains(name)) inputs.push_back(std::move(name));
+  return inputs;
+}
+
+/// Returns the fields of the training data from which the inputs are derived, without duplicates.
+std::vector<std::string> input_columns_of(const Model& model) {
+  std::vector<std::string> columns;
+  const auto add = [&](std::string name) {
+    while (const std::optional<DerivedField> derived = parse_derived(name)) name = derived->field;
+    if (std::ranges::find(columns, name) == columns.end()) columns.push_back(name);
+  };
+  for (const std::string& input : fields_read_by(model)) {
+    const std::vector<TemplatePart> parts = parse_template(input);
+    if (parts.empty()) add(input);
+    for (const TemplatePart& part : parts) add(part.field);
+  }
+  return columns;
+}
+
+/// Throws DataError with the fields of the data if a field that the model reads is missing. Predicted fields may be
+/// missing.
+void require_read_fields(const Model& model, const Examples& examples) {
+  const ColumnsByName columns(examples);
+  const std::vector<std::string> inputs = fields_read_by(model);
+  for (const std::string& input : inputs) (void)need_origin(columns, input);
   const nlohmann::json& configuration = model.configuration();
   if (!configuration.contains(kSchemaKey)) return;
+  const std::vector<FieldSpecification>& fields = model.data().fields;
   for (const auto& [name, column] : configuration[kSchemaKey].items())  // several columns may be read as one text
-    if (!predicted.contains(name) && column.value("type", "") == "text") (void)need_origin(columns, name);
+    if (std::ranges::find(fields, name, &FieldSpecification::name) == fields.end() &&
+        column.value("type", "") == "text")
+      (void)need_origin(columns, name);
+}
+
+/// The words of a text without annotations, one per line, have no column names. They are the input of a model that
+/// reads one column.
+void name_words(const Model& model, Examples& examples) {
+  if (model.data().source != "columns" || examples.columns.size() != 1 || examples.columns[0].name != "1") return;
+  const std::vector<std::string> inputs = input_columns_of(model);
+  const bool named = inputs.size() == 1 && inputs[0].find_first_not_of("0123456789") != std::string::npos;
+  if (!named) return;
+  examples.columns[0].name = inputs[0];
+  examples.remarks.push_back(
+      fmt::format("{} has one column without a name, which is read as {}", examples.source, inputs[0]));
 }
 
 }  // namespace
@@ -137,6 +174,7 @@ void require_read_fields(const Model& model, const Examples& examples) {
 Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter,
                   const SchemaOptions& stated) {
   Examples examples = read_fields(files, reader_options_for(model, stated));
+  name_words(model, examples);
   if (has_rows(model.data().source) && model.configuration().contains(name_of(&TrainSettings::predict)))
     require_read_fields(model, examples);
   if (reporter != nullptr) report_reader_notes(examples, *reporter);

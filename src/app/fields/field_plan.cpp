@@ -111,19 +111,13 @@ Names default_table_reads(const Examples& examples, const std::vector<Predicted>
   return reads;
 }
 
-bool has_entry(const ExampleColumn& column) {
-  for (Index e = 0; e < column.entries(); ++e)
-    if (column.present(e)) return true;
-  return false;
-}
-
 /// Returns all other fields at every position; predicted numbers are read too, because their past values are the most
 /// informative.
 Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
   if (examples.schema != nullptr) return default_table_reads(examples, heads);
   Names reads;
   bool forecasts = false, tags = false;
-  const bool source = has_source(examples);
+  const bool source = has_source(examples), new_text = !examples.are_trees() && !predicts(heads, "form");
   for (const Predicted& head : heads) {
     const ExampleColumn& column = examples.column(head.field);
     tags = tags || (!column.once && !head.at_end);
@@ -131,6 +125,7 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
   }
   for (const ExampleColumn& column : examples.columns) {
     if (column.once || (source && !column.source) || !has_entry(column)) continue;
+    if (new_text && is_annotation(examples, column.name)) continue;
     if (forecasts && !column.is_text()) reads.push_back(column.name);
     if (column.source)
       reads.push_back(column.name);

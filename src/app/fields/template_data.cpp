@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "data/examples/templates.h"
 #include "model/network/linear.h"
@@ -43,11 +44,28 @@ void take_template(const std::vector<std::string>& columns, TrainSettings& s) {
   s.model = to_string(spec);
 }
 
+bool has_entry(const ExampleColumn& column) {
+  for (Index e = 0; e < column.entries(); ++e)
+    if (column.present(e)) return true;
+  return false;
+}
+
+bool is_annotation(const Examples& examples, const std::string& field) {
+  constexpr std::array kAnnotations = {"id", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"};
+  const auto exists = [&](const char* name) { return examples.find(name) != nullptr; };
+  return std::ranges::find(kAnnotations, field) != kAnnotations.end() && exists("form") &&
+         std::ranges::all_of(kAnnotations, exists);
+}
+
 std::vector<std::string> default_templates(const Examples& examples, const std::vector<std::string>& predicted) {
   std::vector<std::string> reads;
+  const auto is_predicted = [&](const std::string& name) {
+    return std::ranges::find(predicted, name) != predicted.end();
+  };
+  const bool new_text = !is_predicted("form");
   for (const ExampleColumn& column : examples.columns) {
-    const bool is_predicted = std::ranges::find(predicted, column.name) != predicted.end();
-    if (column.once || !column.is_text() || is_predicted) continue;
+    if (column.once || !column.is_text() || is_predicted(column.name) || !has_entry(column)) continue;
+    if (new_text && is_annotation(examples, column.name)) continue;
     for (const char* around : {"{0}[-2]", "{0}[-1]", "{0}[0]", "{0}[1]", "{0}[2]", "{0}[-1]|{0}[0]", "{0}[0]|{0}[1]"})
       reads.push_back(fmt::format(fmt::runtime(around), column.name));
   }

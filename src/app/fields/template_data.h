@@ -19,6 +19,13 @@ bool names_template(const std::string& model);
 /// are moved to the option `steps`. Throws UsageError, DataError.
 void take_template(const std::vector<std::string>& columns, TrainSettings& settings);
 
+/// Returns whether any entry of a column is not missing.
+bool has_entry(const ExampleColumn& column);
+
+/// Returns whether a field of CoNLL-U annotates the words: all fields except `form`. Texts that are to be tagged do not
+/// have them, so they are not read by default.
+bool is_annotation(const Examples& examples, const std::string& field);
+
 /// Returns the default fields of a linear model.
 std::vector<std::string> default_templates(const Examples& examples, const std::vector<std::string>& predicted);
 

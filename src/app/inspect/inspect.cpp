@@ -13,6 +13,7 @@
 #include "app/fields/field_reading.h"
 #include "app/fields/label_notes.h"
 #include "app/fields/predicted_list.h"
+#include "app/fields/template_data.h"
 #include "app/logs/log_data.h"
 #include "app/schema/table_fields.h"
 #include "app/settings/line_lists.h"
@@ -257,7 +258,10 @@ Inspection inspect_fields(const std::string& file, const TrainSettings& s) {
   for (const ExampleColumn& column : examples.columns) {
     fields.push_back(summary_of(column));
     fields.back().role = role_in(planned, column.name);
-    if (fields.back().missing == fields.back().entries) fields.back().role += " (no entries)";
+    if (fields.back().missing == fields.back().entries)
+      fields.back().role += " (no entries)";
+    else if (fields.back().role == "left out" && !s.read && is_annotation(examples, column.name))
+      fields.back().role += " (annotation; --read includes it)";
   }
   std::string text = report_line("format", fmt::format("{}: {}", *s.format, lengths_text(examples)));
   InspectionJson json = {{"format", *s.format},          {"source", escape_cell(file, 4096)},

@@ -51,6 +51,31 @@ TEST(FieldPlan, example_labels_are_predicted_by_default) {
   EXPECT_THAT(plan.layout.reads, ElementsAre("word", "tag"));
 }
 
+/// Returns sentences with the fields of CoNLL-U, of which `xpos` has no entries.
+Examples annotated_sentences() {
+  Examples examples{.source = "made.conllu", .ends = {2, 4}};
+  for (const char* name : {"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"}) {
+    ExampleColumn column{.name = name, .texts = {"a", "b", "c", "d"}};
+    if (column.name == "xpos") column.missing.assign(4, 1);
+    examples.columns.push_back(column);
+  }
+  return examples;
+}
+
+TEST(FieldPlan, annotations_of_conllu_are_not_read_by_default) {
+  TrainSettings settings;
+  EXPECT_THAT(plan_fields(annotated_sentences(), settings).layout.reads, ElementsAre("form"));
+  EXPECT_EQ(settings.predict, "upos");
+  TrainSettings crf{.model = "crf"};
+  for (const std::string& read : plan_fields(annotated_sentences(), crf).choice.reads)
+    EXPECT_THAT(read, testing::StartsWith("form["));
+  TrainSettings stated = predicting("deprel");
+  stated.read = "form,upos";
+  EXPECT_THAT(plan_fields(annotated_sentences(), stated).layout.reads, ElementsAre("form", "upos"));
+  TrainSettings words = predicting("form");
+  EXPECT_THAT(plan_fields(annotated_sentences(), words).layout.reads, testing::Contains("lemma"));
+}
+
 TEST(FieldPlan, position_fields_default_to_a_tagger_that_reads_the_other_fields) {
   TrainSettings settings = predicting("tag");
   const FieldPlan plan = plan_fields(sentences(4), settings);
