@@ -88,7 +88,7 @@ TEST(PathNorm, trees_grids_and_pairs_have_a_path_norm_over_an_example_and_over_d
   std::string trees, grids, pairs;
   for (int i = 0; i < 8; ++i) {
     trees += "(1 (0 bad) (1 film))\n(0 (1 good) (0 (1 film) (0 bad)))\n";
-    grids += "ab\tx\nba\tx\n\n";
+    grids += "ab\txy\nba\tyx\n\n";
     pairs += "ab\tba\n";
   }
   {
