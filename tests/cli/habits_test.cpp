@@ -80,6 +80,20 @@ TEST_F(HabitsTest, MissingFieldsAreReportedWithTheFieldsOfTheFile) {
   for (const char* verb : {"predict", "score", "eval"})
     expect_failure({verb, run_, upper}, 3,
                    "has no field \"width\"; did you mean \"WIDTH\"? (fields: WIDTH, HEIGHT, LABEL)");
+  const std::string narrow = data("narrow.csv", lines_of(
+                                                    10, [](int i) { return std::to_string(i); }, "width"));
+  expect_failure({"predict", run_, narrow}, 3, "the model reads this column: add it, with empty cells if");
+}
+
+TEST_F(HabitsTest, ColumnsThatNewDataMustHaveWithATextAreNamed) {
+  const auto row = [](int i) {
+    return fmt::format("the printer number {} in room {} is {},{},{}", i, i % 7, i % 2 ? "slow" : "broken",
+                       i % 3 ? "low" : "high", i % 2 ? "speed" : "repair");
+  };
+  const std::string file = data("tickets.csv", lines_of(60, row, "body,priority,category"));
+  const std::string note = "new data must have the columns body, priority;";
+  EXPECT_THAT(trained(file).err, HasSubstr(note));
+  EXPECT_THAT(trained(file, {"--read", "body"}).err, testing::Not(HasSubstr(note)));
 }
 
 /// 600 different words, so that texts are read with parts of words by default.

@@ -142,19 +142,36 @@ std::vector<std::string> input_columns_of(const Model& model) {
   return columns;
 }
 
+/// Returns the columns of texts that are no fields: several columns may be read as one text.
+std::vector<std::string> texts_read_by(const Model& model) {
+  std::vector<std::string> names;
+  const nlohmann::json& configuration = model.configuration();
+  if (!configuration.contains(kSchemaKey)) return names;
+  const std::vector<FieldSpecification>& fields = model.data().fields;
+  for (const auto& [name, column] : configuration[kSchemaKey].items())
+    if (column.value("type", "") == "text" &&
+        std::ranges::find(fields, name, &FieldSpecification::name) == fields.end())
+      names.push_back(name);
+  return names;
+}
+
 /// Throws DataError with the fields of the data if a field that the model reads is missing. Predicted fields may be
 /// missing.
 void require_read_fields(const Model& model, const Examples& examples) {
   const ColumnsByName columns(examples);
-  const std::vector<std::string> inputs = fields_read_by(model);
-  for (const std::string& input : inputs) (void)need_origin(columns, input);
-  const nlohmann::json& configuration = model.configuration();
-  if (!configuration.contains(kSchemaKey)) return;
-  const std::vector<FieldSpecification>& fields = model.data().fields;
-  for (const auto& [name, column] : configuration[kSchemaKey].items())  // several columns may be read as one text
-    if (std::ranges::find(fields, name, &FieldSpecification::name) == fields.end() &&
-        column.value("type", "") == "text")
-      (void)need_origin(columns, name);
+  std::vector<std::string> inputs = fields_read_by(model);
+  for (std::string& name : texts_read_by(model)) inputs.push_back(std::move(name));
+  for (const std::string& input : inputs) {
+    if (FieldOrigin(columns, input).column != nullptr) continue;
+    try {
+      (void)need_origin(columns, input);
+    } catch (const DataError& error) {
+      throw DataError(fmt::format(
+          "{}; the model reads this column: add it, with empty cells if its values are not known, or train a model "
+          "without it (train --read with the other columns)",
+          error.what()));
+    }
+  }
 }
 
 /// The words of a text without annotations, one per line, have no column names. They are the input of a model that

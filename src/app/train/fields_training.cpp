@@ -1,6 +1,7 @@
 #include "app/train/fields_training.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -23,7 +24,9 @@
 #include "app/train/stages/series_training.h"
 #include "base/interruptible.h"
 #include "data/examples/transformations/weight_column.h"
+#include "data/schema/describe_schema.h"
 #include "data/schema/stored_schema.h"
+#include "data/schema/table_schema.h"
 #include "data/text/example_weights.h"
 #include "data/text/labels.h"
 #include "loss/weighted_loss.h"
@@ -46,6 +49,21 @@
 
 namespace unfold {
 namespace {
+
+/// Names the columns that new data must have, if columns in addition to the text of each row are read without --read.
+std::string note_on_inputs(const Examples& examples) {
+  constexpr std::size_t kMostNames = 20, kMostNameBytes = 60;
+  if (examples.schema == nullptr || examples.schema->text() == nullptr) return {};
+  std::vector<std::string> names;
+  for (const ColumnSchema& column : examples.schema->columns)
+    if (column.role == ColumnRole::read && column.role_reason != "set by --read" && names.size() <= kMostNames)
+      names.push_back(names.size() < kMostNames ? escape_cell(column.name, kMostNameBytes) : "...");
+  if (names.size() < 2) return {};
+  return fmt::format(
+      "note: new data must have the columns {}; to train without a column that it will not have, name the other "
+      "columns with --read",
+      fmt::join(names, ", "));
+}
 
 std::vector<Index> lengths_of(const ExampleSet& examples) {
   std::vector<Index> lengths;
@@ -275,6 +293,7 @@ void FieldsTraining<T>::report_start(const NetworkModel<T>& model) const {
                   "examples with {}",
                   s.model, *s.read, *s.predict, model.parameters().size(), parts_[0].count(), parts_[0].positions(),
                   parts_[1].count(), parts_[1].positions()));
+  if (const std::string note = note_on_inputs(examples_); !note.empty()) context_.reporter().remark(note);
   for (const std::string& field : predicted_fields(model.layout()))
     if (is_constant(field_statistics(parts_[0], field)))
       context_.reporter().remark(
