@@ -47,6 +47,13 @@ TEST(LogLines, values_of_known_logs_become_placeholders) {
       {"id 123e4567-e89b-12d3-a456-426614174000 done", "id <id> done"},
       {"see https://example.org/a?b=c. Mail a.b@example.org", "see <url> . Mail <mail>"},
       {"rhost=ns.example.com took -1.5ms of 64KB", "rhost = <host> took <num> of <num>"},
+      // base64
+      {"user=ann token=/VAX/bi+H66nopu3XS3RXP6MUTqflQ7cRy6 ok", "user = ann token = <id> ok"},
+      {"token=GDIzg+jKI8+PfRYhmRnIhGmAA8csJrWP, token=+ZngdpADn0UcmMDL1/4SyNLgZF8zMcai", "token = <id> , token = <id>"},
+      {"RSA SHA256:8eere2eL4fd9j9KMf6aF2K92b/rBMK4LoLC6oKDihcL from", "RSA SHA256 : <id> from"},
+      {"digest dGhpcyBpcyBhIHRlc3Qgb2Y3== done", "digest <id> done"},
+      {"GET /files/aB3cD4eF5gH6iJ7kL8mN9 from org/apache/hadoop/hdfs/DFSClient",
+       "GET <path> from org / apache / hadoop / hdfs / DFSClient"},
       {"double-hummer alignment in idotransportmgr.cpp", "double-hummer alignment in idotransportmgr.cpp"},
   };
   for (const auto& [line, shape] : table) EXPECT_EQ(shape_of(line), shape) << line;
