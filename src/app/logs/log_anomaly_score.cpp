@@ -40,6 +40,15 @@ std::string take_label(std::string_view& line) {
   return label;
 }
 
+/// Returns a token, or the beginning of a long one.
+std::string beginning_of_token(std::string_view token) {
+  constexpr std::size_t kMostTokenBytes = 256;
+  if (token.size() <= kMostTokenBytes) return std::string(token);
+  std::size_t end = kMostTokenBytes;
+  while (end > 0 && (static_cast<unsigned char>(token[end]) & 0xC0) == 0x80) --end;  // between two characters
+  return std::string(token.substr(0, end)) + "...";
+}
+
 void require_rule(const LogCard& card, const std::string& name) {
   const auto is_named = [&](const LogRule& rule) { return rule.name == name; };
   if (!name.empty() && std::ranges::none_of(card.rules.rules(), is_named))
@@ -118,7 +127,7 @@ LogScorer::Shape LogScorer::measured(std::string_view text) const {
   }
   std::string_view rest = text;
   for (Index i = 0; i < shape.number; ++i) rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
-  shape.token = shape.number + 1 == shape.symbols ? kLineEndWord : rest.substr(0, rest.find(' '));
+  shape.token = shape.number + 1 == shape.symbols ? kLineEndWord : beginning_of_token(rest.substr(0, rest.find(' ')));
   return shape;
 }
 

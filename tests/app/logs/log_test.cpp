@@ -164,6 +164,15 @@ TEST_F(LogTest, unknown_word_has_the_escape_probability_shared_by_all_words) {
   EXPECT_NEAR(unknown.token_nats, -std::log(p), 1e-4);
 }
 
+TEST_F(LogTest, long_tokens_are_shown_by_their_beginning) {
+  const auto model = trained(small_log());
+  std::string token;
+  for (int i = 0; i < 300'000; ++i) token += "ä";
+  const ScoredLogLine scored =
+      LogScorer(*model).score("Dec 10 06:55:11 web-1 sshd[7]: session closed for user " + token);
+  EXPECT_EQ(scored.token, token.substr(0, 256) + "...");
+}
+
 /// The formula of log_anomaly_score.h in probabilities, computed from scratch for every line.
 class SlowScorer {
  public:
