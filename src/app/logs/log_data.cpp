@@ -90,6 +90,24 @@ double lines_per_day(const std::vector<Input>& inputs, LogDateOrder dates) {
   return seconds > 0 ? lines * kSecondsOfDay / seconds : 0;
 }
 
+/// Notes that a log begins before the log that is read before it, such as app.log.1 after app.log.
+void note_reversed_logs(const std::vector<Input>& inputs, LogDateOrder dates, Reporter& reporter) {
+  constexpr double kDay = 86400, kHalfAYear = 183 * kDay;
+  std::optional<LogMoment> before;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    std::optional<LogMoment> now = first_log_time(inputs[i].bytes(), dates);
+    // Times without a date begin again every day, and dates without a year every year.
+    if (before && now && before->seconds >= kDay && now->seconds < before->seconds &&
+        before->seconds - now->seconds < kHalfAYear) {
+      return reporter.remark(
+          fmt::format("note: {} begins before {}, which is read first; name the oldest log first, because the order of "
+                      "the lines is learned",
+                      inputs[i].name(), inputs[i - 1].name()));
+    }
+    before = std::move(now);
+  }
+}
+
 /// If every line is a session, returns the format of the sessions; std::nullopt if a field groups lines.
 std::optional<SessionLines> find_session_lines(const std::vector<Input>& inputs,
                                                const std::optional<std::string>& group) {
@@ -403,6 +421,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   for (const Input& input : inputs) reporter.note_if(note_on_binary(input));
   inputs = with_line_feeds(std::move(inputs));
   find_date_order(inputs, reporter);
+  note_reversed_logs(inputs, card_.dates, reporter);
   for (const Input& input : inputs) learned_.add(input, card_.dates);
   join_records(inputs, s, reporter);
   if (!s.label_column && std::ranges::all_of(inputs, [](const Input& i) { return begins_with_labels(i.bytes()); })) {

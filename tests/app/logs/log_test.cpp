@@ -419,6 +419,31 @@ class Notes : public Reporter {
   std::string text_;
 };
 
+TEST_F(LogTest, logs_in_reverse_order_are_noted) {
+  const auto notes_on = [&](const std::string& first, const std::string& second) {
+    TrainRequest request{.out = folder_.path("run" + std::to_string(++runs_))};
+    request.settings.data = {folder_.write("app.log", first), folder_.write("app.log.1", second)};
+    request.settings.format = kLogFormat;
+    request.run.threads = 1;
+    request.given = {"format"};
+    Notes notes;
+    train(request, notes);
+    return notes.take();
+  };
+  const auto log_at = [](const std::string& time) {
+    std::string log;
+    for (int i = 0; i < 30; ++i) log += time + " all is well\n";
+    return log;
+  };
+  const auto reversed = [&](const std::string& first, const std::string& second) {
+    return contains(notes_on(log_at(first), log_at(second)), "app.log.1 begins before ");
+  };
+  EXPECT_TRUE(reversed("2026-03-02 10:00:00", "2026-03-01 10:00:00"));
+  EXPECT_FALSE(reversed("2026-03-01 10:00:00", "2026-03-02 10:00:00"));
+  EXPECT_FALSE(reversed("23:00:00", "01:00:00"));
+  EXPECT_FALSE(reversed("Dec 31 23:00:00", "Jan  1 01:00:00"));
+}
+
 TEST_F(LogTest, update_learns_no_line_twice) {
   trained(small_log());
   const std::string run = folder_.path("run" + std::to_string(runs_)), name = "log" + std::to_string(runs_);
