@@ -312,6 +312,7 @@ class Arima final : public Forecaster {
       : Forecaster("arima", options), search_(search), order_(order) {}
 
  protected:
+  Index longest_sample(Index period) const override { return most_fitted_values(period); }
   FitResult fit_sample(const Sample& sample) override {
     filled_ = sample.filled;
     process_ = LinearProcess{.period = sample.period};

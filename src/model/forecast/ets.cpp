@@ -317,6 +317,7 @@ class Ets final : public Forecaster {
       : Forecaster(std::move(name), options), forms_(std::move(forms)) {}
 
  protected:
+  Index longest_sample(Index period) const override { return most_fitted_values(period); }
   FitResult fit_sample(const Sample& sample) override {
     // A short search screens the forms. Forms that are far worse than the best form are not searched in full.
     std::vector<double> screened;

@@ -72,6 +72,20 @@ double Forecast::quantile(Index h, double probability) const {
   return std::min(std::max(transform.inverse(z), lower_limit), std::numeric_limits<double>::max());
 }
 
+namespace {
+
+/// Keeps the last `most` values, from the first observed one on. Returns the number of dropped values.
+Index drop_first_values(Sample& sample, Index most) {
+  Index dropped = std::max<Index>(0, static_cast<Index>(sample.values.size()) - most);
+  if (dropped == 0) return 0;
+  while (std::isnan(sample.values[at(dropped)])) ++dropped;
+  sample.values.erase(sample.values.begin(), sample.values.begin() + static_cast<std::ptrdiff_t>(dropped));
+  sample.observed = std::ranges::count_if(sample.values, [](double x) { return !std::isnan(x); });
+  return dropped;
+}
+
+}  // namespace
+
 void Forecaster::fit(const UnivariateSeries& series) {
   if (series.period < 1)
     throw UsageError("forecast: the seasonal period is " + std::to_string(series.period) + "; it must be at least 1");
@@ -126,6 +140,7 @@ void Forecaster::fit(const UnivariateSeries& series) {
     if (x < smallest) smallest = x;
   }
   sample.positive = smallest > 0;
+  first += drop_first_values(sample, longest_sample(series.period));
   sample.filled = interpolate_missing(sample.values, sample.period);
   result_ = fit_sample(sample);
   result_.log_likelihood -= static_cast<double>(result_.observations) * log_of(scale_);

@@ -23,6 +23,7 @@
 ///     a power of two are bit-identical up to this factor.
 ///   * Results depend on the series, the options and the seed only.
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -58,7 +59,8 @@ struct ForecasterOptions {
   Index paths = 1000;        ///< number of simulated paths
 };
 
-/// The input of a model: the values from the first to the last observed value, transformed and scaled.
+/// The input of a model: the values from the first to the last observed value, transformed and scaled. `ets` and
+/// `arima` read only the last 2000 values, or ten periods if these are more (`most_fitted_values`).
 struct Sample {
   std::vector<double> values = {};  ///< NaN: missing
   std::vector<double> filled = {};  ///< `values`, interpolated
@@ -67,6 +69,9 @@ struct Sample {
   Index observed = 0;     ///< number of observed values
   bool complete() const { return observed == static_cast<Index>(values.size()); }
 };
+
+/// Returns the number of values at the end of a series that the members with an iterative fit read at most.
+inline Index most_fitted_values(Index period) { return std::max<Index>(2000, 10 * period); }
 
 /// Result of a fit.
 struct FitResult {
@@ -112,6 +117,8 @@ class Forecaster {
     std::vector<std::vector<double>> samples;
   };
   virtual FitResult fit_sample(const Sample& sample) = 0;
+  /// Returns the number of last values that the sample contains at most.
+  virtual Index longest_sample(Index /*period*/) const { return std::numeric_limits<Index>::max(); }
   virtual Prediction predict(Index horizon) const = 0;
 
   const ForecasterOptions& options() const { return options_; }

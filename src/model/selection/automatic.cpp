@@ -432,8 +432,9 @@ double member_operations(const std::string& name, Index values, Index period, bo
   // Measured on series of 50 to 1000 values with periods of 1 to 24.
   const std::string base = forecasting::Member{name}.base();
   const double n = static_cast<double>(values), m = static_cast<double>(period);
-  if (base == "ets" || base.starts_with("ets:")) return n * (2e4 + 5e3 * m);
-  if (base == "arima") return n * (1.5e4 + 9e3 * m) * (has_missing ? 6 + 3 * m : 1);
+  const double fitted = static_cast<double>(std::min(values, most_fitted_values(period)));
+  if (base == "ets" || base.starts_with("ets:")) return fitted * (2e4 + 5e3 * m);
+  if (base == "arima") return fitted * (1.5e4 + 9e3 * m) * (has_missing ? 6 + 3 * m : 1);
   if (base == "ar" || base == "seasonal-ar") return n * 600;
   if (base == "theta" || base == "ses") return n * 300;
   return n * 50;

@@ -281,5 +281,22 @@ TEST(Forecaster, ResidualsAreOneStepErrors) {
   }
 }
 
+TEST(Forecaster, IterativeFitsReadTheLastValues) {
+  std::vector<double> y = simulated_series(2300, 5);
+  for (std::size_t t = 0; t < 299; ++t) y[t] *= 1 + 0.3 * static_cast<double>(t % 2);
+  y[300] = kMissing;
+  for (const char* name : {"ets:A,N,N", "arima"}) {
+    const std::vector<double> last(y.end() - 2000, y.end());
+    auto whole = make_forecaster(name), part = make_forecaster(name);
+    whole->fit({y, 1}), part->fit({last, 1});
+    EXPECT_EQ(whole->forecast(5).mean, part->forecast(5).mean) << name;
+    EXPECT_EQ(whole->residuals().size(), y.size());
+    EXPECT_TRUE(std::isnan(whole->residuals()[299])) << name;
+    EXPECT_EQ(whole->residuals()[1500], part->residuals()[1200]) << name;
+  }
+  EXPECT_EQ(most_fitted_values(24), 2000);
+  EXPECT_EQ(most_fitted_values(365), 3650);
+}
+
 }  // namespace
 }  // namespace unfold::forecasting
