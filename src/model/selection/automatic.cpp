@@ -9,6 +9,7 @@
 
 #include "model/selection/combination.h"
 #include "model/selection/conformal_intervals.h"
+#include "model/selection/es_rnn_member.h"
 #include "model/selection/panel.h"
 #include "model/selection/yearly_effect.h"
 #include "unfold/base/error.h"
@@ -95,6 +96,12 @@ SegmentPlanOptions network_options(const AutomaticOptions& options, Index origin
           .required = !options.members.empty()};
 }
 
+SegmentPlanOptions es_rnn_options(const AutomaticOptions& options, Index origins) {
+  SegmentPlanOptions result = network_options(options, origins);
+  result.budget *= kEsRnnShare;
+  return result;
+}
+
 /// Returns the products of factors and widths. None is less than the one a season before: the simulated quantiles of
 /// some models shrink with the horizon. If an effect of the time of the year is possible, the widths may have a season
 /// of a year and are not changed.
@@ -141,7 +148,7 @@ class Automatic {
  private:
   /// Trains the members that are networks over all series.
   void train_networks() {
-    if (std::ranges::none_of(plan_.members, is_segments)) return;
+    if (std::ranges::none_of(plan_.members, is_network)) return;
     std::vector<UnivariateSeries> series(given_.size());
     std::vector<std::vector<Index>> origins(given_.size());
     for_each_task(team_, static_cast<Index>(given_.size()), [&](Index i) {
@@ -151,7 +158,11 @@ class Automatic {
       series[at(i)] = std::move(work.series), origins[at(i)] = std::move(work.origins);
     });
     for (std::size_t m = 0; m < members_.size(); ++m) {
-      if (!is_segments(members_[m].name)) continue;
+      if (!is_network(members_[m].name)) continue;
+      if (is_es_rnn(members_[m].name)) {
+        networks_[m] = train_es_rnn(series, origins);
+        continue;
+      }
       if (options_.trained) {
         networks_[m] = std::make_unique<SegmentMember>(*options_.trained, series, origins, options_.horizon, team_);
         continue;
@@ -162,9 +173,21 @@ class Automatic {
                         ": the series are too short; there must be values for a segment and two horizons before the "
                         "first origin of the backtest. Use other members, fewer --origins or a shorter --horizon");
       if (!plan) continue;
-      networks_[m] = std::make_unique<SegmentMember>(*plan, series, origins, team_);
-      if (options_.on_network) options_.on_network(*networks_[m]);
+      auto member = std::make_unique<SegmentMember>(*plan, series, origins, team_);
+      if (options_.on_network) options_.on_network(*member);
+      networks_[m] = std::move(member);
     }
+  }
+
+  std::unique_ptr<NetworkMember> train_es_rnn(std::span<const UnivariateSeries> series,
+                                              std::span<const std::vector<Index>> origins) {
+    const auto plan = plan_es_rnn(series, es_rnn_options(options_, plan_.origins));
+    if (plan) return std::make_unique<EsRnnMember>(*plan, series, origins, team_);
+    if (members_.size() > 1) return nullptr;
+    throw DataError(
+        "forecaster es-rnn: no series has positive values and enough of them; there must be values for a segment and "
+        "two horizons before the first origin of the backtest. Use other members, fewer --origins or a shorter "
+        "--horizon");
   }
 
   /// Series i is in the sample if i is a multiple of this.
@@ -250,12 +273,9 @@ class Automatic {
 
   MemberBacktest backtest_member(const Work& work, Index place, std::size_t member) const {
     if (networks_[member]) return networks_[member]->backtest(place);
-    if (!is_segments(members_[member].name))
+    if (!is_network(members_[member].name))
       return backtest(members_[member], work.series, work.origins, options_.horizon);
-    MemberBacktest result;
-    result.failure = "the series are too short for a network";
-    result.error = std::numeric_limits<double>::infinity();
-    return result;
+    return failed_backtest("the series are too short for a network");
   }
 
   /// Returns the index of the member that the combination should at least match; -1 if it is not among the members.
@@ -377,7 +397,7 @@ class Automatic {
   Team& team_;
   AutomaticPlan plan_;
   std::vector<forecasting::Member> members_;
-  std::vector<std::unique_ptr<SegmentMember>> networks_;  // network of each member; null if it is no network
+  std::vector<std::unique_ptr<NetworkMember>> networks_;  // network of each member; null if it is no network
   std::vector<std::vector<MemberBacktest>> sampled_;      // of the series in the sample
   std::vector<double> typical_;                           // typical_errors of the sample; empty: few series
   std::vector<PointsAndWidths> results_;
@@ -391,7 +411,7 @@ void check(const AutomaticOptions& options) {
     if (!(c > 0 && c < 1))
       throw UsageError("forecast: the coverage " + std::to_string(c) + " is not between 0 and 1 (both excluded)");
   for (const std::string& name : options.members)
-    if (!is_segments(name)) forecasting::Member{name}.make();
+    if (!is_network(name)) forecasting::Member{name}.make();
 }
 
 }  // namespace
@@ -472,13 +492,22 @@ AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const Autom
     (fits ? plan.members : plan.left_out).push_back(name);
     if (fits) spent += operations;
   }
-  SegmentPlanOptions network = network_options(options, plan.origins);
-  if (plan_segments("segments", series, network)) {
-    plan.members.emplace_back("segments");
-  } else {
+  plan.operations = spent;
+  const auto add_network = [&](const char* name, auto&& plan_network, SegmentPlanOptions network) {
+    if (const auto sizes = plan_network(network)) {
+      plan.members.emplace_back(name);
+      plan.operations += sizes->operations;
+      return;
+    }
     network.budget = std::numeric_limits<double>::infinity();
-    if (plan_segments("segments", series, network)) plan.left_out.emplace_back("segments");
-  }
+    if (plan_network(network)) plan.left_out.emplace_back(name);
+  };
+  add_network(
+      "segments", [&](const auto& network) { return plan_segments("segments", series, network); },
+      network_options(options, plan.origins));
+  add_network(
+      "es-rnn", [&](const auto& network) { return plan_es_rnn(series, network); },
+      es_rnn_options(options, plan.origins));
   return plan;
 }
 

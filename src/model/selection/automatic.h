@@ -31,6 +31,8 @@
 
 namespace unfold::forecasting {
 
+inline constexpr double kEsRnnShare = 0.25;
+
 struct AutomaticOptions {
   Index horizon = 1;
   std::vector<double> coverage = {0.8};   ///< probabilities of central intervals, in (0, 1)
@@ -38,7 +40,9 @@ struct AutomaticOptions {
   Index origins = 0;                      ///< number of backtest origins; 0: five, or fewer if the budget is small
   /// Operations for all series (about 1e9 take one second on one processor); 0: `default_budget`.
   double budget = 0;
-  double network_budget = 4e10;  ///< operations for a network over all series (segment_member.h)
+  /// Operations for the network "segments" over all series (segment_member.h). "es-rnn" (es_rnn_member.h) uses at most
+  /// a quarter of this number in addition.
+  double network_budget = 4e10;
   /// If set, the member "segments" uses this network instead of training a new one; the members must be specified
   /// explicitly.
   std::shared_ptr<const TrainedSegments> trained = nullptr;
@@ -77,10 +81,11 @@ struct AutomaticPlan {
   std::vector<std::string> left_out = {};  ///< members that exceed the budget
   std::vector<std::string> dropped = {};   ///< members of AutomaticOptions::on_dropped; `plan_members` sets none
   Index origins = 5;
+  double operations = 0;  ///< estimated number of operations; 0 if the members are stated
 };
 AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const AutomaticOptions& options);
 
-/// Returns the names of the members that are compared by default (except a network over all series), in the order in
+/// Returns the names of the members that are compared by default (except networks over all series), in the order in
 /// which a small budget uses them. With `known`, includes members with covariates; with `yearly`, members with an
 /// effect of the time of the year.
 std::vector<std::string> default_members(bool known = false, bool yearly = false);

@@ -17,28 +17,13 @@
 #include <string>
 #include <vector>
 
-#include "model/forecast/segments/segment_training.h"
-#include "model/selection/backtest.h"
+#include "model/selection/network_member.h"
 
 namespace unfold::forecasting {
 
 /// Returns whether a member of this name is a network: "segments", or "segments:W" with W values in a segment. Throws
 /// UsageError if W is not an integer from 1 to 10,000.
 bool is_segments(const std::string& name);
-
-struct SegmentPlanOptions {
-  Index horizon = 1;
-  Index origins = 5;      ///< number of backtest origins
-  double budget = 4e10;   ///< operations as in AutomaticOptions
-  bool required = false;  ///< train even if the series are too short for a network to be useful
-};
-
-/// Sizes of the network and of its training.
-struct SegmentPlan {
-  SegmentShape shape = {};
-  SegmentTraining training = {};
-  double operations = 0;  ///< number of operations of both trainings
-};
 
 /// Derives the sizes from the data. A segment is a season if the season has 4 to 64 values, otherwise a multiple or a
 /// divisor of the season, and 8 values without a season. The window has seven segments and at least two horizons, or
@@ -56,7 +41,7 @@ struct TrainedSegments {
   std::vector<Index> embeddings;  ///< index for each series; -1: none
 };
 
-class SegmentMember {
+class SegmentMember final : public NetworkMember {
  public:
   /// `origins` are the backtest origins of each series; a series with an empty list is not used. Trains both networks.
   SegmentMember(const SegmentPlan& plan, std::span<const UnivariateSeries> series,
@@ -66,10 +51,9 @@ class SegmentMember {
   SegmentMember(const TrainedSegments& trained, std::span<const UnivariateSeries> series,
                 std::span<const std::vector<Index>> origins, Index horizon, Team& team);
 
-  const MemberBacktest& backtest(Index series) const { return backtests_[at(series)]; }
-  /// Returns the forecast from the end of a series; throws DataError if the series is too short.
-  const PointsAndWidths& forecast(Index series) const;
-  const std::string& form() const { return form_; }  ///< such as "segments:24,window=168,horizon=48,units=64"
+  const MemberBacktest& backtest(Index series) const override { return backtests_[at(series)]; }
+  const PointsAndWidths& forecast(Index series) const override;
+  const std::string& form() const override { return form_; }  ///< such as "segments:24,window=168,horizon=48,units=64"
   /// Returns the network that was trained on all values.
   std::shared_ptr<const SegmentNetwork<float>> network() const { return network_; }
 

@@ -434,10 +434,14 @@ TEST(AutomaticForecast, IntervalsCoverWhatTheySay) {
 
 TEST(AutomaticForecast, SmallBudgetsLeaveOutExpensiveMembers) {
   const std::vector<UnivariateSeries> series(1000, {kAirline, 12});
-  const AutomaticPlan plan = plan_members(series, {.budget = 1e9});
+  const AutomaticPlan plan = plan_members(series, {.budget = 1e9, .network_budget = 1e3});
   EXPECT_NE(std::ranges::find(plan.members, "theta"), plan.members.end());
   EXPECT_NE(std::ranges::find(plan.left_out, "ets"), plan.left_out.end());
   EXPECT_EQ(plan_members({series.data(), 1}, {}).left_out.size(), 0U);
+  EXPECT_GT(plan.operations, 0);
+  EXPECT_LE(plan.operations, 1e9);
+  EXPECT_EQ(member_operations("arima", 9000, 24), member_operations("arima", 2000, 24))
+      << "arima reads the last 2000 values";
 }
 
 /// A weekly season, a random walk, and an effect of 8 on some days.

@@ -62,25 +62,9 @@ double SegmentShape::gradient_operations() const {
 }
 
 template <class T>
-SegmentNetwork<T>::SegmentNetwork(const SegmentShape& shape) : shape_(shape), circuit_(std::make_unique<Circuit>()) {
-  build();
-  parameters_ = Parameters<T>(*circuit_);
-}
-
-template <class T>
-SegmentNetwork<T>::SegmentNetwork(const SegmentShape& shape, const SafetensorsFile& file)
-    : shape_(shape), circuit_(std::make_unique<Circuit>()) {
-  build();
-  check_tensors<T>(*circuit_, file);
-  parameters_ = Parameters<T>(*circuit_);
-  read_tensors(file, parameters_);
-}
-
-template <class T>
-void SegmentNetwork<T>::build() {
-  const SegmentShape& shape = shape_;
+Network<T> add_segment_network(Circuit& c, const SegmentShape& shape) {
   check_shape(shape);
-  Circuit& c = *circuit_;
+  Network<T> network;
   const Index d = shape.units;
   const auto x = c.input(kSegmentValues, shape.segment);
   const auto place = c.symbols(kSegmentPlace, shape.predicted());
@@ -95,13 +79,28 @@ void SegmentNetwork<T>::build() {
   if (shape.dropout > 0) state = c.dropout(state, shape.dropout);
   const auto forecast = c.affine("forecast", shape.segment * static_cast<Index>(shape.levels.size()), {{"V", state}});
   c.output(forecast);
-  network_.plan = std::make_shared<const Plan>(c);
-  network_.inputs = {{kSegmentValues, x}, {kSegmentPlace, place}};
-  if (series.valid()) network_.inputs.push_back({kSegmentSeries, series});
-  network_.heads.push_back({kSegmentTarget, forecast, quantile_loss<T>(shape.levels)});
-  network_.dropout = shape.dropout > 0;
+  network.inputs = {{kSegmentValues, x}, {kSegmentPlace, place}};
+  if (series.valid()) network.inputs.push_back({kSegmentSeries, series});
+  network.heads.push_back({kSegmentTarget, forecast, quantile_loss<T>(shape.levels)});
+  network.dropout = shape.dropout > 0;
+  return network;
 }
 
+template <class T>
+SegmentNetwork<T>::SegmentNetwork(const SegmentShape& shape) : shape_(shape), circuit_(std::make_unique<Circuit>()) {
+  network_ = add_segment_network<T>(*circuit_, shape_);
+  network_.plan = std::make_shared<const Plan>(*circuit_);
+  parameters_ = Parameters<T>(*circuit_);
+}
+
+template <class T>
+SegmentNetwork<T>::SegmentNetwork(const SegmentShape& shape, const SafetensorsFile& file) : SegmentNetwork(shape) {
+  check_tensors<T>(*circuit_, file);
+  read_tensors(file, parameters_);
+}
+
+template Network<float> add_segment_network(Circuit&, const SegmentShape&);
+template Network<double> add_segment_network(Circuit&, const SegmentShape&);
 template class SegmentNetwork<float>;
 template class SegmentNetwork<double>;
 

@@ -46,6 +46,10 @@ inline constexpr const char* kSegmentPlace = "place";
 inline constexpr const char* kSegmentSeries = "series";
 inline constexpr const char* kSegmentTarget = "target";
 
+/// Adds the network to a circuit. The result has no plan.
+template <class T>
+Network<T> add_segment_network(Circuit& circuit, const SegmentShape& shape);
+
 template <class T>
 class SegmentNetwork {
  public:
@@ -62,8 +66,6 @@ class SegmentNetwork {
   const Parameters<T>& parameters() const { return parameters_; }
 
  private:
-  void build();
-
   SegmentShape shape_;
   std::unique_ptr<Circuit> circuit_;  // signals and plan point to it
   Network<T> network_;
