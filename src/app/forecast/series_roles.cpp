@@ -7,9 +7,11 @@
 
 #include "app/schema/table_fields.h"
 #include "base/printable.h"
+#include "data/schema/column_names.h"
 #include "data/schema/describe_schema.h"
 #include "data/schema/inference/infer_schema.h"
 #include "data/schema/only_header.h"
+#include "model/forecast/time_index.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -108,11 +110,27 @@ class RoleChooser {
   void find_times_and_group() {
     for (std::size_t i = 0; i < roles_.schema.columns.size(); ++i)
       if (roles_.schema.columns[i].role == ColumnRole::order && roles_.schema.columns.size() > 1) roles_.order = i;
+    if (!roles_.has_times() && !options_.order) find_years();
     find_part();
     for (std::size_t i = 0; i < roles_.schema.columns.size(); ++i)
       if (roles_.schema.columns[i].role == ColumnRole::group && roles_.joined.empty() && i != roles_.part)
         roles_.group = i;
     if (!roles_.has_group() && roles_.joined.empty()) find_group();
+  }
+
+  /// Finds a column of years with fractions, such as 1949.083: the times of a series of R.
+  void find_years() {
+    constexpr Index kLeastRows = 8;
+    for (std::size_t i = 0; i < roles_.schema.columns.size() && roles_.schema.columns.size() > 1; ++i) {
+      const ColumnSchema& column = roles_.schema.columns[i];
+      const bool differ = column.sorted && column.missing == 0 && column.distinct == column.entries();
+      if (!is_number_column(column) || !is_date_name(column.name) || !differ || column.entries() < kLeastRows) continue;
+      if (column.role == ColumnRole::predicted || !column.least || is_among(options_.predict, column)) continue;
+      const double step = (*column.most - *column.least) / static_cast<double>(column.entries() - 1);
+      if (forecasting::steps_of_year(*column.least, *column.most, step) == 0) continue;
+      roles_.order = i;
+      return;
+    }
   }
 
   /// Finds the column that continues the times.

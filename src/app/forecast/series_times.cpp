@@ -104,6 +104,9 @@ TimeIndex SeriesTimes::common_index(const std::vector<GroupRows>& groups, std::v
         "{}: the times of column \"{}\" have no regular step; the rows are treated as consecutive steps; to keep "
         "the times, add a row with empty values for each missing time",
         source_, escape_cell(column_->name, 40)));
+  else if (index->has_years())
+    notes.push_back(fmt::format("{}: column \"{}\" is read as years with fractions, {} steps in a year", source_,
+                                escape_cell(column_->name, 40), index->calendar_periods().front()));
   else if (index->has_closed_days() && index->step_name() != "working days")
     notes.push_back(fmt::format("{}: the dates of column \"{}\" are {}; the forecast has no other days", source_,
                                 escape_cell(column_->name, 40), index->step_name()));

@@ -11,6 +11,8 @@
 namespace unfold::forecasting {
 namespace {
 
+constexpr double kRoundedYears = 0.15;  // largest error of a rounded year with a fraction, in steps
+
 constexpr Index kDaySeconds = 86400;
 constexpr const char* kMonthNames[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -133,6 +135,36 @@ std::optional<TimeIndex> TimeIndex::after(std::span<const Moment> dates, const D
   return index;
 }
 
+Index steps_of_year(double first, double last, double step) {
+  constexpr double kFirstYear = 1000, kLastYear = 2200;
+  if (!(std::min(first, last) >= kFirstYear && std::max(first, last) <= kLastYear)) return 0;
+  for (const Index parts : {2, 3, 4, 6, 12})
+    if (std::fabs(step * static_cast<double>(parts) - 1) <= kRoundedYears) return parts;
+  return 0;
+}
+
+namespace {
+
+/// Returns the start of the month (or other part of the year) if a time is close to it, otherwise the time.
+double nearest_part_of_year(double time, Index parts) {
+  const double count = static_cast<double>(parts), rounded = std::floor(time * count + 0.5);
+  return std::fabs(time * count - rounded) <= kRoundedYears ? rounded / count : time;
+}
+
+/// Returns the number of decimals of all times; -1 if there are more than six.
+int decimals_of(std::span<const double> times) {
+  double unit = 1;
+  for (int decimals = 0; decimals <= 6; ++decimals, unit *= 10) {
+    const auto is_rounded = [unit](double time) {
+      return std::fabs(time * unit - std::floor(time * unit + 0.5)) <= 1e-6 * unit / 1e3;
+    };
+    if (std::ranges::all_of(times, is_rounded)) return decimals;
+  }
+  return -1;
+}
+
+}  // namespace
+
 std::optional<TimeIndex> TimeIndex::of_numbers(std::span<const double> times) {
   if (times.size() < 2) return std::nullopt;
   std::vector<double> steps;
@@ -143,8 +175,17 @@ std::optional<TimeIndex> TimeIndex::of_numbers(std::span<const double> times) {
   index.first_number_ = times.front();
   index.number_step_ = steps[steps.size() / 2];
   if (!(index.number_step_ > 0)) return std::nullopt;
-  for (const double time : times)
-    if (!index.place(time)) return std::nullopt;
+  const auto has_places = [&](const TimeIndex& tried) {
+    return std::ranges::all_of(times, [&](double time) { return tried.place(time).has_value(); });
+  };
+  if (const Index parts = steps_of_year(times.front(), times.back(), index.number_step_); parts > 0) {
+    TimeIndex years = index;
+    years.per_year_ = parts, years.number_step_ = 1 / static_cast<double>(parts);
+    years.decimals_ = decimals_of(times);
+    years.first_number_ = nearest_part_of_year(times.front(), parts);
+    if (has_places(years)) return years;
+  }
+  if (!has_places(index)) return std::nullopt;
   return index;
 }
 
@@ -156,7 +197,7 @@ TimeIndex TimeIndex::starting_at(const Moment& first) const {
 
 TimeIndex TimeIndex::starting_at(double first) const {
   TimeIndex index = *this;
-  index.first_number_ = first;
+  index.first_number_ = per_year_ > 0 ? nearest_part_of_year(first, per_year_) : first;
   return index;
 }
 
@@ -182,8 +223,8 @@ std::optional<Index> TimeIndex::place(const Moment& m) const {
 
 std::optional<Index> TimeIndex::place(double time) const {
   const double steps = (time - first_number_) / number_step_, rounded = std::floor(steps + 0.5);
-  if (!(std::fabs(steps - rounded) <= 1e-6 * std::max(1.0, std::fabs(steps))) || std::fabs(rounded) > 1e15)
-    return std::nullopt;
+  const double tolerance = per_year_ > 0 ? kRoundedYears : 1e-6 * std::max(1.0, std::fabs(steps));
+  if (!(std::fabs(steps - rounded) <= tolerance) || std::fabs(rounded) > 1e15) return std::nullopt;
   return static_cast<Index>(rounded);
 }
 
@@ -205,8 +246,9 @@ Moment TimeIndex::moment(Index position) const {
 
 std::string TimeIndex::label(Index position) const {
   if (kind_ == Kind::positions) return fmt::format("{}", position + 1);
-  if (kind_ == Kind::numbers)
-    return fmt::format("{:.12g}", first_number_ + static_cast<double>(position) * number_step_);
+  const double number = first_number_ + static_cast<double>(position) * number_step_;
+  if (kind_ == Kind::numbers && decimals_ >= 0) return fmt::format("{:.{}f}", number, decimals_);
+  if (kind_ == Kind::numbers) return fmt::format("{:.12g}", number);
   return style_.write(moment(position));
 }
 
@@ -227,6 +269,7 @@ std::vector<Index> TimeIndex::days(Index count) const {
 std::vector<Index> TimeIndex::calendar_periods() const {
   if (kind_ == Kind::seconds) return forecasting::calendar_periods(static_cast<double>(amount_));
   if (kind_ == Kind::open_days) return {weekday_count(weekdays_)};
+  if (per_year_ > 0) return {per_year_};
   if (kind_ == Kind::months && 12 % amount_ == 0 && amount_ < 12) return {12 / amount_};
   return {};
 }

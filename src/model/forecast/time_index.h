@@ -29,13 +29,16 @@ class TimeIndex {
   static std::optional<TimeIndex> of_dates(std::span<const Moment> dates, const DateStyle& style);
   /// Like of_dates, but continues the step from the last date; single dates may deviate from the step.
   static std::optional<TimeIndex> after(std::span<const Moment> dates, const DateStyle& style);
-  /// Like of_dates, for numbers.
+  /// Like of_dates, for numbers. Years with fractions, such as 1949.083 for February 1949, have steps of months,
+  /// quarters or other equal parts of a year (`steps_of_year`), and may be rounded to two or more decimals.
   static std::optional<TimeIndex> of_numbers(std::span<const double> times);
   /// Returns an index with the same step that starts at a different time.
   TimeIndex starting_at(const Moment& first) const;
   TimeIndex starting_at(double first) const;
 
   bool has_times() const { return kind_ != Kind::positions; }
+  /// Returns whether the times are years with fractions.
+  bool has_years() const { return per_year_ > 0; }
   bool has_dates() const { return has_times() && kind_ != Kind::numbers; }
   /// Returns whether days of the week are left out.
   bool has_closed_days() const { return kind_ == Kind::open_days; }
@@ -62,8 +65,14 @@ class TimeIndex {
   Index amount_ = 1;       ///< seconds or months of a step
   Weekdays weekdays_ = 0;  ///< of open days
   double first_number_ = 0, number_step_ = 1;
+  Index per_year_ = 0;  ///< steps of a year, if the numbers are years with fractions
+  int decimals_ = -1;   ///< of years with fractions; -1: unknown
   std::string step_name_;
 };
+
+/// Returns the number of steps of a year, 2, 3, 4, 6 or 12, if numbers between two times at an approximate distance are
+/// years with fractions; otherwise 0.
+Index steps_of_year(double first, double last, double step);
 
 /// Formats a moment in the format that `parse_date` reads, with the time of day if there is one.
 std::string format_moment(const Moment& moment, DateFormat format);

@@ -260,6 +260,22 @@ TEST(SeriesTable, MonthsQuartersAndWeeksContinueInTheirStyle) {
   }
 }
 
+TEST(SeriesTable, YearsWithFractionsAreTimes) {
+  std::string text = "time,value\n", prices = "price,value\n";
+  for (int t = 0; t < 30; ++t) {
+    text += fmt::format("{:.3f},{}\n", 1949 + t / 12.0, 100 + t);
+    prices += fmt::format("{:.3f},{}\n", 1949 + t / 12.0, 100 + t);
+  }
+  const SeriesTable table = table_of(text);
+  EXPECT_EQ(table.time_column, "time");
+  ASSERT_EQ(table.series.size(), 1U);
+  EXPECT_EQ(table.series[0].index.label(31), "1951.583");
+  EXPECT_EQ(table.series[0].index.calendar_periods(), std::vector<Index>{12});
+  EXPECT_NE(table.notes[0].find("\"time\" is read as years with fractions, 12 steps in a year"), std::string::npos)
+      << table.notes[0];
+  EXPECT_EQ(table_of(prices).time_column, "");
+}
+
 TEST(SeriesTable, TablesWithoutNumbersRaiseErrors) {
   EXPECT_THROW(table_of("name,place\nanna,here\nbert,there\ncarl,here\n"), DataError);
   EXPECT_THROW(table_of("value\n1\n2\nx\n4\n5\n6\n7\n8\n9\n10\n11\n"), DataError);

@@ -131,6 +131,31 @@ TEST(TimeIndex, NumbersHaveAStep) {
   EXPECT_FALSE(TimeIndex::of_numbers(std::vector<double>{0, 1, 2.5, 3}).has_value());
 }
 
+TEST(TimeIndex, YearsMayHaveFractions) {
+  std::vector<double> months;
+  for (int t = 0; t < 30; ++t) months.push_back(std::round(1000 * (1949 + (t + 1) / 12.0)) / 1000);
+  months.erase(months.begin() + 7);
+  const auto monthly = TimeIndex::of_numbers(months);
+  ASSERT_TRUE(monthly.has_value());
+  EXPECT_TRUE(monthly->has_years());
+  EXPECT_EQ(monthly->calendar_periods(), std::vector<Index>{12});
+  EXPECT_EQ(monthly->place(1950.667), 19);
+  EXPECT_EQ(monthly->label(12), "1950.083");
+  EXPECT_EQ(monthly->starting_at(1950.417).place(1950.5), 1);
+
+  const auto quarterly = TimeIndex::of_numbers(std::vector<double>{1956, 1956.25, 1956.5, 1957});
+  ASSERT_TRUE(quarterly.has_value());
+  EXPECT_EQ(quarterly->calendar_periods(), std::vector<Index>{4});
+  EXPECT_EQ(quarterly->label(5), "1957.25");
+  // The middles of the months by their days, with four decimals.
+  const auto middles = TimeIndex::of_numbers(std::vector<double>{1958.2027, 1958.2877, 1958.3699, 1958.4548, 1958.537});
+  ASSERT_TRUE(middles.has_value());
+  EXPECT_EQ(middles->calendar_periods(), std::vector<Index>{12});
+  EXPECT_EQ(middles->label(4).substr(0, 6), "1958.5");
+  EXPECT_FALSE(TimeIndex::of_numbers(std::vector<double>{5.0, 5.25, 5.5})->has_years());
+  EXPECT_FALSE(TimeIndex::of_numbers(std::vector<double>{1990, 1991, 1992})->has_years());
+}
+
 /// Returns the labels that follow the last one, in the same format.
 Texts continued(const Texts& texts, DateFormat format, Index count = 2) {
   std::vector<Moment> moments;
