@@ -150,6 +150,10 @@ void note_outliers(const TableForecast& result, Reporter& reporter) {
   if (count > kMostNamed)
     reporter.remark(
         fmt::format("{} more outlier{} replaced", count - kMostNamed, count == kMostNamed + 1 ? " is" : "s are"));
+  if (count > 1)
+    reporter.remark(
+        "if these values are events such as promotions, mark them in a column and state the next ones with --future; "
+        "they are then kept");
 }
 
 /// Makes a saved network the only member.
@@ -202,6 +206,15 @@ void require_calendar(const SeriesTable& table, Index horizon) {
     throw UsageError(fmt::format("--horizon {}: the dates would extend beyond the year {}; use at most --horizon {}",
                                  horizon, kLastYear, std::max<Index>(1, most)));
   }
+}
+
+/// Notes the expected time of a long forecast.
+void note_time(const forecasting::AutomaticPlan& plan, int threads, Reporter& reporter) {
+  constexpr double kLong = 20;  // seconds
+  const double seconds = plan.operations / (kOperationsPerMinute / 60) / threads;
+  if (seconds >= kLong)
+    reporter.remark(fmt::format("comparing {} forecasters takes up to {:.0f} seconds; --minutes limits the time",
+                                plan.members.size(), seconds));
 }
 
 }  // namespace
@@ -271,11 +284,14 @@ TableForecast forecast_series(SeriesTable table, const std::vector<KnownCovariat
   Team team(static_cast<int>(request.threads > 0 ? request.threads : available_threads()));
   forecasting::AutomaticOptions options{
       .horizon = request.horizon, .coverage = request.coverage, .members = request.members, .origins = request.origins};
-  if (request.minutes)
-    options.budget = options.network_budget = *request.minutes * kOperationsPerMinute * team.size() / 2;
+  if (request.minutes) {
+    options.budget = *request.minutes * kOperationsPerMinute * team.size() / 2;
+    options.network_budget = options.budget / (1 + forecasting::kEsRnnShare);
+  }
   if (!request.model.empty()) use_model(request.model, result.table, options);
   result.plan = forecasting::plan_members(series, options);
   require_network(request, result.plan);
+  note_time(result.plan, team.size(), reporter);
   if (!request.save.empty())
     options.on_network = [&](const forecasting::SegmentMember& member) {
       save_network(request.save, result.table, member);
