@@ -62,7 +62,7 @@ struct WordReads {
 };
 /// Parts of words that help taggers with unseen words, and neighbors of words for classifiers.
 const WordReads kPartsOfWords{.parts = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"}};
-const WordReads kRunsOfWords{.whole = false, .parts = {"plain", "plain.run2", "plain.run3"}};
+const WordReads kRunsOfWords{.whole = false, .parts = {"plain", "plain.run2"}};
 /// Parts of words that help with unseen words at the leaves of a tree.
 const WordReads kPartsOfLeaves{.parts = {"lower", "prefix3", "suffix3"}};
 

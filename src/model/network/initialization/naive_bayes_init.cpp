@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <span>
 #include <vector>
 
 #include "data/examples/transformations/weight_column.h"
@@ -32,25 +30,12 @@ Range symbols_of_example(const FieldColumn& column, const FieldSpecification& fi
   return {column.chain(begin).begin, column.chain(end - 1).end};
 }
 
-/// Adds as many observations to each label as there are symbols, in the proportions of all labels together. A symbol
-/// that a rare label lacks is then not evidence for this label, as it would be if every symbol was added once.
-void smooth_counts(Index symbols, Index labels, std::vector<double>& counts, std::vector<double>& totals) {
-  const auto added = static_cast<double>(symbols);
-  const double all = std::accumulate(totals.begin(), totals.end(), added);
-  for (Index a = 0; a < symbols; ++a) {
-    const std::span<double> row = std::span(counts).subspan(at(a * labels), at(labels));
-    const double share = (std::accumulate(row.begin(), row.end(), 1.0)) / all;
-    for (double& count : row) count += added * share;
-  }
-  for (double& total : totals) total += added;
-}
-
 /// Returns log p(a | c) of every symbol of a field minus the mean over labels: [symbols x labels].
 std::vector<double> log_ratios(const FieldSpecification& field, const ExampleSet& examples, Index symbols,
                                const std::vector<Symbol>& labels, Index label_count) {
   const FieldColumn& column = examples.column(field.name);
-  std::vector<double> ratios(at(symbols * label_count), 0);
-  std::vector<double> totals(at(label_count), 0);
+  std::vector<double> ratios(at(symbols * label_count), 1);  // add-one smoothing
+  std::vector<double> totals(at(label_count), static_cast<double>(symbols));
   std::vector<Symbol> seen;
   const std::vector<double> weights = weights_with_mean_one(examples);
   for (Index e = 0; e < examples.count(); ++e) {
@@ -66,7 +51,6 @@ std::vector<double> log_ratios(const FieldSpecification& field, const ExampleSet
       totals[at(label)] += weights[at(e)];
     }
   }
-  smooth_counts(symbols, label_count, ratios, totals);
   vector_log(ratios.data(), ratios.data(), static_cast<Index>(ratios.size()));
   vector_log(totals.data(), totals.data(), label_count);
   for (Index a = 0; a < symbols; ++a) {

@@ -11,7 +11,7 @@
 
 namespace unfold {
 
-/// Adds to randomly initialized parameters. Let r_c(a) be log p(a | c), smoothed toward p(a), minus its mean over the
+/// Adds to randomly initialized parameters. Let r_c(a) be log p(a | c), with add-one smoothing, minus its mean over the
 /// labels c, and u_c a random vector of signs for each label. Then s sum_c r_c(a) u_c is added to the embedding of a
 /// symbol a, and s u_c to the weights of label c. The initial output is therefore about s^2 r_c, averaged over the
 /// input. A symbol that is read at every position because its field has one entry per example counts once. Numeric

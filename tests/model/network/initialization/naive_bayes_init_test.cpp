@@ -13,14 +13,6 @@
 namespace unfold {
 namespace {
 
-/// log p(a | good) - log p(a | bad), from the numbers of texts of each label that contain a symbol and from their sums:
-/// each label has as many more observations as there are symbols, in the proportions of both labels together, where the
-/// number of each symbol is one higher.
-double log_ratio(double in_good, double in_bad, double all_good, double all_bad, double symbols) {
-  const double added = symbols * (in_good + in_bad + 1) / (all_good + all_bad + symbols);
-  return std::log((in_good + added) / (all_good + symbols)) - std::log((in_bad + added) / (all_bad + symbols));
-}
-
 /// Three texts with two labels. Good ones contain a (twice) and b; the bad one contains b.
 Examples labeled_texts() {
   return {.source = "made",
@@ -55,10 +47,10 @@ TEST(CountsStart, words_are_initialized_with_naive_bayes_evidence) {
     EXPECT_EQ(std::fabs(output(i, good)), std::fabs(output(0, bad)));
   }
   EXPECT_NEAR(length, 0.25 * 2, 1e-12);  // a quarter of the sum over two words
-  // Numbers of good and bad texts that contain the word; the alphabet also has <unk>.
-  const auto symbols = static_cast<double>(words.size());
+  // Numbers of good and bad texts that contain the word, with add-one smoothing; the alphabet also has <unk>.
+  const double symbols = words.size(), all_good = 2 + 2 + symbols, all_bad = 1 + symbols;
   for (const auto& [word, in_good, in_bad] : {std::tuple{"a", 2.0, 0.0}, {"b", 2.0, 1.0}}) {
-    const double ratio = log_ratio(in_good, in_bad, 2 + 2, 1, symbols);
+    const double ratio = std::log((in_good + 1) / all_good * all_bad / (in_bad + 1));
     double evidence = 0;
     for (Index i = 0; i < 64; ++i) evidence += table(words.find(word), i) * (output(i, good) - output(i, bad));
     EXPECT_NEAR(evidence, ratio * (length - together), 1e-12) << word;
@@ -81,11 +73,11 @@ TEST(CountsStart, weights_of_examples_are_counts_with_mean_one) {
     length += output(i, good) * output(i, good);
   }
   // The scaled weights are 1/2, 1/2 and 2. Each good text has two words and the bad one has one.
-  const auto symbols = static_cast<double>(words.size());
+  const double symbols = words.size(), all_good = 0.5 * 4 + symbols, all_bad = 2 + symbols;
   for (const auto& [word, in_good, in_bad] : {std::tuple{"a", 1.0, 0.0}, {"b", 1.0, 2.0}}) {
     double evidence = 0;
     for (Index i = 0; i < 64; ++i) evidence += table(words.find(word), i) * (output(i, good) - output(i, bad));
-    EXPECT_NEAR(evidence, log_ratio(in_good, in_bad, 0.5 * 4, 2, symbols) * (length - together), 1e-12);
+    EXPECT_NEAR(evidence, std::log((in_good + 1) / all_good * all_bad / (in_bad + 1)) * (length - together), 1e-12);
   }
 }
 
@@ -115,10 +107,10 @@ TEST(CountsStart, fields_with_one_entry_per_example_count_once_and_numbers_stay_
     return sum / (length - together);
   };
   const double words = data.data->field("word").alphabet->size(), topics = data.data->field("topic").alphabet->size();
-  EXPECT_NEAR(evidence("word", "a"), log_ratio(2, 0, 4, 1, words), 1e-12);
+  EXPECT_NEAR(evidence("word", "a"), std::log(3 / (4 + words) * (1 + words) / 1), 1e-12);
   // The examples have two words on average, so a topic has half of the weight of a word at each position.
-  EXPECT_NEAR(evidence("topic", "x"), log_ratio(1, 0, 2, 1, topics) / 2, 1e-12);
-  EXPECT_NEAR(evidence("topic", "y"), log_ratio(1, 1, 2, 1, topics) / 2, 1e-12);
+  EXPECT_NEAR(evidence("topic", "x"), std::log(2 / (2 + topics) * (1 + topics) / 1) / 2, 1e-12);
+  EXPECT_NEAR(evidence("topic", "y"), std::log(2 / (2 + topics) * (1 + topics) / 2) / 2, 1e-12);
   const Matrix<double> numbers = model.parameters().at("fields/size");
   for (Index i = 0; i < 64; ++i) EXPECT_EQ(numbers(0, i), 0);
 }
