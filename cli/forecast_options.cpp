@@ -123,7 +123,8 @@ void ForecastOptions::run(const std::string& model, const std::string& data, Ind
   if (future_) request.future = *future_;
   if (save_) request.save = *save_;
   if (members_) request.members = split_names(*members_);
-  request.origins = origins_, request.season = season_.value_or(0), request.minutes = minutes_, request.threads = threads;
+  request.origins = origins_, request.season = season_.value_or(0), request.minutes = minutes_,
+  request.threads = threads;
   ConsoleReporter reporter(console);
   const TableForecast forecast = forecast_table(request, reporter);
   if (!output.quiet) print_lines(describe_members(forecast), console);
