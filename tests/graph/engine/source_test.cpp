@@ -268,7 +268,7 @@ TEST(Sources, unsupported_source_operations_are_named_in_the_error) {
   const auto squared = refusal_of([&] { runner.unfolding().backward(gradient, {.algebra = Algebra::squared}); });
   EXPECT_NE(squared.find("additive attention"), std::string::npos) << squared;
   Team team(1);
-  EXPECT_NE(refusal_of([&] { PathPass<double> pass(c, team); }).find("separate chain"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { PathPass<double> pass(c, team); }).find("not positively homogeneous"), std::string::npos);
   const Parameters<double> parameters(c);
   const auto step = refusal_of([&] { Stepper<double>(std::make_shared<const Plan>(c), parameters, team); });
   EXPECT_NE(step.find("reads along"), std::string::npos) << step;
