@@ -1,7 +1,6 @@
 #include "model/logs/order_model.h"
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "model/logs/count_table.h"
@@ -40,15 +39,6 @@ double probability(const LogFollowers* followers, std::uint32_t event, double lo
   if (followers == nullptr || followers->lines == 0) return lower;
   const auto n = static_cast<double>(followers->lines), d = static_cast<double>(followers->different);
   return (static_cast<double>(followers->count(event)) + d * lower) / (n + d);
-}
-
-/// Returns the largest number of bits for the place of an event that was counted n times in all contexts. The rarity in
-/// a context h also contains the rarity of the event itself, which the score of words measures. Its place is unusual
-/// only as far as its n places exclude h: if none of them was h, the share of h among its places is about 1 / (n + 2),
-/// however often h occurred.
-double most_bits(const LogFollowers* all, std::uint32_t event) {
-  if (all == nullptr) return std::numeric_limits<double>::infinity();
-  return log2_of(static_cast<double>(all->count(event) + 2));
 }
 
 }  // namespace
@@ -175,8 +165,7 @@ LogOrderScore LogOrderModel::score(const LogEvent& event) const {
   for (std::size_t chain = 0; chain <= labels_.size(); ++chain) {
     const std::uint32_t now = event_of(event, chain);
     if (now == 0) continue;
-    double bits = rarity_bits(chain, now, *last);
-    if (bits > worst.bits) bits = std::min(bits, most_bits(after(chain, 0, 0, 0), now));
+    const double bits = rarity_bits(chain, now, *last);
     if (bits > worst.bits || worst.event == 0)
       worst = {bits, chain == 0 ? 0 : labels_[chain - 1], now, last->events[chain][0], true};
   }
@@ -235,18 +224,10 @@ void LogOrderModel::add(const LogEvent& event, bool counted) {
 nlohmann::json LogOrderModel::to_json(bool whole) const {
   std::vector<std::pair<std::uint64_t, const LogFollowers*>> sorted;
   for (const auto& [key, followers] : contexts_) sorted.emplace_back(key, &followers);
-  const auto by_visits = [](const auto& a, const auto& b) {
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) {
     return std::pair(-a.second->visits, a.first) < std::pair(-b.second->visits, b.first);
-  };
-  const auto by_counts = [](const auto& a, const auto& b) {
-    return std::pair(-std::max(a.second->visits, a.second->lines), a.first) <
-           std::pair(-std::max(b.second->visits, b.second->lines), b.first);
-  };
-  if (!whole && sorted.size() > kKeptContexts) {
-    std::ranges::sort(sorted, by_counts);
-    sorted.resize(kKeptContexts);
-  }
-  std::ranges::sort(sorted, by_visits);
+  });
+  if (!whole && sorted.size() > kKeptContexts) sorted.resize(kKeptContexts);
   nlohmann::json keys = nlohmann::json::array(), visits = keys, lines = keys, different = keys, sizes = keys,
                  events = keys, counts = keys;
   for (const auto& [key, followers] : sorted) {

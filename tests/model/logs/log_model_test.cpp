@@ -16,7 +16,6 @@
 #include "model/logs/log_alarms.h"
 #include "model/logs/log_detector.h"
 #include "model/logs/log_math.h"
-#include "model/logs/order_model.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -111,24 +110,6 @@ TEST(TailCalibration, the_threshold_of_a_share_is_exceeded_by_that_share) {
   int exceed = 0;
   for (int i = 0; i < 100000; ++i) exceed += scores(random) > tail.threshold(0.001);
   EXPECT_NEAR(exceed, 100, 50);
-}
-
-TEST(LogOrderModel, the_place_of_a_rare_event_is_little_evidence) {
-  LogOrderModel order({}, LogOrderModel::kNoRole);
-  const auto event = [](std::uint64_t id) { return LogEvent{.template_id = id << 32, .shape = {}, .values = {}}; };
-  constexpr std::uint64_t kWarning = 9;
-  constexpr int kWarnings = 17;
-  for (int i = 0; i < 1000; ++i)
-    for (std::uint64_t id = 1; id <= 3; ++id) {
-      order.add(event(id));
-      if (id == 1 && i % 50 == 0 && i < 50 * kWarnings) order.add(event(kWarning));
-    }
-  order.add(event(1));
-  EXPECT_GT(order.score(event(3)).bits, 8);  // step 2 is missing
-  EXPECT_LE(order.score(event(3)).bits, std::log2(1002));
-  order.add(event(2));
-  EXPECT_NEAR(order.score(event(kWarning)).bits, std::log2(kWarnings + 2), 1e-9);
-  EXPECT_NEAR(order.score(event(10)).bits, 1, 1e-9);  // a new event, which the score of words finds
 }
 
 TEST(LogScanner, values_of_named_fields_carry_their_keys) {
