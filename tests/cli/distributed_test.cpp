@@ -136,7 +136,7 @@ TEST(Distributed, planner_works_for_a_network_that_is_not_loaded) {
   EXPECT_THAT(read_bytes(folder / "plan.svg"), HasSubstr("weak: latency"));
   const nlohmann::json json = only_object(found.out);
   EXPECT_EQ(json["divided"].size(), 4u);
-  EXPECT_EQ(json["growing"].size(), 11u);
+  EXPECT_EQ(json["growing"].size(), 13u);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(LogLines, values_of_known_logs_become_placeholders) {
       // base64
       {"user=ann token=/VAX/bi+H66nopu3XS3RXP6MUTqflQ7cRy6 ok", "user = ann token = <id> ok"},
       {"token=GDIzg+jKI8+PfRYhmRnIhGmAA8csJrWP, token=+ZngdpADn0UcmMDL1/4SyNLgZF8zMcai", "token = <id> , token = <id>"},
-      {"RSA SHA256:8eere2eL4fd9j9KMf6aF2K92b/rBMK4LoLC6oKDihcL from", "RSA SHA256 : <id> from"},
+      {"RSA SHA256:8eere2eL4fd9j9KMf6aF2K92b/rBMK4LoLC6oKDihcL from", "RSA <id> : <id> from"},
       {"digest dGhpcyBpcyBhIHRlc3Qgb2Y3== done", "digest <id> done"},
       {"GET /files/aB3cD4eF5gH6iJ7kL8mN9 from org/apache/hadoop/hdfs/DFSClient",
        "GET <path> from org / apache / hadoop / hdfs / DFSClient"},

@@ -31,8 +31,7 @@ std::vector<std::string> units_without_paths(const Circuit& circuit) {
 std::string homogeneous_model(const Circuit& circuit, const ModelSpec& model) {
   if (model.cell->reads_trees()) return fmt::format("recursive:{},activation=relu", model.units);
   if (model.cell->reads_grids()) return fmt::format("grid-rnn:{},activation=relu", model.units);
-  const bool source =
-      std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.part >= kSourcePart; });
+  const bool source = std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.part >= kSourcePart; });
   return fmt::format("rnn:{},activation=relu,init=identity{}", model.units, source ? ",summary=relu" : "");
 }
 
