@@ -62,7 +62,7 @@ Structure example_of_size(const ModelSpec& spec, const DataSpecification& data, 
     const std::vector<Index> sides = patches_of(spec);
     return sides.empty() ? Structure::grids(shape) : Structure::grids(shape, sides);
   }
-  const Structure chain = Structure::chains(1, steps);
+  Structure chain = Structure::chains(1, steps);
   const auto reads = [&](const auto& has) {
     return std::ranges::any_of(data.fields, [&](const FieldSpecification& field) {
       return has(field) && std::ranges::find(layout.reads, field.name) != layout.reads.end();

@@ -106,9 +106,7 @@ void FieldsJob::choose_forecast_model() {
 /// Stores the selected reads in the settings like given options.
 void FieldsJob::read_fields_of(const std::vector<std::string>& reads) {
   if (reads == plan_.layout.reads) return;
-  std::vector<std::string> fields;
-  for (const std::string& read : reads) fields.push_back(parse_read(read).field);
-  context_.settings().read = fmt::format("{}", fmt::join(fields, ","));
+  context_.settings().read = fields_of_reads(reads);
   plan_ = plan_fields(examples_, context_.settings());
 }
 

@@ -25,12 +25,6 @@ std::vector<std::string> own_reads(const NetworkLayout& layout) {
   return own;
 }
 
-std::string fields_of(const std::vector<std::string>& reads) {
-  std::vector<std::string> fields;
-  for (const std::string& read : reads) fields.push_back(parse_read(read).field);
-  return fmt::format("{}", fmt::join(fields, ","));
-}
-
 /// Returns the best validation loss in nats per event.
 template <class T>
 double validation_nats(const std::vector<std::string>& reads, const std::array<ExampleSet, 3>& parts,
@@ -57,6 +51,15 @@ double validation_nats(const std::vector<std::string>& reads, const std::array<E
 
 }  // namespace
 
+std::string fields_of_reads(const std::vector<std::string>& reads) {
+  std::string fields;
+  for (const std::string& read : reads) {
+    if (!fields.empty()) fields += ',';
+    fields += parse_read(read).field;
+  }
+  return fields;
+}
+
 bool selects_event_reads(const FieldPlan& plan, const Examples& examples, const Given& given, const TrainSettings& s) {
   return predicts_events(plan, examples) && !given.contains(&TrainSettings::read) && trains_by_default(given, s) &&
          own_reads(plan.layout).size() < plan.layout.reads.size();
@@ -73,7 +76,7 @@ std::vector<std::string> select_event_reads(const std::array<ExampleSet, 3>& par
   constexpr double kLeastGain = 0.02;  // of the nats; smaller gains are mostly chance
   const std::vector<std::string>& chosen = by_all < (1 - kLeastGain) * by_events ? all : own;
   reporter.remark(fmt::format("validation: {:.4f} nats from {}, {:.4f} nats from {}; reading {} (--read overrides it)",
-                              by_events, fields_of(own), by_all, fields_of(all), fields_of(chosen)));
+                              by_events, fields_of_reads(own), by_all, fields_of_reads(all), fields_of_reads(chosen)));
   return chosen;
 }
 

@@ -14,6 +14,9 @@
 
 namespace unfold {
 
+/// Returns the fields of `NetworkLayout::reads`, separated by commas, as in TrainSettings::read.
+std::string fields_of_reads(const std::vector<std::string>& reads);
+
 /// Returns whether the columns are to be selected: events are predicted, there are other columns, and neither the
 /// columns nor options of training were given.
 bool selects_event_reads(const FieldPlan& plan, const Examples& examples, const Given& given,
