@@ -63,6 +63,14 @@ struct WordReads {
 /// Parts of words that help taggers with unseen words, and neighbors of words for classifiers.
 const WordReads kPartsOfWords{.parts = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"}};
 const WordReads kRunsOfWords{.whole = false, .parts = {"plain", "plain.run2"}};
+/// With many examples, the words as they are written and triples of words help, too.
+const WordReads kRunsOfManyWords{.parts = {"plain", "plain.run2", "plain.run3"}};
+constexpr Index kManyTexts = 4000;
+
+const WordReads& runs_of_words(const Examples& examples) {
+  return examples.count() < kManyTexts ? kRunsOfWords : kRunsOfManyWords;
+}
+
 /// Parts of words that help with unseen words at the leaves of a tree.
 const WordReads kPartsOfLeaves{.parts = {"lower", "prefix3", "suffix3"}};
 
@@ -102,7 +110,7 @@ Names default_table_reads(const Examples& examples, const std::vector<Predicted>
     if (column.once || past || column.characters || has_independent_rows(examples))
       reads.push_back(name);
     else
-      add_with_parts(column, examples.schema->text() != nullptr ? kRunsOfWords : kPartsOfWords, reads);
+      add_with_parts(column, examples.schema->text() != nullptr ? runs_of_words(examples) : kPartsOfWords, reads);
   }
   // If all other columns are left out, the earlier values are the only inputs.
   if (reads.empty())
@@ -130,7 +138,11 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
     if (column.source)
       reads.push_back(column.name);
     else if (!forecasts && !predicts(heads, column.name))
-      add_with_parts(column, examples.are_trees() ? kPartsOfLeaves : tags ? kPartsOfWords : kRunsOfWords, reads);
+      add_with_parts(column,
+                     examples.are_trees() ? kPartsOfLeaves
+                     : tags               ? kPartsOfWords
+                                          : runs_of_words(examples),
+                     reads);
   }
   return reads;
 }
