@@ -223,6 +223,35 @@ class PandasTest(unittest.TestCase):
         with self.assertRaisesRegex(DataError, "no row for 2020-03-31"):
             fitted.predict(11, x)
 
+    def test_covariates_are_found_by_their_names(self):
+        days = self.pandas.date_range("2024-01-01", periods=207)
+        draw = numpy.random.default_rng(0)
+        known = self.pandas.DataFrame({"promo": (draw.random(207) < 0.2) * 1.0, "price": 10 + draw.normal(size=207)}, days)
+        y = (100 + 80 * known.promo - 3 * known.price)[:200]
+        fitted = Forecaster(members=["ar"]).fit(y, X=known[:200])
+        expected = fitted.predict(7, known[200:])
+        numpy.testing.assert_array_equal(fitted.predict(7, known[200:][["price", "promo"]]), expected)
+        with self.assertRaisesRegex(DataError, "no column 'promo'"):
+            fitted.predict(7, known[200:].rename(columns={"promo": "Promo"}))
+        with self.assertRaisesRegex(DataError, "column 'other', which it did not have"):
+            fitted.predict(7, known[200:].assign(other=1.0))
+
+    def test_a_calendar_serves_all_series(self):
+        days = self.pandas.date_range("2024-01-01", periods=107)
+        calendar = self.pandas.DataFrame({"promo": (numpy.random.default_rng(0).random(107) < 0.3) * 1.0}, days)
+        shops = {name: (level + 50 * calendar.promo)[:100] for name, level in (("a", 100), ("b", 200))}
+        groups = self.pandas.concat(shops, names=["shop"])
+        fitted = Forecaster(members=["ar"]).fit(groups, X=calendar[:100])
+        forecast = fitted.predict(7, calendar[100:])
+        apart = Forecaster(members=["ar"]).fit(shops, X=calendar[:100]).predict(7, calendar[100:])
+        for name in shops:
+            numpy.testing.assert_array_equal(numpy.ravel(forecast.loc[name]), numpy.ravel(apart[name]))
+
+    def test_dates_as_text_are_refused(self):
+        y = self.pandas.Series(monthly(), self.pandas.date_range("2020-01-01", periods=72, freq="MS").strftime("%Y-%m-%d"))
+        with self.assertRaisesRegex(DataError, "dates as text, such as '2020-01-01'"):
+            Forecaster().fit(y)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import operator
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
 import numpy
@@ -17,6 +17,7 @@ from .._public import set_module
 from ..errors import DataError, UsageError
 from ._adaptive_intervals import AdaptiveIntervals, ModelLimits
 from ._series_panel import OneSeries, Panel
+from ._time_index import refuse_dates_as_text
 
 Floats = NDArray[numpy.float64]
 Steps = Union[None, int, Iterable[int]]
@@ -75,6 +76,7 @@ class Forecaster(Parameters):
 
     _panel: Panel
     _known: list[Floats] | None  # covariates [T, k] of each series
+    _columns: list[Any] | None  # names of the covariates
     _horizon: Steps
     _intervals: list[AdaptiveIntervals]
     _last: tuple[Any, Any] | None
@@ -103,10 +105,12 @@ class Forecaster(Parameters):
             raise UsageError(f"members must be a list of names, [{self.members!r}]; to train a network such as gru:32 "
                              "that predicts the next value, use NetworkForecaster")
         panel = Panel.of(y)
+        columns = None if X is None else _column_names(X)
         known = None if X is None else _covariates(panel, X, y)
         if fh is not None:
             _steps(fh)
         self._panel, self._known, self._horizon, self._last = panel, known, fh, None
+        self._columns = columns
         self._intervals = [AdaptiveIntervals() for _ in panel.series]
         return self
 
@@ -130,7 +134,7 @@ class Forecaster(Parameters):
         if X is not None and self._known is not None:
             if len(added.series) != len(self._panel.series):
                 raise DataError("update: with X, every series needs new values")
-            later = _covariates(added, X, y)
+            later = _covariates(added, _in_columns(X, self._columns), y)
             known = [numpy.concatenate([a, b]) for a, b in zip(self._known, later)]
             for one, table in zip(panel.series, known):
                 if len(one.values) != len(table):
@@ -296,6 +300,7 @@ class Forecaster(Parameters):
         if X is None:
             raise UsageError("predict: X is missing; it needs the covariates of the steps to forecast")
         steps = numpy.arange(1, horizon + 1)
+        X = _in_columns(X, self._columns)
         future = _tables(self._panel, X, [one.future(steps) for one in self._panel.series])
         joined = []
         for one, earlier, later in zip(self._panel.series, self._known, future):
@@ -326,6 +331,32 @@ def _natural(value: int | None, name: str) -> int:
     return number
 
 
+def _column_names(X: Any) -> list[Any] | None:
+    """Return the names of the covariates; None if X has none."""
+    if isinstance(X, (Mapping, list, tuple)) and len(X) > 0:
+        X = next(iter(X.values())) if isinstance(X, Mapping) else X[0]
+    columns = getattr(X, "columns", None)
+    return None if columns is None else list(columns)
+
+
+def _in_columns(X: Any, names: list[Any] | None) -> Any:
+    """Return X with the columns in the order that they had in `fit`."""
+    if isinstance(X, Mapping):
+        return {name: _in_columns(one, names) for name, one in X.items()}
+    if isinstance(X, (list, tuple)):
+        return [_in_columns(one, names) for one in X]
+    columns = getattr(X, "columns", None)
+    if names is None or columns is None or list(columns) == names:
+        return X
+    for name in names:
+        if name not in columns:
+            raise DataError(f"X has no column {name!r}, which it had in fit; its columns are {list(columns)}")
+    for name in columns:
+        if name not in names:
+            raise DataError(f"X has a column {name!r}, which it did not have in fit; leave it out")
+    return X[names]
+
+
 def _covariates(panel: Panel, X: Any, y: Any) -> list[Floats]:
     """Return the covariates ``[T, k]`` of each series; missing times have no covariates, which is an error."""
     tables = _tables(panel, X, [one.index for one in panel.series], getattr(y, "index", None))
@@ -341,8 +372,10 @@ def _tables(panel: Panel, X: Any, indexes: list[Any], given: Any = None) -> list
         if len(X) != len(panel.series):
             raise DataError(f"X must be a list of {len(panel.series)} tables, one for each series")
         return [_table(one, None) for one in X]
-    if panel.form == "mapping":
+    if panel.form == "mapping" and isinstance(X, Mapping):
         return [_table(X[one.name], None) for one in panel.series]
+    if panel.form in ("groups", "mapping") and getattr(getattr(X, "index", None), "nlevels", 1) == 1:
+        return [_table(X, index) for index in indexes]  # a calendar for all series
     if panel.form == "groups":
         levels = list(range(X.index.nlevels - 1))
         by_name = {name: table.droplevel(levels)
@@ -355,6 +388,8 @@ def _tables(panel: Panel, X: Any, indexes: list[Any], given: Any = None) -> list
 def _table(X: Any, index: Any, given: Any = None) -> Floats:
     """Return numbers ``[T, k]`` in the order of an index, if X has an index of the same kind."""
     own = getattr(X, "index", None)
+    if type(index).__name__ == "DatetimeIndex":
+        refuse_dates_as_text(own, "X")
     if index is not None and own is not None and not callable(own) and type(own) is type(index) and own.is_unique:
         missing = index.difference(own)
         if len(missing):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _data
 from ..errors import DataError
-from ._time_index import in_order_of_time, steps_of, warn_of_gaps
+from ._time_index import in_order_of_time, refuse_dates_as_text, steps_of, warn_of_gaps
 
 Floats = NDArray[numpy.float64]
 
@@ -112,6 +112,7 @@ class Panel:
     def _of_pandas(cls, y: Any) -> Panel:
         if y.index.nlevels > 1:
             return cls._of_groups(y)
+        refuse_dates_as_text(y.index, "y")
         y = in_order_of_time(y, stacklevel=6, gaps=True)
         if y.ndim == 1:
             return cls([OneSeries.of(y.name, _vector(y, "y"), y.index)], "series", y.name)

@@ -42,6 +42,22 @@ def in_order_of_time(y: Any, stacklevel: int, gaps: bool = False) -> Any:
     return y
 
 
+def refuse_dates_as_text(index: Any, name: str) -> None:
+    """Raise DataError if all entries of a pandas index are dates that are written as text."""
+    if getattr(index, "nlevels", 1) != 1 or getattr(index, "inferred_type", "") != "string" or len(index) == 0:
+        return
+    import pandas
+
+    if not all(any(c.isdigit() for c in text) and any(c in "-/.:" for c in text) for text in index):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # formats are found out
+        dates = pandas.to_datetime(pandas.Series(index), errors="coerce")
+    if dates.notna().all():
+        raise DataError(f"the index of {name} has dates as text, such as {index[0]!r}; convert it: {name}.index = "
+                        f"pandas.to_datetime({name}.index)")
+
+
 def warn_of_gaps(index: Any, stacklevel: int) -> None:
     """Warn if the times have different distances, unless they follow a calendar, such as months or business days."""
     import pandas
