@@ -90,7 +90,7 @@ class RoleAssignment {
     }
     if (group == nullptr && order != nullptr && are_independent(order)) order = nullptr;
     // A row counter used as the group could not order anything; find_group never returns the order.
-    schema_.events = options_.predict.empty() && is_event_table(group, order);
+    schema_.events = is_event_table(group, order) && predicts_event();
     const bool infers = options_.predict.empty() && options_.infer_roles;
     const ColumnSchema* target = infers ? find_target(group, order) : nullptr;
     for (ColumnSchema& column : schema_.columns) {
@@ -573,6 +573,12 @@ class RoleAssignment {
     }
     event_ = event != nullptr ? event : numbers ? nullptr : category;
     return event_ != nullptr;
+  }
+
+  /// Returns whether the event is predicted: by default, or because --predict names it alone.
+  bool predicts_event() const {
+    const std::vector<std::string>& predict = options_.predict;
+    return predict.empty() || (options_.infer_roles && predict.size() == 1 && predict.front() == event_->name);
   }
 
   static bool predictable(const ColumnSchema& column) {
