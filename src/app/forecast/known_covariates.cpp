@@ -230,7 +230,7 @@ TablesOfCovariates read_with_future(const std::string& data, const std::string& 
       inputs[1], options,
       {.known = tables.table.covariates, .date_format = tables.table.date_format, .time_part = tables.table.time_part});
   if (shared && !tables.future.has_groups)
-    tables.table.notes.push_back(fmt::format("{}: there is no column {}, so the same values are used for all groups",
+    tables.table.notes.push_back(fmt::format("{}: column {} is missing, so the same values are used for all groups",
                                              later.source, in_quotes(fmt::format("{}", fmt::join(groups, ", ")))));
   return tables;
 }

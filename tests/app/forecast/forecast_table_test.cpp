@@ -625,7 +625,7 @@ TEST(ForecastTable, ACalendarWithoutGroupsAppliesToAllGroups) {
                      reporter);
   ASSERT_EQ(forecast.forecasts.size(), 2U);
   for (const auto& one : forecast.forecasts) EXPECT_NEAR(one.mean[1] - one.mean[0], 30, 5);
-  EXPECT_TRUE(has_note(forecast.table, "there is no column \"shop\", so the same values are used for all groups"));
+  EXPECT_TRUE(has_note(forecast.table, "column \"shop\" is missing, so the same values are used for all groups"));
 }
 
 TEST(ForecastTable, TheTargetInTheTableOfTheFutureIsNotUsed) {

@@ -23,7 +23,7 @@ bool selects_event_reads(const FieldPlan& plan, const Examples& examples, const 
                          const TrainSettings& settings);
 
 /// Trains the default network with each choice and returns the `NetworkLayout::reads` of the smaller validation loss;
-/// other columns must reduce it by 2 %. Returns those of the plan if there is no validation part. `parts`: training,
+/// other columns must reduce it by 2 %. Returns those of the plan without a validation part. `parts`: training,
 /// validation and test part. `unknown_rate`: see ExampleBatchOptions.
 template <class T>
 std::vector<std::string> select_event_reads(const std::array<ExampleSet, 3>& parts, const FieldPlan& plan,
