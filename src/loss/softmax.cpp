@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -5,6 +6,7 @@
 #include "loss/expected_target.h"
 #include "loss/symbol_probabilities.h"
 #include "numerics/functions.h"
+#include "numerics/softmax_rows.h"
 #include "unfold/graph/circuit/circuit.h"
 #include "unfold/loss/registry.h"
 #include "unfold/loss/rows.h"
@@ -39,30 +41,15 @@ class SoftmaxLoss final : public RowLoss<T>,
   }
 
   void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
-    for (Index r = 0; r < signal.rows; ++r) {
-      const Symbol target = target_of(signal, targets, r);
-      nats[r] = target == kNoSymbol ? T{0} : log_sum_exp(signal.row(r), signal.cols) - signal(r, target);
-    }
+    find_losses(signal, targets, nats, [](Matrix<const T>, const Symbol*, const T*, Index) {});
   }
 
   void row_gradients(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats,
                      Matrix<T> adjoint) const override {
-    const Index n = signal.cols;
-    for (Index r = 0; r < signal.rows; ++r) {
-      const Symbol target = target_of(signal, targets, r);
-      T* out = adjoint.row(r);
-      if (target == kNoSymbol) {
-        nats[r] = 0;
-        set_row(out, n, T{0});
-        continue;
-      }
-      const T normalizer = log_sum_exp(signal.row(r), n);
-      nats[r] = normalizer - signal(r, target);  // must precede writing `out`, which may be the signal
-      probabilities(signal.row(r), n, normalizer, out);
-      const T rest = out[target] - 1;
-      for (Index i = 0; i < n; ++i) out[i] *= scale;
-      out[target] = scale * rest;
-    }
+    find_losses(signal, targets, nats,
+                [&](Matrix<const T> logits, const Symbol* symbols, const T* normalizers, Index begin) {
+                  softmax_gradients<T>(logits, symbols, normalizers, scale, adjoint.rows_from(begin, logits.rows));
+                });
   }
 
   /// H = diag(p) - p p^T.
@@ -140,6 +127,23 @@ class SoftmaxLoss final : public RowLoss<T>,
   }
 
  private:
+  /// Sets the nats of blocks of rows; after each block, calls then(logits, symbols, normalizers, first row).
+  template <class Then>
+  void find_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats, const Then& then) const {
+    constexpr Index kMostRows = 64, kElements = 8192;  // the rows stay in the first- or second-level cache
+    T normalizers[kMostRows];
+    Symbol symbols[kMostRows];
+    const Index block = std::clamp<Index>(kElements / std::max<Index>(1, signal.cols), 1, kMostRows);
+    for (Index begin = 0; begin < signal.rows; begin += block) {
+      const Matrix<const T> logits = signal.rows_from(begin, std::min(block, signal.rows - begin));
+      for (Index r = 0; r < logits.rows; ++r) symbols[r] = target_of(signal, targets, begin + r);
+      log_normalizers(logits, symbols, normalizers);
+      for (Index r = 0; r < logits.rows; ++r)
+        nats[begin + r] = symbols[r] == kNoSymbol ? T{0} : normalizers[r] - logits(r, symbols[r]);
+      then(logits, symbols, normalizers, begin);
+    }
+  }
+
   Symbol target_of(Matrix<const T> signal, const Targets<T>& targets, Index row) const {
     return target_symbol(name(), signal, targets, row);
   }

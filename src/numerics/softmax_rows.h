@@ -1,13 +1,23 @@
 #pragma once
-/// Softmax predictions of many rows at once, for passes over all predictions of a sequence
-/// (optim/riemannian/head_metric.h).
+/// Softmax predictions of many rows at once, for the softmax loss (loss/softmax.cpp) and for passes over all
+/// predictions of a sequence (optim/riemannian/head_metric.h).
 ///
 /// Determinism (invariant 2): the results of a row do not depend on the number of rows. Sums over the alphabet use 16
-/// virtual lanes (`softmax_errors`) or run over the symbols in order (`column_variances`).
+/// virtual lanes (`log_normalizers`, `softmax_errors`) or run over the symbols in order (`column_variances`).
 
 #include "unfold/base/views.h"
 
 namespace unfold {
+
+/// Sets result[r] = log sum_x exp(logits[r][x]), with the same bits as log_sum_exp (functions.h); 0 in rows whose
+/// target is kNoSymbol.
+template <class T>
+void log_normalizers(Matrix<const T> logits, const Symbol* targets, T* result);
+
+/// Sets result = scale * (pi - 1[x = target]) with pi = exp(logit - normalizer), which may overwrite the logits; 0 in
+/// rows whose target is kNoSymbol.
+template <class T>
+void softmax_gradients(Matrix<const T> logits, const Symbol* targets, const T* normalizers, T scale, Matrix<T> result);
 
 /// Replaces logits by errors, pi - 1[x = target], and sets nats[r] = -log pi(target). Every row has a target. Results
 /// are NaN in rows with a logit that is not finite.

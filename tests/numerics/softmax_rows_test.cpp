@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "numerics/functions.h"
 #include "numerics/simd.h"
 #include "unfold/numerics/random.h"
 
@@ -82,6 +83,63 @@ TEST(SoftmaxErrors, largest_logits_do_not_overflow) {
   EXPECT_EQ(logits, (std::vector<float>{0, 0, 0}));
 }
 
+/// The normalizers and gradients of rows, some of which have no target.
+template <class T>
+struct Gradients {
+  std::vector<Symbol> targets;
+  std::vector<T> normalizers = std::vector<T>(kRows), values = std::vector<T>(kRows * kAlphabet);
+  explicit Gradients(const Data<T>& data) : targets(data.targets) {
+    targets[3] = targets[40] = kNoSymbol;
+    log_normalizers<T>(data.matrix(), targets.data(), normalizers.data());
+    softmax_gradients<T>(data.matrix(), targets.data(), normalizers.data(), T(0.7),
+                         {values.data(), kRows, kAlphabet, kAlphabet});
+  }
+};
+
+template <class T>
+void expect_bits_of_single_rows() {
+  const Data<T> data;
+  const Gradients<T> found(data);
+  for (Index r = 0; r < kRows; ++r) {
+    const Symbol target = found.targets[static_cast<std::size_t>(r)];
+    const T normalizer = target == kNoSymbol ? T{0} : log_sum_exp(data.matrix().row(r), kAlphabet);
+    EXPECT_EQ(found.normalizers[static_cast<std::size_t>(r)], normalizer);
+    for (Index x = 0; x < kAlphabet; ++x) {
+      T p = data.matrix()(r, x) - normalizer;
+      vector_exp(&p, &p, 1);
+      const T expected = target == kNoSymbol ? T{0} : T(0.7) * (x == target ? p - 1 : p);
+      EXPECT_EQ(found.values[static_cast<std::size_t>(r * kAlphabet + x)], expected);
+    }
+  }
+}
+
+TEST(SoftmaxGradients, have_the_bits_of_single_rows) {
+  expect_bits_of_single_rows<float>();
+  expect_bits_of_single_rows<double>();
+}
+
+TEST(SoftmaxGradients, may_overwrite_the_logits) {
+  Data<float> data;
+  const Gradients<float> expected(data);
+  const Matrix<float> rows{data.logits.data(), kRows, kAlphabet, kAlphabet};
+  softmax_gradients<float>(rows, expected.targets.data(), expected.normalizers.data(), 0.7f, rows);
+  EXPECT_EQ(data.logits, expected.values);
+}
+
+TEST(SoftmaxGradients, normalizers_of_nonfinite_logits_equal_log_sum_exp) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::vector<float>> cases = {
+      {1, kInfinity, 0},   {-kInfinity, -kInfinity, -kInfinity}, {1, kNan, 0}, {kNan, kNan, kNan}, {kInfinity, kNan, 0},
+      {-kInfinity, 2, -1}, {-kInfinity, kNan, -kInfinity}};
+  for (const std::vector<float>& logits : cases) {
+    const Symbol target = 0;
+    float found = 0;
+    log_normalizers<float>({logits.data(), 1, 3, 3}, &target, &found);
+    const float expected = log_sum_exp(logits.data(), 3);
+    EXPECT_TRUE(found == expected || (std::isnan(found) && std::isnan(expected))) << found << " " << expected;
+  }
+}
+
 /// Returns the probabilities and the column means of the weights.
 template <class T>
 std::vector<T> variances(const Data<T>& data) {
@@ -120,10 +178,14 @@ TEST(ColumnVariances, column_variances_equal_those_of_the_distribution) {
 TEST(PredictionRows, prediction_rows_do_not_depend_on_the_instruction_set) {
   const Data<float> data;
   const Found<float> first(data);
+  const Gradients<float> first_gradients(data);
   const std::vector<float> expected = variances(data);
   for (const std::string& simd : simd_available()) {
     simd_limit(simd);
     const Found<float> found(data);
+    const Gradients<float> gradients(data);
+    EXPECT_EQ(gradients.normalizers, first_gradients.normalizers) << simd;
+    EXPECT_EQ(gradients.values, first_gradients.values) << simd;
     EXPECT_EQ(found.errors, first.errors) << simd;
     EXPECT_EQ(found.nats, first.nats) << simd;
     EXPECT_EQ(found.hessians, first.hessians) << simd;
