@@ -19,6 +19,15 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V activated(D d, Map map, V v) {
+  switch (map) {
+    case Map::tanh: return tanh_lanes(d, v);
+    case Map::sigmoid: return sigmoid_lanes(d, v);
+    case Map::relu: return hn::IfThenZeroElse(hn::Le(v, hn::Zero(d)), v);
+    default: return v;
+  }
+}
 template <class T>
 struct ActivateBody {
   Map map;
@@ -26,13 +35,7 @@ struct ActivateBody {
   T* s;
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
-    const auto v = place.load(d, x + i);
-    switch (map) {
-      case Map::tanh: return place.store(tanh_lanes(d, v), d, s + i);
-      case Map::sigmoid: return place.store(sigmoid_lanes(d, v), d, s + i);
-      case Map::relu: return place.store(hn::IfThenZeroElse(hn::Le(v, hn::Zero(d)), v), d, s + i);
-      default: return place.store(v, d, s + i);
-    }
+    place.store(activated(d, map, place.load(d, x + i)), d, s + i);
   }
 };
 template <class T>
@@ -50,6 +53,30 @@ HWY_INLINE V slope_of(D d, Map map, V s) {
     case Map::relu: return hn::IfThenElseZero(hn::Gt(s, hn::Zero(d)), one);
     default: return one;
   }
+}
+
+template <class T>
+struct SlopesBody {
+  Map map;
+  const T* s;
+  T* slopes;
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    place.store(slope_of(d, map, place.load(d, s + i)), d, slopes + i);
+  }
+};
+
+/// Computes s' of the rows that precede the given ones.
+template <class T>
+HWY_INLINE void find_slopes(const SparseTerm<T>& term, Matrix<const T> y, Range rows, T* slopes) {
+  const Index n = y.cols;
+  if (y.stride == n) {
+    activate(term.activation, y.row(rows.begin - 1), slopes, rows.size() * n);
+  } else {
+    for (Index t = rows.begin; t < rows.end; ++t)
+      activate(term.activation, y.row(t - 1), slopes + (t - rows.begin) * n, n);
+  }
+  for_each_vector<T>(rows.size() * n, SlopesBody<T>{term.activation, slopes, slopes});
 }
 
 /// dx (=|+=) slope * sum [+ dy]

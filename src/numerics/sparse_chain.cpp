@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
 #include "numerics/sparse-inl.h"
+#include "numerics/sparse_chain_vectors-inl.h"
 
 #ifndef UNFOLD_NUMERICS_SPARSE_CHAIN_ONCE
 #define UNFOLD_NUMERICS_SPARSE_CHAIN_ONCE
@@ -55,6 +56,15 @@ void chain_forward(const SparseTerm<T>& term, Matrix<const T> lookup, const Symb
                    T* s) {
   const Edges& edges = *term.edges;
   const std::int32_t *entering = edges.entering().data(), *from = edges.from().data();
+#if HWY_TARGET == HWY_AVX3
+  if (SlottedEdges<T>::worthwhile(term, y.cols, entering, y.rows)) {
+    const SlottedEdges<T> slotted(
+        term, y.cols, entering, [](std::int32_t e) { return e; }, from, false, false);
+    return with_vectors(SlottedEdges<T>::vectors_of(y.cols), [&](auto vectors) {
+      vectors_forward<T, vectors()>(term, slotted, lookup, symbols, bias, y, s);
+    });
+  }
+#endif
   for (Index t = 0; t < y.rows; ++t) {
     const T* x = y.row(t - 1);
     T* row = y.row(t);
@@ -72,18 +82,6 @@ void chain_forward(const SparseTerm<T>& term, Matrix<const T> lookup, const Symb
     if (w == nullptr) multiply_row(term, t, x, row, s);
   }
 }
-
-/// Computes s' of rows from their pre-activations.
-template <class T>
-struct SlopesBody {
-  Map map;
-  const T* s;
-  T* slopes;
-  template <class D, class Place>
-  HWY_INLINE void at(D d, Index i, Place place) const {
-    place.store(slope_of(d, map, place.load(d, s + i)), d, slopes + i);
-  }
-};
 
 /// Outgoing edges grouped by source, in the layout that a pass reads.
 struct Leaving {
@@ -139,12 +137,7 @@ HWY_NOINLINE void chain_backward_as(const SparseTerm<T>& term, const Leaving& ed
   if (exit.data != nullptr && y.rows > 0) add_array(exit.row(y.rows - 1), adjoint.row(y.rows - 1), n);
   for (Index end = y.rows; end > 0;) {
     const Index begin = std::max<Index>(0, end - kSparseChainBlock);
-    if (y.stride == n) {
-      activate(term.activation, y.row(begin - 1), slopes, (end - begin) * n);
-    } else {
-      for (Index t = begin; t < end; ++t) activate(term.activation, y.row(t - 1), slopes + (t - begin) * n, n);
-    }
-    for_each_vector<T>((end - begin) * n, SlopesBody<T>{term.activation, slopes, slopes});
+    find_slopes(term, y, {begin, end}, slopes);
     for (Index t = end; t-- > begin;) {
       T* to = adjoint.row(t - 1);
       const T* leaving = exit.data != nullptr && t > 0 ? exit.row(t - 1) : nullptr;
@@ -165,6 +158,16 @@ template <class T, bool squared>
 void chain_backward_by_degree(const SparseTerm<T>& term, Matrix<const T> y, Matrix<const T> exit, Matrix<T> adjoint,
                               T* scratch) {
   const Leaving edges(*term.edges, !(squared && term.leaky));
+#if HWY_TARGET == HWY_AVX3
+  if (SlottedEdges<T>::worthwhile(term, y.cols, edges.begin, y.rows)) {
+    const SlottedEdges<T> slotted(
+        term, y.cols, edges.begin, [&](std::int32_t k) { return edges.ids[k]; }, edges.to, squared,
+        squared && term.leaky);
+    return with_vectors(SlottedEdges<T>::vectors_of(y.cols), [&](auto vectors) {
+      vectors_backward<T, squared, vectors()>(term, slotted, y, exit, adjoint, scratch);
+    });
+  }
+#endif
   switch (edges.degree) {  // the default of 3 edges, with and without self-loops
     case 2: return chain_backward_as<T, squared, 2>(term, edges, y, exit, adjoint, scratch);
     case 3: return chain_backward_as<T, squared, 3>(term, edges, y, exit, adjoint, scratch);
