@@ -26,7 +26,7 @@ struct PredictionOperations {
   void (*normalizers)(Matrix<const T>, const Symbol*, T*);
   void (*gradients)(Matrix<const T>, const Symbol*, const T*, T, Matrix<T>);
   void (*hessians)(Matrix<const T>, Matrix<T>);
-  void (*variances)(Matrix<const T>, Matrix<const T>, Matrix<const T>, Matrix<T>);
+  void (*variances)(Matrix<const T>, Matrix<const T>, const Symbol*, Matrix<const T>, Matrix<T>);
 };
 
 }  // namespace unfold
@@ -213,7 +213,9 @@ constexpr Index kSideBySide = 8;
 
 template <class T, Index kRows>
 struct VarianceBody {
-  Matrix<const T> p, w, means;
+  Matrix<const T> p, w;
+  const Symbol* targets;
+  Matrix<const T> means;
   Matrix<T> result;
   Index row;
   template <class D, class Place>
@@ -222,7 +224,7 @@ struct VarianceBody {
     const T* probabilities[kRows];
 #pragma GCC unroll 8
     for (Index r = 0; r < kRows; ++r) {
-      mean[r] = place.load(d, means.row(row + r) + i);
+      mean[r] = hn::Add(place.load(d, means.row(row + r) + i), place.load(d, w.row(targets[row + r]) + i));
       sum[r] = hn::Zero(d);
       probabilities[r] = p.row(row + r);
     }
@@ -240,11 +242,11 @@ struct VarianceBody {
 };
 
 template <class T>
-void variances(Matrix<const T> p, Matrix<const T> w, Matrix<const T> means, Matrix<T> result) {
+void variances(Matrix<const T> p, Matrix<const T> w, const Symbol* targets, Matrix<const T> means, Matrix<T> result) {
   Index r = 0;
   for (; r + kSideBySide <= p.rows; r += kSideBySide)
-    for_each_vector<T>(w.cols, VarianceBody<T, kSideBySide>{p, w, means, result, r});
-  for (; r < p.rows; ++r) for_each_vector<T>(w.cols, VarianceBody<T, 1>{p, w, means, result, r});
+    for_each_vector<T>(w.cols, VarianceBody<T, kSideBySide>{p, w, targets, means, result, r});
+  for (; r < p.rows; ++r) for_each_vector<T>(w.cols, VarianceBody<T, 1>{p, w, targets, means, result, r});
 }
 
 template <class T>
@@ -289,8 +291,9 @@ void hessian_diagonals(Matrix<const T> errors, const Symbol* targets, Matrix<T> 
 }
 
 template <class T>
-void column_variances(Matrix<const T> p, Matrix<const T> w, Matrix<const T> means, Matrix<T> result) {
-  operations<T>().variances(p, w, means, result);
+void column_variances(Matrix<const T> p, Matrix<const T> w, const Symbol* targets, Matrix<const T> means,
+                      Matrix<T> result) {
+  operations<T>().variances(p, w, targets, means, result);
 }
 
 #define UNFOLD_INSTANTIATE(T)                                                              \
@@ -298,7 +301,7 @@ void column_variances(Matrix<const T> p, Matrix<const T> w, Matrix<const T> mean
   template void log_normalizers(Matrix<const T>, const Symbol*, T*);                       \
   template void softmax_gradients(Matrix<const T>, const Symbol*, const T*, T, Matrix<T>); \
   template void hessian_diagonals(Matrix<const T>, const Symbol*, Matrix<T>);              \
-  template void column_variances(Matrix<const T>, Matrix<const T>, Matrix<const T>, Matrix<T>);
+  template void column_variances(Matrix<const T>, Matrix<const T>, const Symbol*, Matrix<const T>, Matrix<T>);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

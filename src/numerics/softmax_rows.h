@@ -29,9 +29,10 @@ template <class T>
 void hessian_diagonals(Matrix<const T> errors, const Symbol* targets, Matrix<T> h);
 
 /// Computes result[r][i], the variance of w[x][i] if x is drawn with the probabilities of row r: sum_x p_x (w_x -
-/// mean)^2 for the given means. p [rows x alphabet], w [alphabet x n], means and result [rows x n]; the result may
-/// overwrite the means.
+/// mean)^2 with the mean means[r][i] + w[targets[r]][i]. p [rows x alphabet], w [alphabet x n], means and result [rows
+/// x n]; the result may overwrite the means.
 template <class T>
-void column_variances(Matrix<const T> p, Matrix<const T> w, Matrix<const T> means, Matrix<T> result);
+void column_variances(Matrix<const T> p, Matrix<const T> w, const Symbol* targets, Matrix<const T> means,
+                      Matrix<T> result);
 
 }  // namespace unfold

@@ -140,7 +140,7 @@ TEST(SoftmaxGradients, normalizers_of_nonfinite_logits_equal_log_sum_exp) {
   }
 }
 
-/// Returns the probabilities and the column means of the weights.
+/// Returns the variances of the weights; the given means do not include the weights of the targets.
 template <class T>
 std::vector<T> variances(const Data<T>& data) {
   std::vector<T> p = Found<T>(data).errors, result(kRows * kUnits, 0);
@@ -150,10 +150,11 @@ std::vector<T> variances(const Data<T>& data) {
     for (Index x = 0; x < kAlphabet; ++x)
       for (Index i = 0; i < kUnits; ++i)
         result[static_cast<std::size_t>(r * kUnits + i)] +=
-            p[static_cast<std::size_t>(r * kAlphabet + x)] * data.weights[static_cast<std::size_t>(x * kUnits + i)];
+            (p[static_cast<std::size_t>(r * kAlphabet + x)] - (x == data.targets[static_cast<std::size_t>(r)])) *
+            data.weights[static_cast<std::size_t>(x * kUnits + i)];
   const Matrix<T> means{result.data(), kRows, kUnits, kUnits};
-  column_variances<T>({p.data(), kRows, kAlphabet, kAlphabet}, {data.weights.data(), kAlphabet, kUnits, kUnits}, means,
-                      means);
+  column_variances<T>({p.data(), kRows, kAlphabet, kAlphabet}, {data.weights.data(), kAlphabet, kUnits, kUnits},
+                      data.targets.data(), means, means);
   return result;
 }
 

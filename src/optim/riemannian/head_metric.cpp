@@ -17,6 +17,15 @@ constexpr Index kRowTile = 512;  // rows whose activations and signals fit into 
 /// Maximum number of output weights for a full matrix.
 constexpr Index kMostFullWeights = 2048;
 
+/// Returns the distance of rows of `cols` elements that begin at cache lines. Rows at multiples of a page would share
+/// few places of the cache.
+template <class T>
+Index row_stride(Index cols) {
+  constexpr Index kLine = 64 / sizeof(T), kPage = 4096 / sizeof(T);
+  const Index stride = (cols + kLine - 1) / kLine * kLine;
+  return stride % kPage == 0 ? stride + kLine : stride;
+}
+
 template <class T>
 void scale_all(Matrix<T> m, double k) {
   for (Index r = 0; r < m.rows; ++r)
@@ -135,9 +144,10 @@ double HeadMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters, c
 template <class T>
 void HeadMetric<T>::make_room(Scratch& s) const {
   if (!s.activities.empty()) return;
-  s.activities.resize(kRowTile * units_), s.squares.resize(kRowTile * units_), s.seeds.resize(kRowTile * units_);
-  s.signal.resize(kRowTile * outputs_), s.hessians.resize(kRowTile * outputs_), s.nats.resize(kRowTile);
-  if (!softmax_) s.variances.resize(kRowTile * units_);
+  const Index of_units = kRowTile * row_stride<T>(units_), of_outputs = kRowTile * row_stride<T>(outputs_);
+  s.activities.resize(of_units), s.squares.resize(of_units), s.seeds.resize(of_units);
+  s.signal.resize(of_outputs), s.hessians.resize(of_outputs), s.nats.resize(kRowTile);
+  if (!softmax_) s.variances.resize(of_units);
   s.sums.resize(3 * block() + 2 * outputs_);
 }
 
@@ -157,24 +167,38 @@ Targets<T> HeadMetric<T>::gather_targets(const Field& field, Range range, Scratc
   return {.symbols = nullptr, .values = gathered, .predicted = nullptr};
 }
 
+/// Returns the activations of the rows of a tile, without a copy if they are rows of one signal that follow each other.
+template <class T>
+Matrix<const T> HeadMetric<T>::gather_activities(const CorePass<T>& core, Range range, Scratch& s) const {
+  const Index rows = range.size(), first_row = rows_[at(range.begin)];
+  const bool in_sequence = rows_[at(range.end - 1)] - first_row == rows - 1;
+  if (in_sequence && activities_.size() == 1) {
+    const Matrix<const T> value = core.unfolding().value(activities_[0]);
+    return value.rows_from(first_row, rows);
+  }
+  const Matrix<T> gathered{s.activities.data(), rows, units_, row_stride<T>(units_)};
+  Index first = 0;
+  for (const Signal& signal : activities_) {
+    const Matrix<const T> value = core.unfolding().value(signal);
+    for (Index r = 0; r < rows; ++r)
+      std::copy_n(value.row(rows_[at(range.begin + r)]), value.cols, gathered.row(r) + first);
+    first += value.cols;
+  }
+  return gathered;
+}
+
 template <class T>
 void HeadMetric<T>::tile(CorePass<T>& core, const Field& field, const MetricWanted& wanted, Range range, Scratch& s,
                          double* sums, double& nats) {
   const Index n = units_, a = outputs_, rows = range.size();
   make_room(s);
-  const Matrix<T> activities{s.activities.data(), rows, n, n};
-  Index first = 0;
-  for (const Signal& signal : activities_) {
-    const Matrix<const T> value = core.unfolding().value(signal);
-    for (Index r = 0; r < rows; ++r)
-      std::copy_n(value.row(rows_[at(range.begin + r)]), value.cols, activities.row(r) + first);
-    first += value.cols;
-  }
+  const Matrix<const T> activities = gather_activities(core, range, s);
+  const Index n_stride = row_stride<T>(n), a_stride = row_stride<T>(a);
   const Tile tile{.range = range,
-                  .signal = {s.signal.data(), rows, a, a},
-                  .hessians = {s.hessians.data(), rows, a, a},
-                  .seeds = {s.seeds.data(), rows, n, n},
-                  .variances = {softmax_ ? s.seeds.data() : s.variances.data(), rows, n, n},
+                  .signal = {s.signal.data(), rows, a, a_stride},
+                  .hessians = {s.hessians.data(), rows, a, a_stride},
+                  .seeds = {s.seeds.data(), rows, n, n_stride},
+                  .variances = {softmax_ ? s.seeds.data() : s.variances.data(), rows, n, n_stride},
                   .targets = gather_targets(field, range, s)};
   multiply<T>(activities, packed_, tile.signal, {0, packed_.panels()}, bias_ >= 0 ? Start::bias : Start::zero,
               bias_values_.data());
@@ -251,17 +275,16 @@ void HeadMetric<T>::softmax_variances(const Tile& tile) const {
   const Index rows = tile.signal.rows, n = units_;
   for (Index r = 0; r < rows; ++r) tile.signal(r, tile.targets.symbols[r]) += 1;  // restores pi
   const Matrix<const T> weights{weights_by_output_.data(), outputs_, n, n};
-  const Matrix<T> means = tile.seeds;  // means of w; the seeds of the other pass do not include the target's weight
-  for (Index r = 0; r < rows; ++r)
-    for (Index i = 0; i < n; ++i) means(r, i) += weights(tile.targets.symbols[r], i);
-  column_variances<T>(tile.signal, weights, means, means);
+  // The seeds of the other pass are the means of w, except for the weight of the target.
+  column_variances<T>(tile.signal, weights, tile.targets.symbols, tile.seeds, tile.seeds);
 }
 
 template <class T>
 void HeadMetric<T>::accumulate(const Tile& tile, Matrix<const T> activities, Scratch& s, double* sums) const {
   const Index n = units_, a = outputs_, rows = tile.signal.rows;
-  const Matrix<T> squares{s.squares.data(), rows, n, n};
-  for (Index i = 0; i < rows * n; ++i) squares.data[i] = activities.data[i] * activities.data[i];
+  const Matrix<T> squares{s.squares.data(), rows, n, row_stride<T>(n)};
+  for (Index r = 0; r < rows; ++r)
+    for (Index i = 0; i < n; ++i) squares(r, i) = activities(r, i) * activities(r, i);
   T* part = s.sums.data();
   const auto block_at = [&](Index k) { return Matrix<T>{part + k * n * a, n, a, a}; };
   accumulate_outer<T>(activities, tile.signal, block_at(0), {0, n}, Start::zero);

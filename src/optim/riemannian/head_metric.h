@@ -79,6 +79,7 @@ class HeadMetric {
   void find_rows(const Field& field, const MetricWanted& wanted);
   void count(const Field& field);
   void make_room(Scratch& s) const;
+  Matrix<const T> gather_activities(const CorePass<T>& core, Range range, Scratch& s) const;
   Targets<T> gather_targets(const Field& field, Range range, Scratch& s) const;
   void tile(CorePass<T>& core, const Field& field, const MetricWanted& wanted, Range range, Scratch& s, double* sums,
             double& nats);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "numerics/moments.h"
+#include "numerics/transpose.h"
 
 namespace unfold {
 
@@ -48,15 +49,18 @@ class SortedTile {
   void put(Matrix<const T> from, Range cols, Index column) {
     T* const to = values_.data() + column * stride_;
     const Index count = cols.size();
-    for (Index slot = 0; slot < slots_; ++slot) {
+    if (static_cast<Index>(zeros_.size()) < count) zeros_.resize(static_cast<std::size_t>(count), T{0});
+    const auto row_of = [&](Index slot) {
       const Index r = rows_[static_cast<std::size_t>(slot)];
-      T* place = to + slot;
-      if (r < 0) {
-        for (Index k = 0; k < count; ++k, place += stride_) *place = 0;
-        continue;
-      }
-      const T* row = from.row(r) + cols.begin;
-      for (Index k = 0; k < count; ++k, place += stride_) *place = row[k];
+      return r < 0 ? zeros_.data() : from.row(r) + cols.begin;
+    };
+    for (Index slot = 0; slot < slots_; slot += 4) {  // slots_ is a multiple of kMomentLanes
+      const T* const rows[] = {row_of(slot), row_of(slot + 1), row_of(slot + 2), row_of(slot + 3)};
+      Index k = 0;
+      for (; k + 4 <= count; k += 4)
+        transpose_4x4<T>({rows[0] + k, rows[1] + k, rows[2] + k, rows[3] + k}, to + k * stride_ + slot, stride_);
+      for (; k < count; ++k)
+        for (Index l = 0; l < 4; ++l) to[k * stride_ + slot + l] = rows[l][k];
     }
   }
   void fill(Index column, T value) { std::fill_n(values_.data() + column * stride_, stride_, value); }
@@ -73,10 +77,12 @@ class SortedTile {
   Matrix<const T> columns() const { return {values_.data(), columns_, stride_, stride_}; }
 
  private:
+  static_assert(kMomentLanes % 4 == 0);
   Index stride_ = 0, columns_ = 0, slots_ = 0;
   Buffer<T> values_;          // [columns x stride]
   std::vector<Index> begin_;  // first slot of each symbol
   std::vector<Index> rows_;   // row of each slot, or -1
+  std::vector<T> zeros_;      // the row of slots without one
   std::vector<SymbolRange> runs_;
 };
 

@@ -143,6 +143,10 @@ void UnitMetric<T>::keep_adjoints(const CorePass<T>& core) {
     if (adjoints_[m].size() != b.rows * b.cols) adjoints_[m].resize(b.rows * b.cols);
     core.team().run([&](Member& me) {
       const Range mine = me.share(b.rows, 64);
+      if (b.stride == b.cols) {
+        std::copy_n(b.row(mine.begin), mine.size() * b.cols, adjoints_[m].data() + mine.begin * b.cols);
+        return;
+      }
       for (Index r = mine.begin; r < mine.end; ++r) std::copy_n(b.row(r), b.cols, adjoints_[m].data() + r * b.cols);
     });
   }
@@ -189,10 +193,16 @@ Matrix<T> UnitMetric<T>::source_rows(const CorePass<T>& core, const Map& map, co
   const Matrix<T> read = term.dense() ? rows : Matrix<T>{inputs.read.data(), range.size(), source.read, source.read};
   Index step =
       std::upper_bound(order.step_begin.begin(), order.step_begin.end(), range.begin) - order.step_begin.begin() - 1;
+  const T* from = nullptr;  // rows that follow each other in memory are copied together
+  Index first = 0;
   for (Index r = 0; r < rows.rows; ++r) {
     while (order.step_begin[at(step + 1)] <= range.begin + r) ++step;
-    std::copy_n(core.unfolding().source_row(term.source, step, range.begin + r), source.read, read.row(r));
+    const T* row = core.unfolding().source_row(term.source, step, range.begin + r);
+    if (from != nullptr && row == from + (r - first) * source.read) continue;
+    if (from != nullptr) std::copy_n(from, (r - first) * source.read, read.row(first));
+    from = row, first = r;
   }
+  if (from != nullptr) std::copy_n(from, (rows.rows - first) * source.read, read.row(first));
   if (!term.dense()) {
     const Symbol* gates = term.gate >= 0 ? core.unfolding().symbols_read(term.gate).data() + range.begin : nullptr;
     unit_weights(term.op.get())->unit_inputs(OperatorRows<T>{.x = read, .gates = gates}, rows);
