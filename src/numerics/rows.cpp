@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <type_traits>
 
+#include "numerics/row_arithmetic.h"
 #include "unfold/numerics/product.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -25,6 +27,8 @@ struct RowOperations {
   void (*add)(const T* x, const T* y, T* sum, Index n);  // sum = x + y; sum may be x
   // rows in reverse order, from last_row
   void (*add_column_sums)(const T* last_row, Index stride, Index rows, T* sums, Index n);
+  void (*add_matrix)(Matrix<const T> x, Matrix<T> y);
+  void (*square)(Matrix<const T> x, Matrix<T> y);
 };
 
 }  // namespace unfold
@@ -49,29 +53,79 @@ void add_arrays(const T* x, const T* y, T* sum, Index n) {
   for_each_vector<T>(n, AddBody<T>{x, y, sum});
 }
 
-/// Adds column sums in strips that stay in registers during the loop over rows.
-template <class T>
-void add_column_sums(const T* last_row, Index stride, Index rows, T* sums, Index n) {
-  constexpr int kVectors = 4;
+/// Adds a strip of column sums, which stay in registers during the loop over rows. The last vector has `last` elements.
+template <class T, int kVectors, class Last>
+HWY_INLINE void add_strip(const T* row, Index stride, Index rows, T* sums, Last last) {
   const hn::ScalableTag<T> d;
   const auto width = static_cast<Index>(hn::Lanes(d));
-  Index c = 0;
-  for (; c + kVectors * width <= n; c += kVectors * width) {
-    auto s0 = hn::LoadU(d, sums + c), s1 = hn::LoadU(d, sums + c + width), s2 = hn::LoadU(d, sums + c + 2 * width),
-         s3 = hn::LoadU(d, sums + c + 3 * width);
-    const T* row = last_row + c;
-    for (Index r = 0; r < rows; ++r, row -= stride) {
-      s0 = hn::Add(s0, hn::LoadU(d, row)), s1 = hn::Add(s1, hn::LoadU(d, row + width));
-      s2 = hn::Add(s2, hn::LoadU(d, row + 2 * width)), s3 = hn::Add(s3, hn::LoadU(d, row + 3 * width));
-    }
-    hn::StoreU(s0, d, sums + c), hn::StoreU(s1, d, sums + c + width);
-    hn::StoreU(s2, d, sums + c + 2 * width), hn::StoreU(s3, d, sums + c + 3 * width);
+  hn::Vec<decltype(d)> s[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v)
+    s[v] = v + 1 < kVectors ? hn::LoadU(d, sums + v * width) : last.load(d, sums + v * width);
+  for (Index r = 0; r < rows; ++r, row -= stride) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      s[v] = hn::Add(s[v], v + 1 < kVectors ? hn::LoadU(d, row + v * width) : last.load(d, row + v * width));
   }
-  for (Index r = 0; c < n && r < rows; ++r) add_arrays(sums + c, last_row - r * stride + c, sums + c, n - c);
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    if (v + 1 < kVectors)
+      hn::StoreU(s[v], d, sums + v * width);
+    else
+      last.store(s[v], d, sums + v * width);
+  }
 }
 
 template <class T>
-constexpr RowOperations<T> kRowOperations = {add_arrays<T>, add_column_sums<T>};
+void add_column_sums(const T* last_row, Index stride, Index rows, T* sums, Index n) {
+  constexpr int kVectors = 4;
+  const auto width = static_cast<Index>(hn::Lanes(hn::ScalableTag<T>()));
+  Index c = 0;
+  for (; c + kVectors * width <= n; c += kVectors * width)
+    add_strip<T, kVectors>(last_row + c, stride, rows, sums + c, Whole{});
+#if UNFOLD_SAFE_MASKS
+  const Index rest = n - c;
+  if (rest == 0) return;
+  const auto add = [&](auto vectors) HWY_ATTR {
+    constexpr int kCount = decltype(vectors)::value;
+    const First last{static_cast<size_t>(rest - (kCount - 1) * width)};
+    add_strip<T, kCount>(last_row + c, stride, rows, sums + c, last);
+  };
+  switch ((rest + width - 1) / width) {
+    case 1: return add(std::integral_constant<int, 1>());
+    case 2: return add(std::integral_constant<int, 2>());
+    case 3: return add(std::integral_constant<int, 3>());
+    default: return add(std::integral_constant<int, 4>());
+  }
+#else
+  for (Index r = 0; c < n && r < rows; ++r) add_arrays(sums + c, last_row - r * stride + c, sums + c, n - c);
+#endif
+}
+
+template <class T>
+struct SquareElementsBody {
+  const T* x;
+  T* y;
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    const auto v = place.load(d, x + i);
+    place.store(hn::Mul(v, v), d, y + i);
+  }
+};
+
+template <class T>
+void add_matrices(Matrix<const T> x, Matrix<T> y) {
+  if (x.stride == x.cols && y.stride == y.cols) return add_arrays(y.data, x.data, y.data, y.rows * y.cols);
+  for (Index r = 0; r < y.rows; ++r) add_arrays(y.row(r), x.row(r), y.row(r), y.cols);
+}
+
+template <class T>
+void square_matrix(Matrix<const T> x, Matrix<T> y) {
+  for (Index r = 0; r < y.rows; ++r) for_each_vector<T>(y.cols, SquareElementsBody<T>{x.row(r), y.row(r)});
+}
+
+template <class T>
+constexpr RowOperations<T> kRowOperations = {add_arrays<T>, add_column_sums<T>, add_matrices<T>, square_matrix<T>};
 UNFOLD_TARGET_TABLE(RowOperations, kRowOperations);
 
 }  // namespace HWY_NAMESPACE
@@ -121,7 +175,19 @@ void scatter_rows(Matrix<const T> d, const Symbol* symbols, Matrix<T> g, Range c
   }
 }
 
+template <class T>
+void add_matrix(Matrix<const T> x, Matrix<T> y) {
+  operations<T>().add_matrix(x, y);
+}
+
+template <class T>
+void square_elements(Matrix<const T> x, Matrix<T> y) {
+  operations<T>().square(x, y);
+}
+
 #define UNFOLD_INSTANTIATE(T)                                                                \
+  template void add_matrix(Matrix<const T>, Matrix<T>);                                      \
+  template void square_elements(Matrix<const T>, Matrix<T>);                                 \
   template void accumulate_columns(Matrix<const T>, T*, Range, Start);                       \
   template void add_rows(Matrix<const T>, const Symbol*, Matrix<T>, Range, Start, const T*); \
   template void scatter_rows(Matrix<const T>, const Symbol*, Matrix<T>, Range);

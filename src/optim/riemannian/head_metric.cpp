@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "numerics/moments.h"
+#include "numerics/row_arithmetic.h"
 #include "numerics/softmax_rows.h"
 #include "optim/riemannian/damped_cholesky.h"
 #include "unfold/numerics/random.h"
@@ -120,23 +121,23 @@ double HeadMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters, c
   const Index affordable = std::clamp<Index>((Index{1} << 23) / std::max<Index>(1, numbers), 2, 64);
   const Index chunk = std::max(kRowTile, ((rows + affordable - 1) / affordable + kRowTile - 1) / kRowTile * kRowTile);
   const Index chunks = (rows + chunk - 1) / chunk;
-  std::vector<std::vector<double>> sums(at(chunks));
   std::vector<double> nats(at(chunks), 0);
+  if (chunk_sums_.size() < at(chunks)) chunk_sums_.resize(at(chunks));
   core.team().run([&](Member& me) {
     const Range mine = me.share(chunks);
     for (Index c = mine.begin; c < mine.end; ++c) {
-      sums[at(c)].assign(at(numbers), 0);
+      chunk_sums_[at(c)].assign(at(numbers), 0);
       for (Index r = c * chunk; r < std::min(rows, (c + 1) * chunk); r += kRowTile)
         tile(core, field, wanted, {r, std::min({rows, r + kRowTile, (c + 1) * chunk})}, scratch_[at(me.id())],
-             sums[at(c)].data(), nats[at(c)]);
+             chunk_sums_[at(c)].data(), nats[at(c)]);
     }
   });
   double total = 0;
   for (const double n : nats) total += n;
   if (wanted.metric) {
     std::fill(sums_.begin(), sums_.end(), 0);
-    for (const auto& part : sums)
-      for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += part[i];
+    for (Index c = 0; c < chunks; ++c)
+      for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += chunk_sums_[at(c)][i];
   }
   return head_.weight * total;
 }
@@ -283,8 +284,7 @@ template <class T>
 void HeadMetric<T>::accumulate(const Tile& tile, Matrix<const T> activities, Scratch& s, double* sums) const {
   const Index n = units_, a = outputs_, rows = tile.signal.rows;
   const Matrix<T> squares{s.squares.data(), rows, n, row_stride<T>(n)};
-  for (Index r = 0; r < rows; ++r)
-    for (Index i = 0; i < n; ++i) squares(r, i) = activities(r, i) * activities(r, i);
+  square_elements<T>(activities, squares);
   T* part = s.sums.data();
   const auto block_at = [&](Index k) { return Matrix<T>{part + k * n * a, n, a, a}; };
   accumulate_outer<T>(activities, tile.signal, block_at(0), {0, n}, Start::zero);
@@ -320,16 +320,27 @@ void HeadMetric<T>::accumulate_full(const Tile& tile, Matrix<const T> activities
   }
 }
 
+/// Calls use(first of the tile, position, count) for all rows of a tile, for positions that follow each other together.
+template <class T>
+template <class Use>
+void HeadMetric<T>::for_each_sequence(Range range, Use&& use) const {
+  for (Index begin = range.begin; begin < range.end;) {
+    Index end = begin + 1;
+    while (end < range.end && rows_[at(end)] == rows_[at(end - 1)] + 1) ++end;
+    use(begin - range.begin, rows_[at(begin)], end - begin);
+    begin = end;
+  }
+}
+
 template <class T>
 void HeadMetric<T>::add_seeds(CorePass<T>& core, const Tile& tile) const {
   Index first = 0;
   for (const Signal& signal : activities_) {
     const Matrix<T> adjoint = core.unfolding().adjoint(signal);
-    for (Index r = 0; r < tile.seeds.rows; ++r) {
-      T* to = adjoint.row(rows_[at(tile.range.begin + r)]);
-      // A source may occur in several terms.
-      for (Index i = 0; i < adjoint.cols; ++i) to[i] += tile.seeds(r, first + i);
-    }
+    // A source may occur in several terms.
+    for_each_sequence(tile.range, [&](Index begin, Index row, Index count) {
+      add_matrix<T>(tile.seeds.rows_from(begin, count).cols_from(first, adjoint.cols), adjoint.rows_from(row, count));
+    });
     first += adjoint.cols;
   }
 }
@@ -341,8 +352,8 @@ void HeadMetric<T>::add_variances(CorePass<T>& core) const {
     for (const Signal& signal : activities_) {
       const Matrix<T> adjoint = core.unfolding().adjoint(signal);
       const Range mine = me.share(adjoint.rows, 64);
-      for (Index r = mine.begin; r < mine.end; ++r)
-        for (Index i = 0; i < adjoint.cols; ++i) adjoint(r, i) += variances_[r * units_ + first + i];
+      const Matrix<const T> variances{variances_.data() + first, adjoint.rows, adjoint.cols, units_};
+      add_matrix<T>(variances.rows_from(mine.begin, mine.size()), adjoint.rows_from(mine.begin, mine.size()));
       first += adjoint.cols;
     }
   });

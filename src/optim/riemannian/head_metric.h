@@ -96,6 +96,8 @@ class HeadMetric {
   double damping_of(Index output) const;
   std::vector<Index> places_of_weights(const Parameters<T>& parameters) const;
   void add_seeds(CorePass<T>& core, const Tile& tile) const;
+  template <class Use>
+  void for_each_sequence(Range range, Use&& use) const;
   Index block() const { return units_ * outputs_; }
   Index inputs() const { return units_ + (bias_ >= 0 ? 1 : 0); }
   Index full_begin() const { return 3 * block() + 2 * outputs_; }
@@ -117,7 +119,8 @@ class HeadMetric {
   /// G, H_0i, H_ii [units x outputs] each, then G_0, H_00 [outputs] each, then, if `full_`, the lower triangle of M,
   /// with rows and columns in the order (output, input).
   std::vector<double> sums_;
-  std::vector<T> average_;  // like sums_, followed by its weight
+  std::vector<std::vector<double>> chunk_sums_;  // sums of each chunk of rows
+  std::vector<T> average_;                       // like sums_, followed by its weight
   double damping_;
   std::vector<double> frequencies_;
   std::vector<Scratch> scratch_;
