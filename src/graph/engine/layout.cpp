@@ -243,7 +243,8 @@ T* Layout<T>::address(What what, const Place& here, Index step, Index row) {
   const auto begin = [&](Index s) { return first_row(s, Corner::top_left, part(here.root)); };
   if (what == What::adjoint && plan_.adjoint_buffer(here.root).ring) {
     const Index within = row - begin(step), count = 1 + plan_.history(here.root);
-    const Index slot = (step - here.shift + count) % count;  // shifts do not exceed the history
+    const Index from = step - here.shift + count;  // shifts do not exceed the history
+    const Index slot = count <= 2 ? from & (count - 1) : from % count;
     return m.rows + here.column + (slot * places + within) * m.stride;
   }
   if (here.shift > 0) {

@@ -181,6 +181,7 @@ Programs::Programs(const Plan& plan) : plan_(plan) {
   for (auto* set : {&forward_, &backward_, &squared_, &tangent_})
     for (auto& segment : *set)
       for (Program& program : segment) {
+        program.number = count_++;
         most_slots_ = std::max(most_slots_, program.slots.size());
         for (const Program::Slot& a : program.slots)
           for (const Program::Slot& b : program.slots) program.overlaps |= overlap(a, b);
@@ -259,25 +260,58 @@ Program Programs::tangent_program(const Item& item) const {
 }
 
 template <class T>
-ProgramRunner<T>::ProgramRunner(int members, std::size_t slots)
-    : scratch_(static_cast<std::size_t>(members)),
-      operands_(static_cast<std::size_t>(members), std::vector<Operand<T>>(slots)) {}
+ProgramRunner<T>::ProgramRunner(int members, const Plan& plan, const Programs& programs)
+    : plan_(plan), members_(at(members)) {
+  for (OfMember& mine : members_) mine.operands.resize(programs.most_slots()), mine.bound.resize(programs.count());
+}
+
+template <class T>
+Track<T> ProgramRunner<T>::track(Layout<T>& layout, const Program::Slot& slot) const {
+  const Place& here = position_in_total(plan_, slot.what, slot.node);
+  if (here.scratch()) return {};
+  const int part = layout.part(here.root);
+  const Index places = layout.places(part), stride = layout.stride(slot.what, slot.node);
+  const bool even = layout.structure(part).kind() == Structure::Kind::chains && layout.rectangular(part);
+  Track<T> track{.base = layout.address(slot.what, slot.node, 0, 0), .stride = stride};
+  if (slot.what == What::adjoint && plan_.adjoint_buffer(here.root).ring) {
+    track.ring = 1 + plan_.history(here.root);
+    track.places = places;
+    track.shift = here.shift;
+    track.base -= (track.ring - here.shift) % track.ring * places * stride;  // to the first row of the ring
+    track.general = !even;
+  } else if (here.shift > 0) {
+    // Rows before the first step are in the history, which may be in different memory.
+    const Index steps = std::min(here.shift, layout.steps(part) - 1);
+    track.general =
+        !even || layout.address(slot.what, slot.node, steps, steps * places) != track.base + steps * places * stride;
+  }
+  return track;
+}
 
 template <class T>
 void ProgramRunner<T>::run(const Program& program, Layout<T>& layout, const Work& work) {
   if (program.instructions.empty()) return;
-  auto& mine = operands_[at(work.member->id())];
-  Index width = 0;
-  for (std::size_t s = 0; s < program.slots.size(); ++s) {
-    const auto [what, i] = program.slots[s];
-    T* base = layout.address(what, i, work.step, work.rows.begin);
-    mine[s] = {base, base == nullptr ? 0 : layout.stride(what, i)};
-    width = layout.node(i).size;
+  OfMember& mine = members_[at(work.member->id())];
+  Bound& bound = mine.bound[program.number];
+  if (bound.pass != pass_) {
+    bound.slots.clear();
+    for (const Program::Slot& slot : program.slots) bound.slots.push_back(track(layout, slot));
+    bound.pass = pass_;
   }
+  for (std::size_t s = 0; s < program.slots.size(); ++s) {
+    const Track<T>& slot = bound.slots[s];
+    T* base = nullptr;
+    if (slot.general)
+      base = layout.address(program.slots[s].what, program.slots[s].node, work.step, work.rows.begin);
+    else if (slot.base != nullptr)
+      base = slot.at(work.step, work.rows.begin);
+    mine.operands[s] = {base, base == nullptr ? 0 : slot.stride};
+  }
+  const Index width = layout.node(program.slots.back().node).size;
   Range columns = work.columns(width, 16);
   if (program.overlaps && work.by_columns) columns = {0, work.member->id() == 0 ? width : 0};
-  run_pointwise<T>(program.instructions, std::span<const Operand<T>>(mine.data(), program.slots.size()),
-                   work.rows.size(), columns, scratch_[at(work.member->id())]);
+  run_pointwise<T>(program.instructions, std::span<const Operand<T>>(mine.operands.data(), program.slots.size()),
+                   work.rows.size(), columns, mine.scratch);
 }
 
 template class ProgramRunner<float>;

@@ -18,7 +18,8 @@ struct Program {
   };
   std::vector<Instruction> instructions;
   std::vector<Slot> slots;
-  bool overlaps = false;  ///< two slots are overlapping slices of one signal, so columns cannot be divided
+  std::size_t number = 0;  ///< among all programs of a plan
+  bool overlaps = false;   ///< two slots are overlapping slices of one signal, so columns cannot be divided
 };
 
 /// The programs of all items of a plan; empty for items that are not maps.
@@ -32,6 +33,7 @@ class Programs {
   }
   const Program& tangent(std::size_t segment, std::size_t item) const { return tangent_[segment][item]; }
   std::size_t most_slots() const { return most_slots_; }
+  std::size_t count() const { return count_; }
 
  private:
   using Set = std::vector<std::vector<Program>>;  // programs by segment and item
@@ -44,19 +46,51 @@ class Programs {
 
   const Plan& plan_;
   Set forward_, backward_, squared_, tangent_;
-  std::size_t most_slots_ = 0;
+  std::size_t most_slots_ = 0, count_ = 0;
+};
+
+/// The addresses of the rows of a signal in one pass.
+template <class T>
+struct Track {
+  T* base = nullptr;  ///< nullptr for scratch
+  Index stride = 0;
+  Index ring = 0, places = 0, shift = 0;  ///< number of steps of a ring, or 0; its rows per step; its shift
+  bool general = false;                   ///< the rows do not lie at equal distances; only Layout knows them
+
+  /// Returns the address of column 0 at `row` of `step`.
+  T* at(Index step, Index row) const {
+    if (ring == 0) return base + row * stride;
+    const Index from = step - shift + ring, slot = ring <= 2 ? from & (ring - 1) : from % ring;
+    return base + (slot * places + row - step * places) * stride;
+  }
 };
 
 /// Runs programs over a layout; holds the scratch memory of each thread.
 template <class T>
 class ProgramRunner {
  public:
-  ProgramRunner(int members, std::size_t slots);
+  /// Keeps a reference to the plan.
+  ProgramRunner(int members, const Plan& plan, const Programs& programs);
+  /// Called by one thread before each pass: rows may have moved since the last pass.
+  void begin_pass() { ++pass_; }
   void run(const Program& program, Layout<T>& layout, const Work& work);
 
  private:
-  std::vector<PointwiseScratch<T>> scratch_;
-  std::vector<std::vector<Operand<T>>> operands_;
+  /// The rows of the slots of a program.
+  struct Bound {
+    Index pass = -1;
+    std::vector<Track<T>> slots;
+  };
+  struct OfMember {
+    PointwiseScratch<T> scratch;
+    std::vector<Operand<T>> operands;
+    std::vector<Bound> bound;  // for each program
+  };
+  Track<T> track(Layout<T>& layout, const Program::Slot& slot) const;
+
+  const Plan& plan_;
+  Index pass_ = 0;
+  std::vector<OfMember> members_;
 };
 
 }  // namespace unfold

@@ -31,7 +31,7 @@ Parts<T>::Parts(std::shared_ptr<const Plan> plan_, Team& team_, Precision precis
       layout(*plan),
       boundary(*plan, layout),
       programs(*plan),
-      runner(team.size(), programs.most_slots()),
+      runner(team.size(), *plan, programs),
       schedule(*plan, programs, team.size(), static_cast<Index>(sizeof(T))),
       weights(*plan, checked(precision, sizeof(T))),
       chains(*plan) {

@@ -227,6 +227,7 @@ void Unfolding<T>::forward(State<T>* state, bool source_stays) {
     return b.backend->forward(state);
   }
   b.schedule.choose(Pass::forward);
+  b.runner.begin_pass();
   b.team.run([&](Member& me) { ForwardPass<T>(b, source_stays).run(me, state); });
   if (state != nullptr) b.boundary.store(*state);
 }
@@ -303,6 +304,7 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
   b.went_back = true;
   if (b.backend != nullptr) return b.backend->backward(gradient, options, end, start);
   b.schedule.choose(Pass::backward);
+  b.runner.begin_pass();
   b.team.run([&](Member& me) { BackwardPass<T>(b, options, end).run(me, gradient.data()); });
   if (start != nullptr) b.boundary.store_adjoints(*start);
 }
@@ -381,6 +383,7 @@ void Unfolding<T>::tangent(std::span<const T> direction, const State<T>* state, 
   b.layout.make_room(What::tangent);
   b.moved = true;
   if (b.backend != nullptr) return b.backend->tangent(direction);
+  b.runner.begin_pass();
   b.team.run([&](Member& me) { TangentPass<T>(b, direction.data(), state).run(me); });
   if (end != nullptr) b.boundary.store_tangents(*end);
 }
