@@ -183,6 +183,18 @@ double Rates::traffic(double bytes, double footprint) {
   return known_[name] * bytes;
 }
 
+/// Returns the seconds that a timer of a stage records although no work is done; the smallest mean of several samples.
+double seconds_of_empty_timer() {
+  constexpr int kTimings = 20, kTimers = 500;
+  double least = 1;
+  for (int i = 0; i < kTimings; ++i) {
+    Account account(1);
+    for (int k = 0; k < kTimers; ++k) const StageTimer timer(&account, 0, Stage::moves);
+    least = std::min(least, account.seconds(Stage::moves) / kTimers);
+  }
+  return least;
+}
+
 // ------------------------------------------------------------------------------------------------------- lower bounds
 
 /// Computes operations, bytes and attainable time of the stages of an unfolding from its plan.
@@ -319,12 +331,16 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
   Buffer<float> nats(rows), gradient(parameters.size());
   const auto adam = adam_direction<float>(parameters.size(), {}, 0, false);
 
-  enum Row { kLosses = kStageCount, kOptimizer, kRest, kStep, kRows };
+  enum Row { kLosses = kStageCount, kOptimizer, kStep, kRows };
   using Sample = std::array<double, kRows>;  // seconds
-  std::vector<Sample> steps;
-  const auto step = [&] {
-    const double start = seconds_now();
+  // Every other step runs without timers, which would take a tenth of the time of a small step. Only these steps
+  // determine the step time.
+  std::vector<Sample> steps, plain_steps;
+  const double empty_timer = seconds_of_empty_timer();
+  const auto step = [&](bool timed) {
+    unfolding.set_account(timed ? &account : nullptr);
     account.clear();
+    const double start = seconds_now();
     unfolding.set_parameters(parameters);
     unfolding.forward(&state);
     const double forward = seconds_now();
@@ -341,25 +357,31 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
     adam->move(team, parameters.flat(), gradient.span(), 1, 1e-4);
     const double end = seconds_now();
     Sample sample{};
-    for (int s = 0; s < kStageCount; ++s) sample[static_cast<std::size_t>(s)] = account.seconds(static_cast<Stage>(s));
-    const double passes = std::accumulate(sample.begin(), sample.begin() + kStageCount, 0.0);
+    for (int s = 0; s < kStageCount; ++s) {
+      const auto stage = static_cast<Stage>(s);
+      sample[static_cast<std::size_t>(s)] =
+          std::max(0.0, account.seconds(stage) - empty_timer * account.intervals(stage));
+    }
     sample[kLosses] = read - forward;
     sample[kOptimizer] = end - backward;
-    sample[kRest] = forward - start + backward - read - passes;
     sample[kStep] = end - start;
-    steps.push_back(sample);
+    (timed ? steps : plain_steps).push_back(sample);
   };
   constexpr std::size_t kLeast = 9;
-  do step();
+  do step(true);
   while (!unfolding.settled());
   steps.clear();
-  for (const double start = seconds_now(); steps.size() < kLeast || seconds_now() - start < seconds;) step();
-  std::ranges::sort(steps, {}, [](const Sample& sample) { return sample[kStep]; });
-  steps.resize(quiet(steps.size()));
+  for (const double start = seconds_now(); plain_steps.size() < kLeast || seconds_now() - start < seconds;)
+    step(true), step(false);
+  for (auto* all : {&steps, &plain_steps}) {
+    std::ranges::sort(*all, {}, [](const Sample& sample) { return sample[kStep]; });
+    all->resize(quiet(all->size()));
+  }
   const auto seconds_of = [&](std::size_t row) {
+    const std::vector<Sample>& of = row == kStep ? plain_steps : steps;
     double sum = 0;
-    for (const Sample& sample : steps) sum += sample[row];
-    return sum / static_cast<double>(steps.size());
+    for (const Sample& sample : of) sum += sample[row];
+    return sum / static_cast<double>(of.size());
   };
 
   Rates rates(team, seconds / 20, seconds_of(kStep));
@@ -381,7 +403,9 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
       "losses", kLosses);
   add({.operations = p, .bytes = 7 * kFloat * p, .attainable_seconds = rates.adam(parameters.size())}, "optimizer",
       kOptimizer);
-  add({}, "rest", kRest);
+  const double stages = std::accumulate(profile.lines.begin(), profile.lines.end(), 0.0,
+                                        [](double sum, const ProfileLine& line) { return sum + line.seconds; });
+  profile.lines.push_back({.stage = "rest", .seconds = std::max(0.0, seconds_of(kStep) - stages)});
   profile.seconds_per_step = seconds_of(kStep);
   return profile;
 }

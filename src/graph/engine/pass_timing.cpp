@@ -14,4 +14,10 @@ double Account::seconds(Stage stage) const {
   return sum / static_cast<double>(times_.size());
 }
 
+double Account::intervals(Stage stage) const {
+  Index sum = 0;
+  for (const Times& times : times_) sum += times.intervals[static_cast<std::size_t>(stage)];
+  return static_cast<double>(sum) / static_cast<double>(times_.size());
+}
+
 }  // namespace unfold

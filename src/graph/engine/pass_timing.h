@@ -34,14 +34,19 @@ class Account {
   int members() const { return static_cast<int>(times_.size()); }
   void clear() { times_.assign(times_.size(), {}); }
   void add(int member, Stage stage, double seconds) {
-    times_[static_cast<std::size_t>(member)].of[static_cast<std::size_t>(stage)] += seconds;
+    Times& times = times_[static_cast<std::size_t>(member)];
+    times.of[static_cast<std::size_t>(stage)] += seconds;
+    ++times.intervals[static_cast<std::size_t>(stage)];
   }
   /// Returns the mean over the threads. Including the waiting time, the stages add up to the time of the passes.
   double seconds(Stage stage) const;
+  /// Returns the number of intervals whose times were added; mean over the threads.
+  double intervals(Stage stage) const;
 
  private:
   struct alignas(64) Times {  // aligned so that threads do not share cache lines
     double of[kStageCount] = {};
+    Index intervals[kStageCount] = {};
   };
   std::vector<Times> times_;
 };
