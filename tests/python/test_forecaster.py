@@ -236,6 +236,25 @@ class PandasTest(unittest.TestCase):
         with self.assertRaisesRegex(DataError, "column 'other', which it did not have"):
             fitted.predict(7, known[200:].assign(other=1.0))
 
+    def test_texts_are_read_as_indicators_of_categories(self):
+        draw = numpy.random.default_rng(1)
+        days = self.pandas.date_range("2024-01-01", periods=207)
+        kind = draw.choice(["normal", "normal", "fair", "strike"], 207)
+        known = self.pandas.DataFrame({"kind": kind, "promo": draw.random(207) < 0.2, "price": draw.normal(size=207)}, days)
+        y = (100 + 40 * (kind == "fair") - 60 * (kind == "strike") + 20 * known.promo - 3 * known.price)[:200]
+        coded = self.pandas.DataFrame({"fair": kind == "fair", "strike": kind == "strike", "promo": known.promo,
+                                       "price": known.price}, days).astype(float)
+        fitted = Forecaster(members=["ar"]).fit(y, X=known[:200])
+        expected = Forecaster(members=["ar"]).fit(y, X=coded[:200]).predict(7, coded[200:])
+        numpy.testing.assert_array_equal(fitted.predict(7, known[200:]), expected)
+        numpy.testing.assert_array_equal(fitted.predict(7, known[200:][["price", "kind", "promo"]]), expected)
+        arrays = Forecaster(members=["ar"]).fit(y.to_numpy(), X=known[:200].to_numpy(dtype=object))
+        self.assertEqual(arrays.predict(7, known[200:].to_numpy(dtype=object)).shape, (7,))
+        with self.assertRaisesRegex(DataError, "column kind: 'flood' did not occur in fit"):
+            fitted.predict(7, known[200:].assign(kind="flood"))
+        with self.assertRaisesRegex(DataError, "has 200 categories; at most 50"):
+            Forecaster().fit(y, X=self.pandas.DataFrame({"name": [f"n{i}" for i in range(200)]}, days[:200]))
+
     def test_a_calendar_serves_all_series(self):
         days = self.pandas.date_range("2024-01-01", periods=107)
         calendar = self.pandas.DataFrame({"promo": (numpy.random.default_rng(0).random(107) < 0.3) * 1.0}, days)

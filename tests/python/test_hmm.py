@@ -11,6 +11,7 @@ import numpy
 
 import unfold.hmm
 from unfold._base import NotFittedError
+from unfold.errors import UsageError
 from unfold.hmm import GMMHMM, CategoricalHMM, GaussianHMM
 
 START = numpy.array([0.5, 0.3, 0.2])
@@ -168,6 +169,25 @@ class AgreementTest(unittest.TestCase):
                     model.means_, model.covars_ = means.copy(), covariances[kind].copy()
                     model.weights_ = numpy.full((3, 2), 0.5)
                 self.agree(*models, ["startprob_", "transmat_", "means_", "covars_", "weights_"], X, [100, 80])
+
+
+@unittest.skipIf(importlib.util.find_spec("pandas") is None, "pandas is not installed")
+class ColumnNamesTest(unittest.TestCase):
+    """The columns of a table are those of fit, in the same order."""
+
+    def test_other_columns_are_refused(self):
+        import pandas
+        rows = numpy.random.default_rng(0).normal(size=(60, 2)) * [1, 20]
+        table = pandas.DataFrame(rows, columns=["speed", "load"])
+        model = GaussianHMM(2, random_state=0, n_iter=3).fit(table)
+        self.assertEqual(list(model.feature_names_in_), ["speed", "load"])
+        self.assertEqual(model.score(table), model.score(rows))
+        for call in (model.score, model.predict, model.predict_proba, model.bic):
+            with self.assertRaisesRegex(UsageError, "Feature names must be in the same order as they were in fit"):
+                call(table[["load", "speed"]])
+        with self.assertRaisesRegex(UsageError, "- weight\n(.*\n)*- load"):
+            model.score(table.rename(columns={"load": "weight"}))
+        self.assertFalse(hasattr(model.fit(rows), "feature_names_in_"))
 
 
 class FitTest(unittest.TestCase):

@@ -11,6 +11,7 @@ from typing import Any
 from .._base import NotFittedError
 from ._adaptive_intervals import AdaptiveIntervals  # for typing.get_type_hints
 from ._classifier import SequenceClassifier
+from ._covariate_coding import CovariateCoding  # for typing.get_type_hints
 from ._density import DensityEstimator
 from ._forecaster import (
     Floats,  # for typing.get_type_hints

@@ -13,7 +13,7 @@ from .. import _data
 from .._base import Callback, RandomState, class_weights_of, labels_of, require_equal_lengths, weights_of
 from .._public import set_module
 from ..errors import UsageError
-from ._feature_names import require_feature_names
+from .._feature_names import require_feature_names
 from ._rows import Rows
 from ._sequence_estimator import SequenceEstimator
 from ._sequences import Sequences

@@ -13,7 +13,7 @@ from .. import _data
 from .._base import BaseEstimator, RandomState, seed_of, weights_of
 from .._public import set_module
 from ..errors import UsageError
-from ._feature_names import feature_names_of, require_feature_names
+from .._feature_names import feature_names_of, require_feature_names
 from ._sequences import object_array
 
 Floats = NDArray[numpy.float64]

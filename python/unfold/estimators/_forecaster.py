@@ -16,6 +16,7 @@ from .._base import Parameters
 from .._public import set_module
 from ..errors import DataError, UsageError
 from ._adaptive_intervals import AdaptiveIntervals, ModelLimits
+from ._covariate_coding import CovariateCoding
 from ._series_panel import OneSeries, Panel
 from ._time_index import refuse_dates_as_text
 
@@ -77,6 +78,7 @@ class Forecaster(Parameters):
     _panel: Panel
     _known: list[Floats] | None  # covariates [T, k] of each series
     _columns: list[Any] | None  # names of the covariates
+    _coding: CovariateCoding | None  # of the covariates that are texts
     _horizon: Steps
     _intervals: list[AdaptiveIntervals]
     _last: tuple[Any, Any] | None
@@ -97,7 +99,8 @@ class Forecaster(Parameters):
         X
             Covariates that are also known for the time of the forecast, such as prices and holidays: numbers ``[T, k]``
             for the series, or for all columns of a table; a list or a dictionary of such tables for a list or a
-            dictionary of series; a table with the index of y if that has several levels.
+            dictionary of series; a table with the index of y if that has several levels. Columns may also contain truth
+            values, or texts such as the kind of a day, which are read as indicators of their categories.
         fh
             The default of ``fh`` in ``predict``.
         """
@@ -106,11 +109,12 @@ class Forecaster(Parameters):
                              "that predicts the next value, use NetworkForecaster")
         panel = Panel.of(y)
         columns = None if X is None else _column_names(X)
-        known = None if X is None else _covariates(panel, X, y)
+        coding = None if X is None else CovariateCoding(X)
+        known = None if coding is None else _covariates(panel, coding.coded(X), y)
         if fh is not None:
             _steps(fh)
         self._panel, self._known, self._horizon, self._last = panel, known, fh, None
-        self._columns = columns
+        self._columns, self._coding = columns, coding
         self._intervals = [AdaptiveIntervals() for _ in panel.series]
         return self
 
@@ -134,7 +138,7 @@ class Forecaster(Parameters):
         if X is not None and self._known is not None:
             if len(added.series) != len(self._panel.series):
                 raise DataError("update: with X, every series needs new values")
-            later = _covariates(added, _in_columns(X, self._columns), y)
+            later = _covariates(added, self._numbers(X), y)
             known = [numpy.concatenate([a, b]) for a, b in zip(self._known, later)]
             for one, table in zip(panel.series, known):
                 if len(one.values) != len(table):
@@ -259,6 +263,11 @@ class Forecaster(Parameters):
                 low[i] = numpy.maximum(low[i], 0)
         return low, high
 
+    def _numbers(self, X: Any) -> Any:
+        """Return covariates as numbers, with the columns in the order that they had in ``fit``."""
+        X = _in_columns(X, self._columns)
+        return X if self._coding is None else self._coding.coded(X)
+
     def _interval(self, coverage: float) -> tuple[Floats, Floats]:
         assert self._last is not None
         return self._last[1][2][coverage]  # type: ignore[no-any-return]
@@ -300,8 +309,7 @@ class Forecaster(Parameters):
         if X is None:
             raise UsageError("predict: X is missing; it needs the covariates of the steps to forecast")
         steps = numpy.arange(1, horizon + 1)
-        X = _in_columns(X, self._columns)
-        future = _tables(self._panel, X, [one.future(steps) for one in self._panel.series])
+        future = _tables(self._panel, self._numbers(X), [one.future(steps) for one in self._panel.series])
         joined = []
         for one, earlier, later in zip(self._panel.series, self._known, future):
             if len(later) < horizon or later.shape[1] != earlier.shape[1]:
@@ -400,7 +408,7 @@ def _table(X: Any, index: Any, given: Any = None) -> Floats:
     table = _data.as_numbers(X, "X").astype(float)
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or not numpy.isfinite(table).all():
-        raise DataError("X must have shape [T, k] and finite numbers; convert categories with pandas.get_dummies")
+        raise DataError("X must have shape [T, k] and finite numbers or texts")
     return table
 
 

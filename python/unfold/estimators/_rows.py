@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import _data
 from ..errors import DataError, UsageError
-from ._feature_names import feature_names_of
+from .._feature_names import feature_names_of
 from ._sequences import Sequences
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._base import BaseEstimator, classes_of
 from ..errors import UsageError
-from ._feature_names import require_feature_names
+from .._feature_names import require_feature_names
 from ._sequences import Sequences
 
 

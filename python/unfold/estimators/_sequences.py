@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .. import _data
 from .._base import plain
 from ..errors import UsageError
-from ._feature_names import feature_names_of
+from .._feature_names import feature_names_of
 
 
 class Sequences:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._base import Parameters, RandomState, generator_of, raise_not_fitted
+from .._feature_names import feature_names_of, require_feature_names
 from .._public import set_module
 from ..errors import UsageError
 from ._observations import Floats, Integers, Weights, ends_of, weighted_sum, with_weights
@@ -77,6 +78,7 @@ class HiddenMarkovModel(Parameters):
     transmat_: Floats
     monitor_: ConvergenceMonitor
     n_features: Any
+    feature_names_in_: NDArray[Any]
 
     #: the letters of ``params`` for the parameters of the emissions, and their attributes
     _emissions: dict[str, str] = {}
@@ -123,6 +125,7 @@ class HiddenMarkovModel(Parameters):
         self._require_states()
         rows = self._read(X)
         ends = ends_of(rows, lengths)
+        names = feature_names_of(X)
         rows, ends, weights = with_weights(rows, ends, sample_weight)
         random = generator_of(self.random_state)
         drawn = any(self._initializes(letter) for letter in self._attributes())
@@ -148,6 +151,10 @@ class HiddenMarkovModel(Parameters):
         for name, value in vars(best).items():
             if name not in self._names() or name == "n_features":
                 setattr(self, name, value)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         return self
 
     def _require_states(self) -> None:
@@ -237,6 +244,7 @@ class HiddenMarkovModel(Parameters):
     def _fitted_data(self, X: Any, lengths: Any) -> tuple[Floats, Integers]:
         self._require_fitted()
         self._check()
+        require_feature_names(X, getattr(self, "feature_names_in_", None))
         rows = self._read(X)
         return rows, ends_of(rows, lengths)
 

@@ -7,8 +7,8 @@ from typing import Any, Optional
 import numpy
 from numpy.typing import NDArray
 
-from .. import _data
-from ..errors import UsageError
+from . import _data
+from .errors import UsageError
 
 
 def feature_names_of(X: Any) -> Optional[NDArray[Any]]:
