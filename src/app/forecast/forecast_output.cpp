@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/forecast/forecast_table.h"
-#include "app/plots/plot.h"
 #include "app/plots/table.h"
 #include "base/decimals.h"
 #include "base/printable.h"
@@ -302,33 +301,6 @@ std::string describe_members(const TableForecast& f) {
     text += "\n";
   }
   return text + describe_diagnostics(f.forecasts);
-}
-
-std::string plot_forecast(const TableForecast& f) {
-  constexpr Index kHorizonsBefore = 5;  // length of the history that is drawn, in horizons
-  std::vector<std::string> plots;
-  for (std::size_t i = 0; i < std::min(f.forecasts.size(), kMostPlotted); ++i) {
-    const TableSeries& series = f.table.series[i];
-    const AutomaticForecast& one = f.forecasts[i];
-    const Index n = static_cast<Index>(series.values.size());
-    Curve history{"history", {}};
-    for (Index t = std::max<Index>(0, n - std::max<Index>(60, kHorizonsBefore * f.horizon)); t < n; ++t)
-      history.points.push_back(
-          {static_cast<double>(t + 1), {series.values[at(t)], series.values[at(t)], series.values[at(t)]}});
-    std::vector<Curve> curves{std::move(history)};
-    for (std::size_t level = f.coverage.size(); level-- > 0;) {
-      Curve& curve = curves.emplace_back();
-      curve.label = fmt::format("forecast, {:g} %", 100 * f.coverage[level]);
-      for (Index h = 0; h < f.horizon; ++h)
-        curve.points.push_back(
-            {static_cast<double>(n + h + 1), {one.lower[level][at(h)], one.mean[at(h)], one.upper[level][at(h)]}});
-    }
-    const std::string title = series.group.empty() ? series.field : series.field + " of " + series.group;
-    const std::string until =
-        has_times(f) ? fmt::format("step (the last is {})", series.index.label(n + f.horizon - 1)) : "step";
-    plots.push_back(line_plot(title, {until}, {series.field}, curves));
-  }
-  return stacked_plots(plots);
 }
 
 }  // namespace unfold

@@ -118,13 +118,22 @@ class Scale {
 
 std::string name_of(const Axis& axis) { return axis.label + (axis.logarithmic ? ", logarithmic" : ""); }
 
+std::vector<AxisTick> ticks_of(const Axis& axis, const Scale& scale) {
+  if (!axis.ticks.empty()) return axis.ticks;
+  const std::vector<double> places = scale.ticks();
+  std::vector<AxisTick> ticks;
+  ticks.reserve(places.size());
+  for (const double t : places) ticks.push_back({t, fmt::format("{:.4g}", t)});
+  return ticks;
+}
+
 std::string axes(const Axis& x, const Axis& y, const Scale& across, const Scale& up) {
   const double right = kLeft + kAcross, bottom = kHeight - kBottom;
   std::string svg;
-  for (const double t : across.ticks())
-    svg += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\" class=\"grid\"/>\n", across(t), kTop,
+  for (const AxisTick& tick : ticks_of(x, across))
+    svg += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\" class=\"grid\"/>\n", across(tick.at), kTop,
                        bottom) +
-           label(across(t), bottom + 16, "middle", fmt::format("{:.4g}", t));
+           label(across(tick.at), bottom + 16, "middle", tick.label);
   for (const double t : up.ticks())
     svg += fmt::format("<path d=\"M{1:.1f} {0:.1f}H{2:.1f}\" stroke=\"#ddd\" class=\"grid\"/>\n", up(t), kLeft, right) +
            label(kLeft - 6, up(t) + 4, "end", fmt::format("{:.4g}", t));

@@ -16,9 +16,14 @@ struct Curve {
   std::string label;
   std::vector<CurvePoint> points;  ///< points in order of increasing x
 };
+struct AxisTick {
+  double at = 0;
+  std::string label = {};
+};
 struct Axis {
   std::string label;
-  bool logarithmic = false;  ///< values of 0 and below are omitted
+  bool logarithmic = false;          ///< values of 0 and below are omitted
+  std::vector<AxisTick> ticks = {};  ///< of a linear x axis; empty: chosen from the values, which label them
 };
 
 /// Maximum number of lines per frame; more lines are divided into several frames, one below the other.

@@ -565,6 +565,8 @@ TEST(ForecastTable, PlotsHistoryAndForecast) {
   const std::string svg = plot_forecast(forecast_of(groups_text(), 3));
   EXPECT_EQ(svg.substr(0, 4), "<svg");
   EXPECT_NE(svg.find("sales of south"), std::string::npos);
+  EXPECT_NE(svg.find(">date<"), std::string::npos) << "the name of the time column";
+  EXPECT_NE(svg.find(">2024-05-13<"), std::string::npos) << "a Monday";
 }
 
 TEST(ForecastTable, CoverageIsInPercent) {
