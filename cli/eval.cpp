@@ -238,8 +238,9 @@ ExitCode Eval::run_on_fields(Console& console) const {
                                                    .reporter = &reporter,
                                                    .true_labels = true_labels_,
                                                    .path_norm = path_norm_});
-  print_result(json_ ? one_line(to_json(figures))
-                     : to_text(figures) + to_text(figures.baselines) + confusions_text(figures));
+  print_result(json_
+                   ? one_line(to_json(figures))
+                   : to_text(figures) + to_text(figures.baselines) + classes_text(figures) + confusions_text(figures));
   return ExitCode::success;
 }
 

@@ -60,6 +60,26 @@ std::string to_text(const std::vector<ComparedBaseline>& baselines) {
   return better ? text : text + "warning: the model is not better than a baseline\n";
 }
 
+std::string classes_text(const FieldFigures& figures) {
+  constexpr std::size_t kShown = 20;
+  std::string text;
+  for (const HeadFigures& head : figures.heads) {
+    const bool chunks = !head.chunks.empty();
+    const std::vector<HeadFigures::ClassFigures>& list = chunks ? head.chunks : head.classes;
+    if (list.size() < 2) continue;
+    text += fmt::format("{}: {} by frequency\n  {:>8}  {:>9}  {:>8}  {:>8}  {}\n", escape_value(head.field),
+                        chunks ? "chunks" : "classes", "count", "precision", "recall", "F1", chunks ? "type" : "class");
+    for (std::size_t i = 0; i < std::min(kShown, list.size()); ++i) {
+      const MatchCounts& counts = list[i].counts;
+      text += fmt::format("  {:>8}  {:>9.4f}  {:>8.4f}  {:>8.4f}  {}\n", counts.wanted, counts.precision(),
+                          counts.recall(), counts.f1(), escape_value(list[i].name));
+    }
+    if (list.size() > kShown)
+      text += fmt::format("  and {} more {} (all: --json)\n", list.size() - kShown, chunks ? "types" : "classes");
+  }
+  return text;
+}
+
 std::string confusions_text(const FieldFigures& figures) {
   constexpr std::size_t kShown = 10;
   std::string text;

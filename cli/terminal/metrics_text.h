@@ -20,6 +20,10 @@ std::string to_text(const std::vector<ComparedBaseline>& baselines);
 /// Returns the name of a metric with spaces: "error rate".
 std::string metric_name(std::string name);
 
+/// Returns a table of the twenty most frequent classes of each head that predicts symbols, or of its types of chunks:
+/// count, precision, recall and F1. Empty if a head has a single class.
+std::string classes_text(const FieldFigures& figures);
+
 /// Lists the ten most frequent confusions of each head that predicts symbols: count, observed label, predicted label.
 std::string confusions_text(const FieldFigures& figures);
 

@@ -35,7 +35,7 @@ void add(std::vector<Index>& sum, const std::vector<Index>& other) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];
 }
 
-void add(ChunkCounts& sum, const ChunkCounts& other) {
+void add(MatchCounts& sum, const MatchCounts& other) {
   sum.wanted += other.wanted;
   sum.found += other.found;
   sum.right += other.right;
@@ -45,9 +45,9 @@ void add(ChunkCounts& sum, const ChunkCounts& other) {
 
 double part_of(Index part, Index all) { return ratio_or(0, static_cast<double>(part), static_cast<double>(all)); }
 
-double ChunkCounts::precision() const { return part_of(right, found); }
-double ChunkCounts::recall() const { return part_of(right, wanted); }
-double ChunkCounts::f1() const { return part_of(2 * right, found + wanted); }
+double MatchCounts::precision() const { return part_of(right, found); }
+double MatchCounts::recall() const { return part_of(right, wanted); }
+double MatchCounts::f1() const { return part_of(2 * right, found + wanted); }
 
 /// Positions [first, last] of an example.
 struct LabelMetrics::Chunk {
@@ -169,6 +169,17 @@ Index LabelMetrics::confusion(Symbol wanted, Symbol best) const {
   return found == mistakes_.end() ? 0 : found->second;
 }
 
+std::vector<std::pair<Symbol, MatchCounts>> LabelMetrics::classes() const {
+  std::vector<std::pair<Symbol, MatchCounts>> list;
+  list.reserve(labels_.size());
+  for (std::size_t i = 0; i < labels_.size(); ++i)
+    if (wanted_[i] + best_[i] > 0)
+      list.emplace_back(static_cast<Symbol>(i),
+                        MatchCounts{.wanted = wanted_[i], .found = best_[i], .right = right_[i]});
+  std::ranges::stable_sort(list, [](const auto& a, const auto& b) { return a.second.wanted > b.second.wanted; });
+  return list;
+}
+
 std::vector<LabelMetrics::Mistake> LabelMetrics::mistakes() const {
   std::vector<Mistake> list;
   list.reserve(mistakes_.size());
@@ -177,8 +188,8 @@ std::vector<LabelMetrics::Mistake> LabelMetrics::mistakes() const {
   return list;
 }
 
-ChunkCounts LabelMetrics::chunks() const {
-  ChunkCounts sum;
+MatchCounts LabelMetrics::chunks() const {
+  MatchCounts sum;
   for (const auto& [type, counts] : chunks_) add(sum, counts);
   return sum;
 }
@@ -189,7 +200,7 @@ Measures LabelMetrics::measures() const {
   for (const auto& [pair, count] : mistakes_) wrong += count;
   Measures list = {{"accuracy", accuracy()}, {"error_rate", part_of(wrong, seen_)}, {"macro_f1", macro_f1()}};
   if (has_chunks_) {
-    const ChunkCounts counts = chunks();
+    const MatchCounts counts = chunks();
     list.emplace_back("chunk_f1", counts.f1());
     list.emplace_back("chunk_precision", counts.precision());
     list.emplace_back("chunk_recall", counts.recall());

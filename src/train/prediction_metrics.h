@@ -17,14 +17,14 @@ namespace unfold {
 /// Returns part / all; 0 if all is 0.
 double part_of(Index part, Index all);
 
-/// Numbers of chunks in the reference, in the prediction, and in both.
-struct ChunkCounts {
+/// Numbers of items (chunks, or positions of one class) in the reference, in the prediction, and in both.
+struct MatchCounts {
   Index wanted = 0, found = 0, right = 0;
 
-  double precision() const;  ///< right / found; 0 if no chunk was predicted
-  double recall() const;     ///< right / wanted; 0 if the reference has no chunks
-  double f1() const;         ///< 2 right / (found + wanted), the harmonic mean of both; 0 if there are no chunks
-  bool operator==(const ChunkCounts&) const = default;
+  double precision() const;  ///< right / found; 0 if none was predicted
+  double recall() const;     ///< right / wanted; 0 if the reference has none
+  double f1() const;         ///< 2 right / (found + wanted), the harmonic mean of both; 0 if there are none
+  bool operator==(const MatchCounts&) const = default;
 };
 
 /// Compares reference labels with the most probable labels of a model: classes of whole examples or tags of positions.
@@ -53,6 +53,9 @@ class LabelMetrics {
   double macro_f1() const;
   /// Returns the number of positions with reference `wanted` and prediction `best`: an entry of the confusion matrix.
   Index confusion(Symbol wanted, Symbol best) const;
+  /// Returns the counts of every label that occurs in the reference or in the prediction, most frequent in the
+  /// reference first.
+  std::vector<std::pair<Symbol, MatchCounts>> classes() const;
   struct Mistake {
     Symbol wanted, best;
     Index count;
@@ -62,8 +65,8 @@ class LabelMetrics {
   std::vector<Mistake> mistakes() const;
 
   bool has_chunks() const { return has_chunks_; }
-  ChunkCounts chunks() const;  ///< sum over all types
-  const std::map<std::string, ChunkCounts>& chunks_by_type() const { return chunks_; }
+  MatchCounts chunks() const;  ///< sum over all types
+  const std::map<std::string, MatchCounts>& chunks_by_type() const { return chunks_; }
 
   /// Returns accuracy, error_rate, macro_f1 and, for chunk labels, chunk_f1, chunk_precision and chunk_recall. Empty
   /// without positions.
@@ -85,7 +88,7 @@ class LabelMetrics {
   Index seen_ = 0;
   std::vector<Index> right_, wanted_, best_;             // counts by label
   std::map<std::pair<Symbol, Symbol>, Index> mistakes_;  // (wanted, best)
-  std::map<std::string, ChunkCounts> chunks_;            // counts of chunks by type
+  std::map<std::string, MatchCounts> chunks_;            // counts of chunks by type
 };
 
 /// A model's prediction of one row of numbers, in the units of the data.

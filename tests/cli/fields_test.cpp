@@ -1,6 +1,10 @@
 // Data with fields on the command line: training, evaluation and prediction for every format.
 #include "tests/cli/fields.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 namespace unfold::test {
@@ -334,12 +338,31 @@ TEST_F(FieldsTest, text_verbs_refuse_field_models_with_a_remedy) {
   expect_failure({"forecast", run_, folder_ / "chunks"}, 2, "both directions");
 }
 
-TEST_F(FieldsTest, people_see_the_most_frequent_mistakes) {
+TEST_F(FieldsTest, eval_lists_classes_and_mistakes) {
   const std::string file = data("chunks", chunk_columns(40));
   train_on(file, {"--model", "bigru:4"});
   const std::string shown = output_of({"eval", run_, file});
   EXPECT_THAT(shown, HasSubstr("3: most frequent mistakes\n     times  wanted               predicted\n"));
-  EXPECT_THAT(only_object(output_of({"eval", run_, file, "--json"}))["heads"]["3"].dump(), Not(HasSubstr("mistakes")));
+  EXPECT_THAT(shown, HasSubstr("3: chunks by frequency\n     count  precision    recall        F1  type\n"));
+  const nlohmann::json head = only_object(output_of({"eval", run_, file, "--json"}))["heads"]["3"];
+  int counted = 0, right = 0, wrong = 0;
+  for (const nlohmann::json& each : head["classes"]) {
+    counted += each["count"].get<int>();
+    right += static_cast<int>(std::lround(each["recall"].get<double>() * each["count"].get<int>()));
+  }
+  for (const nlohmann::json& each : head["confusions"]) wrong += each["count"].get<int>();
+  EXPECT_EQ(counted, head["predicted"]);
+  EXPECT_EQ(right + wrong, counted);
+  EXPECT_TRUE(head["chunks"][0].contains("type"));
+}
+
+TEST_F(FieldsTest, eval_shows_at_most_twenty_classes) {
+  std::string rows = "x,y\n";
+  for (int i = 0; i < 150; ++i) rows += fmt::format("v{0},c{0}\n", i % 25);
+  const std::string file = data("many.csv", rows);
+  train_on(file, {"--predict", "y", "--model", "rnn:8", "--steps", "5"});
+  EXPECT_THAT(output_of({"eval", run_, file}), HasSubstr("  and 5 more classes (all: --json)\n"));
+  EXPECT_EQ(only_object(output_of({"eval", run_, file, "--json"}))["heads"]["y"]["classes"].size(), 25u);
 }
 
 /// An error in a file, and the expected message.

@@ -77,6 +77,19 @@ TEST(LabelMetrics, never_correct_labels_count_as_zero_and_absent_labels_are_excl
   EXPECT_DOUBLE_EQ(measures.macro_f1(), 1.0 / 3);
 }
 
+TEST(LabelMetrics, classes_are_listed_by_frequency_in_the_reference) {
+  LabelMetrics measures({"a", "b", "c", "d"});
+  measures.see(Labels{0, 1, 1, 1, 0}, Labels{0, 1, 1, 2, 1});
+  const auto classes = measures.classes();
+  ASSERT_EQ(classes.size(), 3u);  // d does not occur
+  EXPECT_EQ(classes[0], (std::pair{Symbol{1}, MatchCounts{.wanted = 3, .found = 3, .right = 2}}));
+  EXPECT_EQ(classes[1], (std::pair{Symbol{0}, MatchCounts{.wanted = 2, .found = 1, .right = 1}}));
+  EXPECT_EQ(classes[2], (std::pair{Symbol{2}, MatchCounts{.wanted = 0, .found = 1, .right = 0}}));
+  EXPECT_DOUBLE_EQ(classes[0].second.precision(), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(classes[1].second.recall(), 0.5);
+  EXPECT_DOUBLE_EQ(classes[2].second.f1(), 0);
+}
+
 TEST(LabelMetrics, mistakes_are_listed_by_frequency) {
   LabelMetrics measures({"a", "b", "c"});
   measures.see(Labels{0, 1, 1, 2, 2, 0}, Labels{0, 2, 2, 0, 2, 1});
@@ -90,7 +103,7 @@ TEST(LabelMetrics, metrics_of_no_labels_are_undefined) {
   EXPECT_TRUE(measures.measures().empty());
   EXPECT_TRUE(std::isnan(measures.accuracy()));
   EXPECT_TRUE(std::isnan(measures.macro_f1()));
-  EXPECT_EQ(measures.chunks(), ChunkCounts());
+  EXPECT_EQ(measures.chunks(), MatchCounts());
 }
 
 TEST(LabelMetrics, length_mismatch_and_invalid_labels_are_rejected) {
@@ -163,17 +176,17 @@ LabelMetrics measures_of_file(const std::string& text) {
 TEST(ChunkFile, iob2_chunks_compare_first_last_and_type) {
   // wanted NP[1-2] VP[3] NP[4-5] PP[6], best NP[1-2] VP[3] NP[4] PP[6]: the second NP ends too early.
   const LabelMetrics m = measures_of_file("B-NP B-NP\nI-NP I-NP\nB-VP B-VP\nB-NP B-NP\nI-NP O\nB-PP B-PP\nO O\n");
-  EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 4, .found = 4, .right = 3}));
+  EXPECT_EQ(m.chunks(), (MatchCounts{.wanted = 4, .found = 4, .right = 3}));
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 0.75);
-  EXPECT_EQ(m.chunks_by_type().at("NP"), (ChunkCounts{.wanted = 2, .found = 2, .right = 1}));
-  EXPECT_EQ(m.chunks_by_type().at("VP"), (ChunkCounts{.wanted = 1, .found = 1, .right = 1}));
+  EXPECT_EQ(m.chunks_by_type().at("NP"), (MatchCounts{.wanted = 2, .found = 2, .right = 1}));
+  EXPECT_EQ(m.chunks_by_type().at("VP"), (MatchCounts{.wanted = 1, .found = 1, .right = 1}));
 }
 
 TEST(ChunkFile, iob1_chunks_begin_with_i_after_o_or_another_type) {
   // wanted NP[1-2] VP[3] NP[5] NP[6-7]: I begins NP[1], VP[3] after another type and NP[5] after O; B cuts NP[6].
   // best   NP[1-2] VP[3] NP[5-7]: the missing B joins two chunks.
   const LabelMetrics m = measures_of_file("I-NP I-NP\nI-NP I-NP\nI-VP I-VP\nO O\nI-NP I-NP\nB-NP I-NP\nI-NP I-NP\n");
-  EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 4, .found = 3, .right = 2}));
+  EXPECT_EQ(m.chunks(), (MatchCounts{.wanted = 4, .found = 3, .right = 2}));
   EXPECT_DOUBLE_EQ(m.chunks().precision(), 2.0 / 3);
   EXPECT_DOUBLE_EQ(m.chunks().recall(), 0.5);
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 4.0 / 7);
@@ -183,7 +196,7 @@ TEST(ChunkFile, chunks_end_with_their_sentence) {
   // wanted NP[1-2] | NP[1] VP[2] | O, best NP[1-2] | NP[1] NP[2] | NP[1]. An I after the end of a sentence begins a
   // chunk, though the label before it had the same type. In the second sentence, the prediction B B gives two chunks.
   const LabelMetrics m = measures_of_file("B-NP B-NP\nI-NP I-NP\n\nI-NP I-NP\nB-VP B-NP\n\nO I-NP\n");
-  EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 3, .found = 4, .right = 2}));
+  EXPECT_EQ(m.chunks(), (MatchCounts{.wanted = 3, .found = 4, .right = 2}));
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 4.0 / 7);
 }
 
@@ -192,7 +205,7 @@ TEST(ChunkFile, chunks_of_wrong_type_are_wrong_despite_correct_labels) {
   // wanted NP[8], best NP[8-9]: it ends too late.
   const LabelMetrics m =
       measures_of_file("B-NP B-NP\nI-NP I-NP\nI-NP I-VP\nO O\nB-VP B-NP\nI-VP I-NP\nO O\nB-NP B-NP\nO I-NP\n");
-  EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 3, .found = 4, .right = 0}));
+  EXPECT_EQ(m.chunks(), (MatchCounts{.wanted = 3, .found = 4, .right = 0}));
   EXPECT_EQ(m.chunks().f1(), 0);
   EXPECT_DOUBLE_EQ(m.accuracy(), 5.0 / 9);
 }
@@ -202,14 +215,14 @@ TEST(ChunkFile, iobes_chunks_end_after_e_and_s) {
   // of what follows; I at 6 begins a chunk after another type. X[1], Y[5] and X[6-7] are correct.
   const LabelMetrics m =
       measures_of_file("S-X S-X\nB-Y B-Y\nI-Y E-Y\nE-Y I-Y\nS-Y S-Y\nB-X I-X\nE-X E-X\nB-X E-X\nE-X E-X\n");
-  EXPECT_EQ(m.chunks(), (ChunkCounts{.wanted = 5, .found = 7, .right = 3}));
+  EXPECT_EQ(m.chunks(), (MatchCounts{.wanted = 5, .found = 7, .right = 3}));
   EXPECT_DOUBLE_EQ(m.chunks().f1(), 0.5);
 }
 
 TEST(Chunks, chunks_end_at_unlabeled_positions) {
   LabelMetrics measures({"O", "B-x", "I-x"});
   measures.see(Labels{1, kNoSymbol, 2}, Labels{1, 2, 2});  // wanted and found x[0] and x[2]
-  EXPECT_EQ(measures.chunks(), (ChunkCounts{.wanted = 2, .found = 2, .right = 2}));
+  EXPECT_EQ(measures.chunks(), (MatchCounts{.wanted = 2, .found = 2, .right = 2}));
 }
 
 /// The published conlleval classifies pairs of neighboring tags by two tables, and tracks whether the chunks that are
@@ -220,7 +233,7 @@ class PairTables {
     for (std::size_t i = 0; i < wanted.size(); ++i) step(parse(wanted[i]), parse(best[i]));
     step({'O', ""}, {'O', ""});  // the blank line
   }
-  ChunkCounts counts;
+  MatchCounts counts;
 
  private:
   struct Parsed {

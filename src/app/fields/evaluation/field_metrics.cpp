@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -121,13 +122,20 @@ class HeadCount {
     if (head_.loss->template as<VectorDensity<T>>() != nullptr && !field_.deviation.empty())
       figures_.measures.emplace_back("standardised_nats", figures_.nats_each());
     figures_.nats += static_cast<double>(figures_.predicted) * log_scale(field_);
-    if (labels_)
-      for (const LabelMetrics::Mistake& m : labels_->mistakes())
-        figures_.mistakes.push_back({names_[at(m.wanted)], names_[at(m.best)], m.count});
+    if (labels_) list_classes();
     return figures_;
   }
 
  private:
+  void list_classes() {
+    for (const auto& [label, counts] : labels_->classes()) figures_.classes.push_back({names_[at(label)], counts});
+    if (labels_->has_chunks())
+      for (const auto& [type, counts] : labels_->chunks_by_type()) figures_.chunks.push_back({type, counts});
+    std::ranges::stable_sort(figures_.chunks, std::greater<>(), [](const auto& chunk) { return chunk.counts.wanted; });
+    for (const LabelMetrics::Mistake& m : labels_->mistakes())
+      figures_.mistakes.push_back({names_[at(m.wanted)], names_[at(m.best)], m.count});
+  }
+
   static std::span<const Index> rows_of_chain(const Batch& batch, Index c) {
     return {batch.structure.order().rows.data() + batch.structure.item(c, 0), at(batch.structure.size(c))};
   }
@@ -494,6 +502,32 @@ FieldFigures evaluate_left_out(const NetworkModel<T>& model, const ExampleSet& e
   return result;
 }
 
+namespace {
+
+nlohmann::ordered_json to_json(const std::vector<HeadFigures::ClassFigures>& list, const char* name) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const HeadFigures::ClassFigures& each : list)
+    json.push_back({{name, each.name},
+                    {"count", each.counts.wanted},
+                    {"predicted", each.counts.found},
+                    {"precision", each.counts.precision()},
+                    {"recall", each.counts.recall()},
+                    {"f1", each.counts.f1()}});
+  return json;
+}
+
+/// Adds the tables of classes, chunks and confusions to the JSON of a head.
+void add_class_tables(const HeadFigures& head, nlohmann::ordered_json& json) {
+  if (head.classes.empty()) return;
+  json["classes"] = to_json(head.classes, "class");
+  if (!head.chunks.empty()) json["chunks"] = to_json(head.chunks, "type");
+  nlohmann::ordered_json& confusions = json["confusions"] = nlohmann::ordered_json::array();
+  for (const HeadFigures::Mistake& m : head.mistakes)
+    confusions.push_back({{"observed", m.wanted}, {"predicted", m.best}, {"count", m.count}});
+}
+
+}  // namespace
+
 nlohmann::ordered_json to_json(const FieldFigures& figures) {
   nlohmann::ordered_json json = {{"examples", figures.examples}, {"positions", figures.positions}};
   for (const HeadFigures& head : figures.heads) {
@@ -502,6 +536,7 @@ nlohmann::ordered_json to_json(const FieldFigures& figures) {
     out["predicted"] = head.predicted;
     for (const auto& [name, value] : head.measures) out[name] = value;
     out[head.once ? "nats_per_example" : "nats_per_position"] = head.nats_each();
+    add_class_tables(head, out);
   }
   if (figures.log_path_norm) json["log_path_norm"] = *figures.log_path_norm;
   if (!figures.baselines.empty()) json["baselines"] = to_json(figures.baselines);

@@ -20,6 +20,12 @@ struct HeadFigures {
   Index predicted = 0;  ///< number of entries with a known target
   double nats = 0;      ///< total nats of these entries, in units of the data (not standardized)
   Measures measures = {};
+  /// The counts of a class, or of a type of chunks.
+  struct ClassFigures {
+    std::string name;
+    MatchCounts counts;
+  };
+  std::vector<ClassFigures> classes = {}, chunks = {};  ///< of symbols, most frequent first
   struct Mistake {
     std::string wanted, best;
     Index count;
@@ -35,7 +41,9 @@ struct FieldFigures {
   std::optional<double> log_path_norm = {};      ///< set by evaluate_on_fields (example_path_norm.h)
 };
 /// {"examples", "positions", "heads": {FIELD: {"predicted", "nats_per_position" or "nats_per_example", measures}}}, and
-/// "log_path_norm" and "baselines" if there are any.
+/// "log_path_norm" and "baselines" if there are any. Heads of symbols also have "classes" ({"class", "count",
+/// "predicted", "precision", "recall", "f1"}), for chunk labels "chunks" (the same with "type"), and "confusions"
+/// ({"observed", "predicted", "count"}).
 nlohmann::ordered_json to_json(const FieldFigures& figures);
 
 /// Returns the baselines of each head for whose measure there is a result. `known` returns the statistics of the
