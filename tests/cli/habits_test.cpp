@@ -82,17 +82,46 @@ TEST_F(HabitsTest, MissingFieldsAreReportedWithTheFieldsOfTheFile) {
                    "has no field \"width\"; did you mean \"WIDTH\"? (fields: WIDTH, HEIGHT, LABEL)");
   const std::string narrow = data("narrow.csv", lines_of(
                                                     10, [](int i) { return std::to_string(i); }, "width"));
-  expect_failure({"predict", run_, narrow}, 3, "the model reads this column: add it, with empty cells if");
+  const Finished predicted = unfold_command({"predict", run_, narrow});
+  EXPECT_EQ(predicted.code, 0) << predicted.err;
+  EXPECT_THAT(predicted.err,
+              HasSubstr("there is no column \"height\", which the model reads; its values are treated as "
+                        "missing"));
+  const std::string empty = data("empty.csv", lines_of(
+                                                  10, [](int i) { return fmt::format("{},", i); }, "width,height"));
+  const auto labels = [&](const std::string& file) {
+    std::string found;
+    std::istringstream rows(output_of({"predict", run_, file}));
+    for (std::string line; std::getline(rows, line);)
+      found += line.substr(line.rfind('\t', line.rfind('\t') - 1)) + "\n";
+    return found;
+  };
+  EXPECT_EQ(output_of({"predict", run_, narrow}).substr(0, 36), "width\tlabel.best\tlabel.probability\n1");
+  EXPECT_EQ(labels(narrow), labels(empty));
+  const std::string other = data("other.csv", lines_of(
+                                                  10, [](int i) { return std::to_string(i); }, "volume"));
+  expect_failure({"predict", run_, other}, 3, "the model reads this column: add it, with empty cells if");
 }
 
-TEST_F(HabitsTest, ColumnsThatNewDataMustHaveWithATextAreNamed) {
+TEST_F(HabitsTest, ColumnsThatNewDataShouldHaveWithATextAreNamed) {
   const auto row = [](int i) {
     return fmt::format("the printer number {} in room {} is {},{},{}", i, i % 7, i % 2 ? "slow" : "broken",
                        i % 3 ? "low" : "high", i % 2 ? "speed" : "repair");
   };
   const std::string file = data("tickets.csv", lines_of(60, row, "body,priority,category"));
-  const std::string note = "new data must have the columns body, priority;";
-  EXPECT_THAT(trained(file).err, HasSubstr(note));
+  const std::string note = "new data should have the columns body, priority;";
+  const std::string told = trained(file).err;
+  EXPECT_THAT(told, HasSubstr(note));
+  EXPECT_THAT(told, HasSubstr("validation without column \"priority\": accuracy of \"category\" "));
+  const auto body = [&](int i) { return row(i).substr(0, row(i).find(',')); };
+  const Finished predicted = unfold_command({"predict", run_, data("new.csv", lines_of(10, body, "body"))});
+  EXPECT_EQ(predicted.code, 0) << predicted.err;
+  EXPECT_THAT(predicted.err, HasSubstr("there is no column \"priority\", which the model reads; its values are treated "
+                                       "as missing; the accuracy of \"category\" was "));
+  EXPECT_EQ(predicted.out.substr(0, predicted.out.find('\n')), "body\tcategory.best\tcategory.probability");
+  const auto no_text = [](int i) { return i % 3 ? "low" : "high"; };
+  expect_failure({"predict", run_, data("none.csv", lines_of(10, no_text, "priority"))}, 3,
+                 "the model reads this column: add it");
   EXPECT_THAT(trained(file, {"--read", "body"}).err, testing::Not(HasSubstr(note)));
 }
 

@@ -141,6 +141,10 @@ Examples ExampleSplit::training(const Examples& all) const {
   return single_ ? part(all, 0, bounds_[0], bounds_[1]) : subset(all, examples_[0]);
 }
 
+Examples ExampleSplit::validation(const Examples& all) const {
+  return single_ ? part(all, 0, bounds_[1], bounds_[2]) : subset(all, examples_[1]);
+}
+
 std::array<ExampleSet, 3> ExampleSplit::parts(const ExampleSet& all, Index warmup) const {
   if (!single_) return {all.subset(examples_[0]), all.subset(examples_[1]), all.subset(examples_[2])};
   const auto cut = [&](std::size_t p) { return all.part(0, bounds_[p], bounds_[p + 1], warmup); };

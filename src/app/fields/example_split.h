@@ -30,6 +30,8 @@ class ExampleSplit {
 
   /// Returns the training part, from which alphabets and normalization constants are computed.
   Examples training(const Examples& all) const;
+  /// Returns the validation part.
+  Examples validation(const Examples& all) const;
   /// Returns all three parts. A part that starts inside an example reads up to `warmup` preceding positions without
   /// predicting them.
   std::array<ExampleSet, 3> parts(const ExampleSet& all, Index warmup) const;

@@ -9,10 +9,11 @@
 
 #include "app/fields/density_data.h"
 #include "app/fields/field_reading.h"
+#include "app/fields/missing_columns.h"
 #include "app/fields/predicted_list.h"
 #include "app/schema/table_fields.h"
 #include "base/formats/trusted_json.h"
-#include "data/examples/field_origin.h"
+#include "data/examples/derived.h"
 #include "data/examples/templates.h"
 #include "data/readers/example_reader.h"
 #include "data/schema/stored_schema.h"
@@ -112,9 +113,6 @@ ReaderOptions reader_options_for(const Model& model, const SchemaOptions& stated
   return options;
 }
 
-namespace {
-
-/// Returns the fields that the model reads and does not predict.
 std::vector<std::string> fields_read_by(const Model& model) {
   std::vector<std::string> known, inputs;
   known.reserve(model.data().fields.size());
@@ -126,6 +124,8 @@ std::vector<std::string> fields_read_by(const Model& model) {
     if (!predicted.contains(name)) inputs.push_back(std::move(name));
   return inputs;
 }
+
+namespace {
 
 /// Returns the fields of the training data from which the inputs are derived, without duplicates.
 std::vector<std::string> input_columns_of(const Model& model) {
@@ -140,38 +140,6 @@ std::vector<std::string> input_columns_of(const Model& model) {
     for (const TemplatePart& part : parts) add(part.field);
   }
   return columns;
-}
-
-/// Returns the columns of texts that are no fields: several columns may be read as one text.
-std::vector<std::string> texts_read_by(const Model& model) {
-  std::vector<std::string> names;
-  const nlohmann::json& configuration = model.configuration();
-  if (!configuration.contains(kSchemaKey)) return names;
-  const std::vector<FieldSpecification>& fields = model.data().fields;
-  for (const auto& [name, column] : configuration[kSchemaKey].items())
-    if (column.value("type", "") == "text" &&
-        std::ranges::find(fields, name, &FieldSpecification::name) == fields.end())
-      names.push_back(name);
-  return names;
-}
-
-/// Throws DataError with the fields of the data if a field that the model reads is missing. Predicted fields may be
-/// missing.
-void require_read_fields(const Model& model, const Examples& examples) {
-  const ColumnsByName columns(examples);
-  std::vector<std::string> inputs = fields_read_by(model);
-  for (std::string& name : texts_read_by(model)) inputs.push_back(std::move(name));
-  for (const std::string& input : inputs) {
-    if (FieldOrigin(columns, input).column != nullptr) continue;
-    try {
-      (void)need_origin(columns, input);
-    } catch (const DataError& error) {
-      throw DataError(fmt::format(
-          "{}; the model reads this column: add it, with empty cells if its values are not known, or train a model "
-          "without it (train --read with the other columns)",
-          error.what()));
-    }
-  }
 }
 
 /// The words of a text without annotations, one per line, have no column names. They are the input of a model that
@@ -193,7 +161,7 @@ Examples read_for(const Model& model, const std::vector<std::string>& files, Rep
   Examples examples = read_fields(files, reader_options_for(model, stated));
   name_words(model, examples);
   if (has_rows(model.data().source) && model.configuration().contains(name_of(&TrainSettings::predict)))
-    require_read_fields(model, examples);
+    add_missing_columns(model, fields_read_by(model), examples);
   if (reporter != nullptr) report_reader_notes(examples, *reporter);
   return examples;
 }

@@ -25,11 +25,13 @@ inline constexpr const char* kLengthKey = "length";
 /// Key of the model card that holds the types of columns of a table (data/schema/stored_schema.h).
 inline constexpr const char* kSchemaKey = "schema";
 
+/// Returns the fields that the model reads and does not predict.
+std::vector<std::string> fields_read_by(const Model& model);
 /// Returns reader options that give columns the types stored in the model, regardless of the file contents. `stated`:
 /// how a table differs from the training data. Throws UsageError if it is specified for data that is not a table.
 ReaderOptions reader_options_for(const Model& model, const SchemaOptions& stated = {});
-/// Reads data in the format of the training data; `reporter` receives the notes of the reader. Throws DataError, and
-/// UsageError like reader_options_for.
+/// Reads data in the format of the training data, with the columns that the model reads (missing_columns.h); `reporter`
+/// receives the notes of the reader. Throws DataError, and UsageError like reader_options_for.
 Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter = nullptr,
                   const SchemaOptions& stated = {});
 /// Returns whether rows of a stream can be predicted one by one: the data is a table, read in one direction, with a

@@ -13,6 +13,7 @@
 #include "app/fields/example_split.h"
 #include "app/fields/field_model.h"
 #include "app/fields/field_plan.h"
+#include "app/fields/missing_columns.h"
 #include "app/train/setup/objectives.h"
 #include "app/train/setup/trainer_options.h"
 #include "app/train/setup/training_requirements.h"
@@ -22,6 +23,7 @@
 #include "app/train/stages/refit.h"
 #include "app/train/stages/ridge_training.h"
 #include "app/train/stages/series_training.h"
+#include "app/train/stages/without_columns.h"
 #include "base/interruptible.h"
 #include "data/examples/transformations/weight_column.h"
 #include "data/schema/describe_schema.h"
@@ -50,7 +52,7 @@
 namespace unfold {
 namespace {
 
-/// Names the columns that new data must have, if columns in addition to the text of each row are read without --read.
+/// Names the columns that new data should have, if columns in addition to the text of each row are read without --read.
 std::string note_on_inputs(const Examples& examples) {
   constexpr std::size_t kMostNames = 20, kMostNameBytes = 60;
   if (examples.schema == nullptr || examples.schema->text() == nullptr) return {};
@@ -60,7 +62,7 @@ std::string note_on_inputs(const Examples& examples) {
       names.push_back(names.size() < kMostNames ? escape_cell(column.name, kMostNameBytes) : "...");
   if (names.size() < 2) return {};
   return fmt::format(
-      "note: new data must have the columns {}; to train without a column that it will not have, name the other "
+      "note: new data should have the columns {}; to train without a column that it will not have, name the other "
       "columns with --read",
       fmt::join(names, ", "));
 }
@@ -322,7 +324,22 @@ void FieldsTraining<T>::train() {
   }
   if (parts_[1].count() > 0) outcome_.field_valid = evaluate_fields(model, parts_[1], team_);
   add_baselines(outcome_);
+  measure_without_columns(model);
   if (!is_fitted() && !readout_of(model.spec())) check_result(model, initial, outcome_.field_valid);
+}
+
+/// Validates the model without each column that is read in addition to a text, and stores the result in the model card.
+template <class T>
+void FieldsTraining<T>::measure_without_columns(NetworkModel<T>& model) {
+  const TrainSettings& s = settings();
+  const std::vector<std::string> columns = columns_beside_text(examples_);
+  if (columns.empty() || s.valid || !s.split || parts_[1].count() == 0 || !outcome_.field_valid) return;
+  const ExampleSplit split(examples_, parse_split(*s.split), plan_.problem, plan_.choice.predicts);
+  nlohmann::json found = metrics_without(columns, model, split.validation(examples_), *outcome_.field_valid, team_);
+  if (found.empty()) return;
+  for (const std::string& sentence : describe_metrics_without(found)) context_.reporter().remark(sentence);
+  model.configuration()[kWithoutColumnKey] = std::move(found);
+  context_.save(model);
 }
 
 template <class T>

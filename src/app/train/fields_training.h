@@ -72,6 +72,7 @@ class FieldsTraining {
                                     TrainOptions options);
   void add_baselines(TrainOutcome& outcome) const;
   void add_event_baselines(TrainOutcome& outcome) const;
+  void measure_without_columns(NetworkModel<T>& model);
   void check_result(NetworkModel<T>& model, const Parameters<T>& initial, const std::optional<FieldFigures>& validated);
   void refit(NetworkModel<T>& model, TrainOutcome& outcome);
   std::string fit_again(NetworkModel<T>& model, const ExampleSet& all, Index best_step);
