@@ -140,14 +140,16 @@ Score::Score()
                 .help = "with labels: print only the summary metrics",
                 .group = OptionGroup::output,
                 .kinds = Kind::text | Kind::log});
-  options_.add({.name = "top",
-                .target = &top_,
-                .placeholder = "N",
-                .help = "by line: print only the N rows with the highest surprisal, in descending order; 0: all",
-                .least = 0,
-                .most = 1e7,
-                .group = OptionGroup::output,
-                .common = true});
+  options_.add(
+      {.name = "top",
+       .target = &top_,
+       .placeholder = "N",
+       .help = "by line: print only the N rows with the highest surprisal (data with fields: z-score), in descending "
+               "order; 0: all",
+       .least = 0,
+       .most = 1e7,
+       .group = OptionGroup::output,
+       .common = true});
   options_.add({.name = "follow",
                 .target = &follow_,
                 .help = "data with fields: score each example as soon as it arrives (streaming)",

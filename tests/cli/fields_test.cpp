@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <sstream>
 
 namespace unfold::test {
 namespace {
@@ -152,7 +154,7 @@ TEST_F(FieldsTest, several_heads_predict_at_positions_and_at_the_end) {
   EXPECT_TRUE(scored["scores"][0]["3.bits"].is_null());  // the first of two positions
   EXPECT_TRUE(scored["scores"][1]["3.bits"].is_number());
   const std::string by_line = output_of({"score", run_, file, "--by", "line"});
-  EXPECT_EQ(first_line(by_line), "example\tpositions\tbits\tbits_per_position");
+  EXPECT_EQ(first_line(by_line), "example\tpositions\tbits\tbits_per_position\tz_score");
   EXPECT_EQ(count_lines(by_line), 41);
 }
 
@@ -165,6 +167,36 @@ TEST_F(FieldsTest, the_most_surprising_rows_come_first) {
   expect_failure({"score", run_, odd, "--by", "state"}, 2, "hmm");
   expect_failure({"score", run_, odd, "--roc", folder_ / "roc"}, 2,
                  "--roc applies to text and logs; this is a model of data with fields");
+}
+
+TEST_F(FieldsTest, LinesOfDifferentLengthsAreRankedByTheirZScore) {
+  std::string rows = "session,page\n";
+  for (int s = 0; s < 60; ++s)
+    for (int i = 0; i < 4 + s % 9 * 4; ++i) rows += fmt::format("s{},{}\n", s, i % 3 == s % 3 ? "home" : "item");
+  const std::string file = data("sessions.csv", rows);
+  train_on(file, {"--group", "session", "--model", "gru:8", "--steps", "60", "--predict", "page", "--ahead", "1"});
+  const nlohmann::json symbols = only_object(output_of({"score", run_, file, "--json"}))["scores"];
+  double count = 0, mean = 0, squares = 0;
+  std::map<int, std::pair<double, double>> sums;  // number of predicted entries and bits, by example
+  for (const nlohmann::json& each : symbols) {
+    if (each["page.bits"].is_null()) continue;
+    const double bits = each["page.bits"];
+    ++count, mean += bits, squares += bits * bits;
+    auto& [entries, sum] = sums[each["example"].get<int>()];
+    ++entries, sum += bits;
+  }
+  mean /= count;
+  const double variance = squares / count - mean * mean;
+  const nlohmann::json lines = only_object(output_of({"score", run_, file, "--by", "line", "--json"}))["scores"];
+  ASSERT_EQ(lines.size(), 60u);
+  for (const nlohmann::json& line : lines) {
+    const auto& [entries, sum] = sums[line["example"].get<int>()];
+    EXPECT_NEAR(line["z_score"].get<double>(), (sum - entries * mean) / std::sqrt(entries * variance), 1e-6);
+    EXPECT_NEAR(line["bits"].get<double>(), sum, 1e-9);
+  }
+  const nlohmann::json top =
+      only_object(output_of({"score", run_, file, "--by", "line", "--top", "60", "--json"}))["scores"];
+  for (std::size_t i = 1; i < top.size(); ++i) EXPECT_LE(top[i]["z_score"], top[i - 1]["z_score"]);
 }
 
 TEST_F(FieldsTest, numbers_are_predicted_by_a_mixture_some_positions_ahead) {

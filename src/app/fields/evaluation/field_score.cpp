@@ -26,9 +26,23 @@ using ScoreJson = nlohmann::ordered_json;
 
 /// A row of the printed table.
 struct FieldScoreRow {
-  double bits = 0;
+  double rank = 0;   // the bits, or the z-score of an example
   std::string text;  // TSV
   ScoreJson json = {};
+};
+
+/// The mean and the variance of the surprisal of single entries of one head, in nats (Welford 1962).
+struct EntryNats {
+  Index count = 0;
+  double mean = 0, squares = 0;  // squares: sum of squared deviations from the mean
+
+  void add(double nats) {
+    ++count;
+    const double before = nats - mean;
+    mean += before / static_cast<double>(count);
+    squares += before * (nats - mean);
+  }
+  double variance() const { return squares / static_cast<double>(count); }
 };
 
 double or_zero(double nats) { return std::isnan(nats) ? 0 : nats; }
@@ -43,6 +57,7 @@ class FieldScoreTable {
   /// Adds further examples; numbering continues.
   void add(const Examples& examples, const std::vector<HeadScores>& heads) {
     begin(examples, heads);
+    if (has_z_scores()) count_entries(examples, heads);
     for (Index e = 0; e < examples.count(); ++e) {
       ++example_;
       if (request_.by_example) {
@@ -66,7 +81,7 @@ class FieldScoreTable {
   void finish() {
     if (request_.top > 0) {
       const auto last = rows_.begin() + std::min<Index>(request_.top, static_cast<Index>(rows_.size()));
-      std::ranges::stable_sort(rows_, std::ranges::greater(), &FieldScoreRow::bits);
+      std::ranges::stable_sort(rows_, std::ranges::greater(), &FieldScoreRow::rank);
       rows_.erase(last, rows_.end());
     }
     if (!request_.json) {
@@ -86,24 +101,52 @@ class FieldScoreTable {
     if (request_.json) return;
     std::string head = "example" + (group_.empty() ? "" : "\t" + escape_cell(group_));
     if (request_.by_example) head += "\tpositions\tbits\tbits_per_position";
+    if (has_z_scores()) head += "\tz_score";
     if (!request_.by_example && !once_) head += "\tposition";
     for (const HeadScores& h : heads)
       if (!request_.by_example) head += fmt::format("\t{0}\t{0}.bits", escape_cell(h.field));
     write_(head + "\n");
   }
 
-  void add_example(const Examples& examples, const std::vector<HeadScores>& heads, Index e) {
-    double nats = 0;
-    for (const HeadScores& h : heads) {
-      const Index first = h.once ? e : examples.begin(e), last = h.once ? e + 1 : examples.end(e);
-      for (Index entry = first; entry < last; ++entry) nats += or_zero(h.nats[at(entry)]);
+  bool has_z_scores() const { return request_.by_example && !request_.follow; }
+
+  /// Calls use(head, nats) for every predicted entry of an example.
+  template <class Use>
+  static void for_each_entry(const Examples& examples, const std::vector<HeadScores>& heads, Index e, const Use& use) {
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+      const bool once = heads[h].once;
+      const Index first = once ? e : examples.begin(e), last = once ? e + 1 : examples.end(e);
+      for (Index entry = first; entry < last; ++entry)
+        if (const double nats = heads[h].nats[at(entry)]; !std::isnan(nats)) use(h, nats);
     }
+  }
+
+  void count_entries(const Examples& examples, const std::vector<HeadScores>& heads) {
+    entries_.assign(heads.size(), {});
+    for (Index e = 0; e < examples.count(); ++e)
+      for_each_entry(examples, heads, e, [&](std::size_t h, double nats) { entries_[h].add(nats); });
+  }
+
+  void add_example(const Examples& examples, const std::vector<HeadScores>& heads, Index e) {
+    double nats = 0, expected = 0, variance = 0;
+    for_each_entry(examples, heads, e, [&](std::size_t h, double each) {
+      nats += each;
+      if (!has_z_scores()) return;
+      expected += entries_[h].mean;
+      variance += entries_[h].variance();
+    });
     const Index positions = examples.length(e);
     const double all = bits(nats), mean = all / static_cast<double>(positions);
+    const double z = variance > 0 ? (nats - expected) / std::sqrt(variance) : 0;
     FieldScoreRow row = first_cells(examples, e);
-    row.bits = all;
-    row.text += fmt::format("\t{}\t{}\t{}\n", positions, decimals(all), decimals(mean));
+    row.text += fmt::format("\t{}\t{}\t{}", positions, decimals(all), decimals(mean));
     row.json.update({{"positions", positions}, {"bits", all}, {"bits_per_position", mean}});
+    if (has_z_scores()) {
+      row.rank = z;
+      row.text += fmt::format("\t{}", decimals(z));
+      row.json["z_score"] = z;
+    }
+    row.text += '\n';
     put(std::move(row));
   }
 
@@ -130,7 +173,7 @@ class FieldScoreTable {
       const ExampleColumn* column = examples.find(h.field);
       const bool shown = here && column != nullptr;
       const Index entry = shown && column->once ? e : p;
-      row.bits += bits(or_zero(nats));
+      row.rank += bits(or_zero(nats));
       row.text += '\t' + (shown ? entry_cell(*column, entry) : std::string());
       row.text += '\t' + (std::isnan(nats) ? std::string() : decimals(bits(nats)));
       row.json[h.field] = shown ? entry_json(*column, entry) : ScoreJson();
@@ -155,6 +198,7 @@ class FieldScoreTable {
   const FieldScoreRequest& request_;
   const std::function<void(std::string_view)>& write_;
   bool once_ = false;
+  std::vector<EntryNats> entries_;    // for each head
   std::string group_;                 // name of the column that groups the rows; empty: none
   Index example_ = 0, position_ = 0;  // position_: rows of the sequence before this piece
   std::vector<FieldScoreRow> rows_;
