@@ -102,7 +102,7 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
       kAnyTask);
   add({.name = "probabilities",
        .target = &request_.probabilities,
-       .help = "for classes and tags: one probability column for each",
+       .help = "for classes, tags and next events: one probability column for each",
        .group = OptionGroup::output,
        .common = true,
        .kinds = Kind::fields},

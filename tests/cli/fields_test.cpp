@@ -199,6 +199,28 @@ TEST_F(FieldsTest, LinesOfDifferentLengthsAreRankedByTheirZScore) {
   for (std::size_t i = 1; i < top.size(); ++i) EXPECT_LE(top[i]["z_score"], top[i - 1]["z_score"]);
 }
 
+TEST_F(FieldsTest, NextEventsHaveAProbabilityForEachClass) {
+  std::string rows = "session,page\n";
+  for (int s = 0; s < 40; ++s)
+    for (int i = 0; i < 6; ++i) rows += fmt::format("s{},{}\n", s, i % 3 == 0 ? "home" : i % 3 == 1 ? "item" : "pay");
+  const std::string file = data("sessions.csv", rows);
+  train_on(file, {"--group", "session", "--model", "gru:8", "--steps", "60", "--predict", "page", "--ahead", "1"});
+  const Arguments ahead = {"predict", run_, file, "--ahead", "3", "--probabilities"};
+  EXPECT_EQ(first_line(output_of(ahead)),
+            "example\tsession\tahead\tpage.best\tpage.probability\tpage.home\tpage.item\tpage.pay");
+  const nlohmann::json first = objects_in(output_of(ahead + Arguments{"--format", "jsonl"})).front();
+  for (std::size_t k = 0; k < 3; ++k) {
+    double sum = 0, most = 0;
+    for (const char* page : {"page.home", "page.item", "page.pay"}) {
+      const double p = first[page][k];
+      sum += p, most = std::max(most, p);
+    }
+    EXPECT_NEAR(sum, 1, 1e-6);
+    EXPECT_EQ(first["page.probability"][k], most);
+    EXPECT_EQ(first["page." + first["page.best"][k].get<std::string>()][k], most);
+  }
+}
+
 TEST_F(FieldsTest, numbers_are_predicted_by_a_mixture_some_positions_ahead) {
   const std::string file = data("wave.csv", wave(200, true));
   const nlohmann::json trained =

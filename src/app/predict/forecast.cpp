@@ -290,6 +290,13 @@ class PathForecaster {
     return fmt::format("{}.{}{}", field.name, what, vector ? fmt::format(".{}", i + 1) : "");
   }
 
+  /// Adds one statistic for each class.
+  static void put_classes(const FieldSpecification& field, const std::vector<double>& probabilities,
+                          std::vector<Forecast>& out) {
+    for (Symbol x = 0; x < field.size; ++x)
+      out.push_back({fmt::format("{}.{}", field.name, field.alphabet->text(x)), "", probabilities[at(x)]});
+  }
+
   void exact(const Head<T>& head, std::vector<Forecast>& out) const {
     const FieldSpecification& field = field_of(head);
     const std::span<const T> o = signal(head);
@@ -301,6 +308,10 @@ class PathForecaster {
       out.push_back(
           {name_of(field, "best", 0), std::string(field.alphabet->text(static_cast<Symbol>(best - logs.begin())))});
       out.push_back({name_of(field, "probability", 0), "", most});
+      if (!request_.probabilities) return;
+      std::vector<double> probabilities(logs.begin(), logs.end());
+      vector_exp(probabilities.data(), probabilities.data(), field.size);
+      put_classes(field, probabilities, out);
       return;
     }
     const auto& distribution = head.loss->template need<ValueDistribution<T>>("forecast");
@@ -360,6 +371,10 @@ class PathForecaster {
       out.push_back(
           {name_of(field, "best", 0), std::string(field.alphabet->text(static_cast<Symbol>(best - counts.begin())))});
       out.push_back({name_of(field, "probability", 0), "", static_cast<double>(*best) / count});
+      std::vector<double> shares;
+      shares.reserve(counts.size());
+      for (const Index drawn : counts) shares.push_back(static_cast<double>(drawn) / count);
+      if (request_.probabilities) put_classes(field, shares, out);
       return;
     }
     for (Index i = 0; i < field.size; ++i) {

@@ -195,10 +195,10 @@ void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
         "--ahead continues sequences and does not apply to a {0}; use predict without --ahead for the existing {0}s",
         data.grids ? "grid" : "tree"));
   if (request.constraint) throw UsageError("--constraint cannot be combined with --ahead; leave one of them out");
-  if (request.probabilities)
+  if (request.probabilities && is_hidden_markov(model.spec()))
     throw UsageError(
-        "--probabilities applies only to existing positions, not to positions beyond the end (--ahead); leave out one "
-        "of the two options");
+        "--probabilities of hidden states applies only to existing positions, not to positions beyond the end "
+        "(--ahead); leave out one of the two options");
   if (request.best > 1)
     throw UsageError(
         "--best applies only to existing positions, not to positions beyond the end (--ahead); leave out one of the "
@@ -234,7 +234,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     if (request.probabilities && !has_probabilities(model))
       throw UsageError(
           fmt::format("--probabilities applies only to classes, tags and hidden states, but {} predicts numbers; omit "
-                      "--probabilities",
+                      "--probabilities: the columns F.q10 and F.q90 are quantiles of each number F",
                       model.spec_text()));
     const bool invented = request.data.empty();
     if (numbers && (searches || (invented && !request.follow)))
