@@ -199,6 +199,23 @@ TEST_F(FieldsTest, LinesOfDifferentLengthsAreRankedByTheirZScore) {
   for (std::size_t i = 1; i < top.size(); ++i) EXPECT_LE(top[i]["z_score"], top[i - 1]["z_score"]);
 }
 
+TEST_F(FieldsTest, TagKeepsTheCommentsOfConllu) {
+  std::string text;
+  for (int s = 0; s < 20; ++s)
+    text += fmt::format(
+        "# sent_id = {}\n1-2\tits\t_\t_\t_\t_\t_\t_\t_\t_\n1\tit\tit\tPRON\t_\t_\t0\troot\t_\t_\n"
+        "2\tis\tbe\tAUX\t_\t_\t1\tcop\t_\t_\n\n",
+        s);
+  const std::string file = data("bank.conllu", text);
+  train_on(file, {"--model", "bigru:4", "--steps", "5"});
+  const std::string tagged = output_of({"tag", run_, file});
+  EXPECT_THAT(tagged, HasSubstr("deps\tmisc\tupos.best\tupos.probability\n# sent_id = 0\n1-2\tits\t_"));
+  EXPECT_THAT(tagged, HasSubstr("\n\n# sent_id = 19\n"));
+  std::istringstream lines(tagged);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_EQ(std::ranges::count(line, '\t'), line.empty() || line[0] == '#' ? 0 : 11) << line;
+}
+
 TEST_F(FieldsTest, NextEventsHaveAProbabilityForEachClass) {
   std::string rows = "session,page\n";
   for (int s = 0; s < 40; ++s)

@@ -19,7 +19,9 @@
 #include "app/predict/predictions.h"
 #include "app/predict/table_writer.h"
 #include "base/options/integer_range.h"
+#include "data/readers/conllu_lines.h"
 #include "data/readers/memory_data.h"
+#include "data/readers/open_data.h"
 #include "data/schema/table_schema.h"
 #include "loss/hmm/hidden_states.h"
 #include "model/network/fitting/hmm_fit.h"
@@ -52,10 +54,21 @@ std::vector<std::vector<Index>> portions_of(const NetworkModel<T>& model, const 
   return portions;
 }
 
+/// Returns the lines of CoNLL-U files that are not positions; empty if there are none. Standard input must be kept
+/// (Input::keep) for this second reading.
+std::optional<ConlluLines> conllu_lines_of(const Model& model, const std::vector<std::string>& files) {
+  if (model.data().source != "columns" || files.empty() || MemoryFiles::find(files.front()) != nullptr) return {};
+  ConlluLines lines(open_data(files, "columns"));
+  return lines.empty() ? std::nullopt : std::optional(std::move(lines));
+}
+
 /// Predicts all examples and writes the results.
 template <class T>
 void write_predictions(const NetworkModel<T>& model, Examples examples, const PredictRequest& request,
                        const std::function<void(std::string_view)>& write, Reporter& reporter) {
+  std::optional<ConlluLines> others;
+  if (!examples.are_trees() && request.format == TableFormat::tsv) others = conllu_lines_of(model, request.data);
+  if (others && others->positions() != examples.positions()) others.reset();
   const auto data = std::make_shared<const DataSpecification>(model.data());
   const ExampleSet set(examples, data, {});  // unseen labels do not matter here
   reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
@@ -66,7 +79,7 @@ void write_predictions(const NetworkModel<T>& model, Examples examples, const Pr
     mark_integers(model, portion, added);
     if (model.data().found) portion.parents = found_parents(model, numbers, team);
     drop_constant(model.spec(), portion);
-    const TableWriter writer(portion, added, symbols, write);
+    const TableWriter writer(portion, added, symbols, write, others ? &*others : nullptr);
     const bool rows =
         has_independent_rows(portion) ||
         (model.data().source == kRecords && (portion.schema == nullptr || portion.schema->text() == nullptr));
@@ -78,9 +91,12 @@ void write_predictions(const NetworkModel<T>& model, Examples examples, const Pr
     writer.rows();
   };
   const std::vector<std::vector<Index>> portions = portions_of(model, set, request);
-  if (portions.size() == 1) return write_portion(std::move(examples), set, true);
-  for (const std::vector<Index>& portion : portions)
-    write_portion(subset(examples, portion), set.subset(portion), &portion == &portions.front());
+  if (portions.size() == 1)
+    write_portion(std::move(examples), set, true);
+  else
+    for (const std::vector<Index>& portion : portions)
+      write_portion(subset(examples, portion), set.subset(portion), &portion == &portions.front());
+  if (others) others->end([&](std::string_view line) { write(fmt::format("{}\n", line)); });
 }
 
 /// Restores the row order of a table in memory, which grouping and sorting by time have changed.
@@ -244,6 +260,9 @@ void predict(const PredictRequest& request, const std::function<void(std::string
                       target_field(model), request.model));
     if (request.follow) return follow_stream<T>(model, request, write, reporter);
     if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
+    if (model.data().source == "columns")
+      for (const std::string& file : request.data)
+        if (MemoryFiles::find(file) == nullptr) Input::keep(file);
     Examples examples = invented ? conditioned_examples(model, request.given, 1)
                                  : read_for(model, request.data, &reporter, request.stated);
     if (!invented) give(model, request.given, examples);

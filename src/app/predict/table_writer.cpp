@@ -23,12 +23,13 @@ constexpr const char *kGridRow = "row", *kGridColumn = "column";
 }  // namespace
 
 TableWriter::TableWriter(const Examples& examples, const std::vector<AddedColumn>& added, std::string_view symbols,
-                         const std::function<void(std::string_view)>& write)
+                         const std::function<void(std::string_view)>& write, ConlluLines* others)
     : examples_(examples),
       added_(added),
       characters_(symbols.starts_with("chars")),
       target_characters_(symbols.ends_with("chars")),
-      write_(write) {
+      write_(write),
+      others_(others) {
   by_example_ = std::ranges::all_of(added, &AddedColumn::once);
   of_pairs_ = std::ranges::any_of(examples.columns, &ExampleColumn::source);
   for (const AddedColumn& column : added) names_.push_back(free_name(column.name));
@@ -52,8 +53,27 @@ void TableWriter::rows() const {
       continue;
     }
     if (e > 0) write_("\n");
-    for (Index p = examples_.begin(e); p < examples_.end(e); ++p) write_row(e, p);
+    const auto write_line = [this](std::string_view line) { write_other(line); };
+    for (Index p = examples_.begin(e); p < examples_.end(e); ++p) {
+      if (others_ != nullptr) others_->before_position(write_line);
+      write_row(e, p);
+    }
+    if (others_ != nullptr) others_->end_sentence(write_line);
   }
+}
+
+/// Writes a comment unchanged, and the cells of another line with empty cells for the predictions.
+void TableWriter::write_other(std::string_view line) const {
+  if (line.starts_with('#')) return write_(fmt::format("{}\n", line));
+  std::string text;
+  for (std::size_t c = 0; !line.empty(); ++c) {
+    const std::string_view cell = line.substr(0, line.find('\t'));
+    line.remove_prefix(std::min(line.size(), cell.size() + 1));
+    const bool missing = cell == "_" && c < examples_.columns.size() && !examples_.columns[c].texts.empty() &&
+                         examples_.columns[c].name != "form" && examples_.columns[c].name != "lemma";
+    text += fmt::format("{}{}", c == 0 ? "" : "\t", missing ? std::string() : escape_cell(cell));
+  }
+  write_(text + std::string(added_.size(), '\t') + "\n");
 }
 
 void TableWriter::json_rows() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/predict/added_column.h"
+#include "data/readers/conllu_lines.h"
 #include "unfold/data/examples/examples.h"
 
 namespace unfold {
@@ -14,9 +15,10 @@ namespace unfold {
 /// Writes data with columns added.
 class TableWriter {
  public:
-  /// `symbols`: how the model's text was split into positions.
+  /// `symbols`: how the model's text was split into positions. `others`: lines that `rows` writes between the
+  /// positions; null: none.
   TableWriter(const Examples& examples, const std::vector<AddedColumn>& added, std::string_view symbols,
-              const std::function<void(std::string_view)>& write);
+              const std::function<void(std::string_view)>& write, ConlluLines* others = nullptr);
 
   void heading() const;
 
@@ -44,6 +46,7 @@ class TableWriter {
   std::string free_name(const std::string& wanted) const;
 
   void write_row(Index example, Index position) const;
+  void write_other(std::string_view line) const;
 
   Range entries(const ExampleColumn& column, Index example) const;
   /// Returns whether an entry is the end of a target, which is not part of the text.
@@ -56,6 +59,7 @@ class TableWriter {
   std::vector<std::string> names_;  ///< names of the added columns, which differ from the names in the data
   bool characters_, target_characters_, by_example_ = false, of_pairs_ = false;
   const std::function<void(std::string_view)>& write_;
+  ConlluLines* others_;
 };
 
 }  // namespace unfold
