@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
+#include "app/forecast/forecast_table.h"
+#include "base/options/shell_argument.h"
 #include "cli/shared_options.h"
 #include "cli/terminal/console_reporter.h"
 #include "cli/terminal/metrics_text.h"
 #include "cli/verb.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
@@ -55,11 +60,28 @@ nlohmann::ordered_json to_json(const CheckOutcome& outcome) {
           {"checks", std::move(checks)}};
 }
 
+/// Returns the error for a file or a run folder, which other commands describe; the error itself for other names.
+UsageError explained(const UsageError& error, const std::string& model) {
+  std::error_code none;
+  if (!std::filesystem::exists(model, none)) return error;
+  const bool trained = looks_like_model(model);
+  return UsageError(
+      fmt::format("check verifies the derivatives of a model that it creates, such as lstm:100, but {0} is a {1}; "
+                  "`unfold {2} {3}` describes it",
+                  model, trained ? "trained model" : "file", trained ? "info" : "inspect", shell_argument(model)));
+}
+
 ExitCode Check::run(Console& console) {
   ConsoleReporter reporter(console);
-  const CheckOutcome outcome =
-      check({.model = model_.front(), .units = units_, .symbols = symbols_, .seed = static_cast<std::uint64_t>(seed_)},
-            reporter);
+  const CheckOutcome outcome = [&] {
+    try {
+      return check(
+          {.model = model_.front(), .units = units_, .symbols = symbols_, .seed = static_cast<std::uint64_t>(seed_)},
+          reporter);
+    } catch (const UsageError& error) {
+      throw explained(error, model_.front());
+    }
+  }();
   print_result(json_ ? one_line(to_json(outcome)) : outcome.report.text());
   flush_results();
   if (!outcome.report.passed())

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "app/settings/train_settings.h"
 #include "base/formats/trusted_json.h"
@@ -55,6 +58,43 @@ std::string overview() {
   return text;
 }
 
+/// Names that other programs use for a command, each with what to type instead.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 46> kOtherNames = {{
+    {"fit", "train"},         {"learn", "train"},
+    {"build", "train"},       {"finetune", "train"},
+    {"evaluate", "eval"},     {"test", "eval"},
+    {"validate", "eval"},     {"measure", "eval"},
+    {"metrics", "eval"},      {"accuracy", "eval"},
+    {"anomaly", "score"},     {"anomalies", "score"},
+    {"detect", "score"},      {"outliers", "score"},
+    {"perplexity", "score"},  {"surprisal", "score"},
+    {"infer", "predict"},     {"apply", "predict"},
+    {"run", "predict"},       {"impute", "predict"},
+    {"label", "tag"},         {"annotate", "tag"},
+    {"describe", "inspect"},  {"summary", "inspect"},
+    {"profile", "inspect"},   {"schema", "inspect"},
+    {"head", "inspect"},      {"peek", "inspect"},
+    {"look", "inspect"},      {"view", "inspect"},
+    {"show", "info"},         {"card", "info"},
+    {"chat", "complete"},     {"autocomplete", "complete"},
+    {"tune", "sweep"},        {"search", "sweep"},
+    {"grid", "sweep"},        {"encode", "embed"},
+    {"transform", "embed"},   {"zip", "compress"},
+    {"unzip", "decompress"},  {"convert", "export"},
+    {"interpret", "explain"}, {"benchmark", "bench"},
+    {"simulate", "generate"}, {"plot", "info RUN --plot FILE.svg"},
+}};
+
+/// Returns "; did you mean `unfold eval` (...)?", or the remedy for a name that resembles a command; empty if there is
+/// none.
+std::string command_meant(const std::string& name, const std::vector<std::string>& names) {
+  const auto other = std::ranges::find(kOtherNames, name, [](const auto& pair) { return pair.first; });
+  if (other == kOtherNames.end()) return did_you_mean(name, names);
+  const std::string verb(other->second.substr(0, other->second.find(' ')));
+  const auto entry = std::ranges::find(verb_list(), verb, &VerbEntry::name);
+  return fmt::format("; did you mean `unfold {}` ({})?", other->second, entry->summary);
+}
+
 const VerbEntry& find_verb(const std::string& name) {
   std::vector<std::string> names;
   for (const VerbEntry& entry : verb_list()) {
@@ -62,7 +102,7 @@ const VerbEntry& find_verb(const std::string& name) {
     names.push_back(entry.name);
   }
   throw UsageError(
-      fmt::format("unknown command {}; see `unfold --help`{}", in_quotes(name), did_you_mean(name, names)));
+      fmt::format("unknown command {}; see `unfold --help`{}", in_quotes(name), command_meant(name, names)));
 }
 
 /// Connects to the other processes, if there are any, so that only one of them reports an error. Throws UsageError if
@@ -108,7 +148,7 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
     print_result(overview());
     return ExitCode::success;
   }
-  if (first == "--version") {
+  if (first == "--version" || first == "version") {
     if (arguments.size() > 1)
       throw UsageError(fmt::format("--version takes no other arguments; leave out {}", escape_value(arguments[1])));
     print_result(fmt::format("unfold {}\n", UNFOLD_VERSION));

@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "app/settings/train_settings.h"
+#include "base/options/shell_argument.h"
 #include "cli/verb.h"
+#include "model/registry/run_folder.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
@@ -41,6 +46,16 @@ class Inspect final : public Verb {
   TrainSettings settings_;
 };
 
+/// Throws UsageError for a trained model.
+void refuse_model(const std::string& path) {
+  std::error_code none;
+  const bool is_run = std::filesystem::exists(RunFolder(path).model(), none);
+  const bool is_model = std::filesystem::is_regular_file(path, none) && path.ends_with(".safetensors");
+  if (is_run || is_model)
+    throw UsageError(fmt::format("{} is a trained model; inspect describes data, and `unfold info {}` describes models",
+                                 path, shell_argument(path)));
+}
+
 ExitCode Inspect::run(Console&) {
   Given given;
   for (const OptionRow& row : SettingTable::defaults().rows)
@@ -48,6 +63,7 @@ ExitCode Inspect::run(Console&) {
   nlohmann::json all = nlohmann::json::array();
   std::string text;
   for (const std::string& file : files_) {
+    refuse_model(file);
     Inspection found = inspect_file(file, settings_, given);
     all.push_back(std::move(*found.json));
     if (files_.size() > 1) text += fmt::format("{}file      {}\n", text.empty() ? "" : "\n", file);

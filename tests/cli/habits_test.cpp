@@ -567,6 +567,22 @@ TEST_F(HabitsTest, EventsArePredictedFromTheirPast) {
   EXPECT_THAT(predicted(file), HasSubstr("\nu1\t2024-01-02 10:00:01\t"));
 }
 
+TEST_F(HabitsTest, OtherNamesOfCommandsAreUnderstood) {
+  expect_failure({"evaluate", run_, run_}, 2,
+                 "unknown command \"evaluate\"; see `unfold --help`; did you mean `unfold eval`");
+  expect_failure({"detect", run_}, 2, "did you mean `unfold score`");
+  expect_failure({"plot", run_}, 2, "did you mean `unfold info RUN --plot FILE.svg`");
+  const std::string file =
+      data("a.csv", lines_of(
+                        30, [](int i) { return fmt::format("{},{}", i % 7 + 0.5, i % 2); }, "x,label"));
+  expect_failure({"check", file}, 2, "a.csv is a file; `unfold inspect ");
+  trained(file, {"--rows", "independent"});
+  expect_failure({"check", run_}, 2, "is a trained model; `unfold info ");
+  expect_failure({"inspect", run_}, 2, "is a trained model; inspect describes data, and `unfold info ");
+  expect_failure({"info", file}, 4, "not a model file, but a text; the model is named before the data");
+  expect_failure({"predict", file, run_}, 4, "the model is named before the data");
+}
+
 TEST_F(HabitsTest, DatesBecomeCalendarFields) {
   const std::string file =
       data("daily.csv", lines_of(

@@ -340,7 +340,12 @@ std::string_view SafetensorsFile::header() const {
     fail(fmt::format("truncated after {} bytes, inside the header length", bytes_.size()));
   std::uint64_t length = 0;
   std::memcpy(&length, bytes_.data(), kLengthBytes);
-  if (length > kMaxHeader) fail("not a model file: it does not begin with the length of a header");
+  if (length > kMaxHeader)
+    fail(
+        begins_as_safetensors(bytes_)
+            ? "not a model file: it does not begin with the length of a header"
+            : "not a model file, but a text; the model is named before the data, `unfold train` makes a model of data, "
+              "and `unfold inspect` shows what a file contains");
   if (length > bytes_.size() - kLengthBytes) {
     fail(fmt::format("truncated: the header ends at byte {}, the file at byte {}", kLengthBytes + length,
                      bytes_.size()));
