@@ -100,8 +100,8 @@ class RoleAssignment {
         set(column, ColumnRole::predicted, target_reason_);
       } else if (&column == group) {
         set(column, ColumnRole::group, group_reason_);
-      } else if (&column == order && !named(options_.read, column)) {
-        set(column, ColumnRole::order, order_reason_);
+      } else if (&column == order && (column.type == ColumnType::date || !named(options_.read, column))) {
+        set(column, ColumnRole::order, order_reason_ + (named(options_.read, column) ? "; read, too (--read)" : ""));
       } else {
         set_reading(column, target);
       }
@@ -427,7 +427,7 @@ class RoleAssignment {
     if (!options_.infer_roles) return nullptr;
     const ColumnSchema* time_of_day = nullptr;
     for (const ColumnSchema& column : schema_.columns) {
-      if (column.type != ColumnType::date || is_taken(column)) continue;
+      if (column.type != ColumnType::date || named(options_.predict, column) || options_.group == column.name) continue;
       if (column.date_format == DateFormat::time_of_day) {
         // Times of day start again every day; durations have no order.
         const bool orders = kRowsOfDay * column.step.descents <= column.entries() && !is_duration_name(column.name);
