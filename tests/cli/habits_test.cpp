@@ -567,6 +567,24 @@ TEST_F(HabitsTest, EventsArePredictedFromTheirPast) {
   EXPECT_THAT(predicted(file), HasSubstr("\nu1\t2024-01-02 10:00:01\t"));
 }
 
+TEST_F(HabitsTest, AllMeasurementsOfSensorsAreForecast) {
+  const auto row = [](int i) {
+    const double angle = i * 0.2618;
+    return fmt::format("2024-03-{:02} {:02}:00,{:.2f},{:.2f},{:.1f}", 1 + i / 24, i % 24, 20 + 3 * std::sin(angle),
+                       50 + 5 * std::cos(angle) + i % 3, 1000 + (i * 7) % 11 * 0.5);
+  };
+  const std::string file = data("sensors.csv", lines_of(300, row, "time,temperature,humidity,pressure"));
+  EXPECT_THAT(trained(file).err,
+              HasSubstr("predicted: temperature (number), humidity (number), pressure (number); ordered by time"));
+  const std::string ahead = output_of({"predict", run_, file, "--ahead", "24"});
+  EXPECT_EQ(count_lines(ahead), 25);
+  EXPECT_THAT(ahead, HasSubstr("temperature.mean\ttemperature.q10\ttemperature.q90\thumidity.mean"));
+  EXPECT_THAT(ahead.substr(0, ahead.find('\n')), HasSubstr("pressure.q90"));
+  const std::string forecast = output_of({"forecast", file, "--horizon", "3", "--members", "naive"});
+  EXPECT_THAT(forecast.substr(0, forecast.find('\n')),
+              testing::AllOf(HasSubstr("temperature.mean"), HasSubstr("humidity.mean"), HasSubstr("pressure.mean")));
+}
+
 TEST_F(HabitsTest, OtherNamesOfCommandsAreUnderstood) {
   expect_failure({"evaluate", run_, run_}, 2,
                  "unknown command \"evaluate\"; see `unfold --help`; did you mean `unfold eval`");

@@ -180,7 +180,9 @@ namespace {
 
 /// The schema of a table does not know which column contains the weights.
 void require_target_beside_weights(const Examples& examples, const TrainSettings& s) {
-  if (s.weights && !s.predict && schema_target(examples) == *s.weights)
+  if (!s.weights || s.predict || examples.schema == nullptr) return;
+  const ColumnSchema* weights = examples.schema->find(*s.weights);
+  if (weights != nullptr && weights->role == ColumnRole::predicted)
     throw UsageError(
         fmt::format("--weights {0}: without --predict, {0} would be the predicted field; name it with --predict FIELD",
                     *s.weights));

@@ -184,12 +184,14 @@ bool has_only_covariates(const SeriesTable& table) {
   });
 }
 
-/// Returns the name of the column that is predicted if none is stated; empty if there is none.
+/// Returns the name of the column that is predicted if none is stated, the last one of several; empty if there is none.
 std::string inferred_target(const Input& data, const SchemaOptions& schema) {
   if (!schema.predict.empty() || split_names(schema.group.value_or("")).size() > 1) return {};
   const TableSchema inferred = infer_series_schema(data, schema);
-  const auto target = std::ranges::find(inferred.columns, ColumnRole::predicted, &ColumnSchema::role);
-  return target == inferred.columns.end() ? std::string() : target->name;
+  std::string target;
+  for (const ColumnSchema& column : inferred.columns)
+    if (column.role == ColumnRole::predicted) target = column.name;
+  return target;
 }
 
 }  // namespace

@@ -116,9 +116,10 @@ bool names_target(const Examples& examples) {
 }
 
 std::string schema_target(const Examples& examples) {
+  std::string names;
   for (const ColumnSchema& column : examples.schema->columns)
-    if (column.role == ColumnRole::predicted) return column.name;
-  return {};
+    if (column.role == ColumnRole::predicted) names += (names.empty() ? "" : ",") + column.name;
+  return names;
 }
 
 void refuse_rows_of_periods(const TableSchema& schema) {

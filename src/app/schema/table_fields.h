@@ -19,7 +19,7 @@ SchemaOptions stated_schema(const TrainSettings& settings);
 std::vector<std::string> column_names_of(const Input& input, const ReaderOptions& options);
 std::vector<std::string> column_names_of(const MemoryData& data, const ReaderOptions& options);
 
-/// Returns the field that the schema predicts; empty: there is none.
+/// Returns the field that the schema predicts, or several as a list of --predict; empty: there is none.
 std::string schema_target(const Examples& examples);
 /// Returns whether the field that the schema predicts has the name of a typical target: label, class, value, ...
 bool names_target(const Examples& examples);

@@ -77,10 +77,11 @@ TEST(SeriesTable, EveryStatedColumnIsASeries) {
   EXPECT_EQ(table.series[1].index.label(5), "2024-01-06");
 }
 
-std::string predicted_by_inspect(const std::string& text) {
+std::vector<std::string> predicted_by_inspect(const std::string& text) {
+  std::vector<std::string> names;
   for (const ColumnSchema& column : infer_table_schema("data.csv", text).columns)
-    if (column.role == ColumnRole::predicted) return column.name;
-  return "";
+    if (column.role == ColumnRole::predicted) names.push_back(column.name);
+  return names;
 }
 
 TEST(SeriesTable, PredictedColumnsAreThoseOfTheSchema) {
@@ -99,7 +100,7 @@ TEST(SeriesTable, PredictedColumnsAreThoseOfTheSchema) {
       text += fmt::format(",{:.2f},{},{:.1f}\n", 2 + day % 4 * 0.25, day % 9 == 0 ? 1 : 0, 50 + day * 7 % 13 * 0.5);
     }
     const SeriesTable table = table_of(text);
-    EXPECT_EQ(table.fields, (std::vector<std::string>{predicted_by_inspect(text)})) << header;
+    EXPECT_EQ(table.fields, predicted_by_inspect(text)) << header;
     ASSERT_FALSE(table.notes.empty()) << header;
     EXPECT_NE(table.notes.back().find("are inputs"), std::string::npos) << table.notes.back();
   }

@@ -96,7 +96,7 @@ class RoleAssignment {
     for (ColumnSchema& column : schema_.columns) {
       if (named(options_.predict, column)) {
         set(column, ColumnRole::predicted, "set by --predict");
-      } else if (&column == target) {
+      } else if (target != nullptr && (targets_.empty() ? &column == target : is_one_of_targets(column))) {
         set(column, ColumnRole::predicted, target_reason_);
       } else if (&column == group) {
         set(column, ColumnRole::group, group_reason_);
@@ -602,7 +602,30 @@ class RoleAssignment {
     return last;
   }
 
+  /// Returns whether a numeric column of a series may be one of several measurements, such as those of sensors.
+  bool is_measurement(const ColumnSchema& column, const ColumnSchema* group, const ColumnSchema* order) const {
+    const bool number = column.type == ColumnType::number || column.type == ColumnType::integer;
+    return number && &column != group && &column != order && !named(options_.read, column) && !is_flag(column) &&
+           !is_date_part(column) && !is_date_name(column.name) && !is_position_name(column.name) &&
+           !is_group_name(column.name) && !is_identifier_name(column.name);
+  }
+
+  bool is_one_of_targets(const ColumnSchema& column) const {
+    return std::ranges::find(targets_, &column) != targets_.end();
+  }
+
+  /// If no column of a series is named like its target, all measurements are predicted. Does nothing if there is only
+  /// one, or too many.
+  void find_targets(const ColumnSchema* group, const ColumnSchema* order) {
+    constexpr std::size_t kMost = 20;
+    for (const ColumnSchema& column : schema_.columns)
+      if (is_measurement(column, group, order)) targets_.push_back(&column);
+    if (targets_.size() < 2 || targets_.size() > kMost) targets_.clear();
+  }
+
+  /// Returns the predicted column; null if there is none. Sets `targets_` if several columns are predicted instead.
   const ColumnSchema* find_target(const ColumnSchema* group, const ColumnSchema* order) {
+    targets_.clear();
     if (schema_.events) {
       target_reason_ = fmt::format("the next event of each {}, from its earlier ones", escape_cell(group->name, 40));
       return event_;
@@ -644,8 +667,12 @@ class RoleAssignment {
     }
     if (last == nullptr) return nullptr;
     const bool series = order != nullptr && last->type != ColumnType::category;
-    target_reason_ = series ? "the last numeric column of a series, from its earlier values"
-                            : fmt::format("the last numeric or categorical column");
+    if (series) find_targets(group, order);
+    target_reason_ = !targets_.empty()
+                         ? "one of the numeric columns of a series, all of which are predicted from their "
+                           "earlier values; --predict chooses"
+                     : series ? "the last numeric column of a series, from its earlier values"
+                              : "the last numeric or categorical column";
     return last;
   }
 
@@ -655,8 +682,9 @@ class RoleAssignment {
   const std::vector<bool>& serial_;
   const ResidualDependence& residuals_;
   const ColumnSchema* event_ = nullptr;
-  const ColumnSchema* text_ = nullptr;  ///< rows are examples with separate texts
-  bool records_ = false;                ///< rows are examples, as `are_records` decides
+  std::vector<const ColumnSchema*> targets_;  ///< several predicted columns; empty if there is at most one
+  const ColumnSchema* text_ = nullptr;        ///< rows are examples with separate texts
+  bool records_ = false;                      ///< rows are examples, as `are_records` decides
   std::string group_reason_, order_reason_, target_reason_, rows_reason_;
 };
 
