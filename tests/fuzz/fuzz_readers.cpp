@@ -24,7 +24,7 @@ void check_column(const Examples& examples, const ExampleColumn& column) {
 void check_derived(const ExampleColumn& column) {
   for (const char* name : {"x.lower", "x.shape", "x.prefix2", "x.suffix3", "x.char2", "x.char-2"}) {
     const DerivedField derived = *parse_derived(name);
-    for (const std::string& text : column.texts) derive(derived, text);
+    for (const std::string_view text : column.texts) derive(derived, text);
   }
 }
 

@@ -37,7 +37,8 @@ inline const ExampleColumn& column_of(const Examples& examples, const std::strin
   return column == nullptr ? kNone : *column;
 }
 inline std::vector<std::string> entries_of(const Examples& examples, const std::string& name) {
-  return column_of(examples, name).texts;
+  const TextList& texts = column_of(examples, name).texts;
+  return {texts.begin(), texts.end()};
 }
 
 using Texts = std::vector<std::string>;

@@ -73,9 +73,7 @@ void ExampleSplit::stratify(const Examples& examples, const SplitShares& shares,
     return column.once && column.is_text() && std::ranges::find(predicts, column.name) != predicts.end();
   });
   if (predicted == examples.columns.end()) return;
-  const auto class_of = [&](Index e) {
-    return predicted->present(e) ? std::string_view(predicted->texts[at(e)]) : std::string_view();
-  };
+  const auto class_of = [&](Index e) { return predicted->present(e) ? predicted->texts[e] : std::string_view(); };
   std::map<std::string_view, std::array<Index, 3>> counts;  // number of examples by class and part
   for (std::size_t part = 0; part < examples_.size(); ++part)
     for (const Index e : examples_[part]) ++counts[class_of(e)][part];
@@ -101,10 +99,10 @@ void ExampleSplit::keep_classes(const Examples& examples, std::span<const std::s
   for (const ExampleColumn& column : examples.columns) {
     if (!column.once || !column.is_text() || std::ranges::find(predicts, column.name) == predicts.end()) continue;
     std::set<std::string_view> known;
-    for (const Index e : examples_[0]) known.insert(column.texts[at(e)]);
+    for (const Index e : examples_[0]) known.insert(column.texts[e]);
     for (std::size_t part = 1; part < examples_.size(); ++part)
       std::erase_if(examples_[part], [&](Index e) {
-        if (!column.present(e) || !known.insert(column.texts[at(e)]).second) return false;
+        if (!column.present(e) || !known.insert(column.texts[e]).second) return false;
         examples_[0].push_back(e);
         return true;
       });

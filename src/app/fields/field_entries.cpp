@@ -18,7 +18,7 @@ namespace unfold {
 std::string entry_text(const ExampleColumn& column, Index entry) {
   // Text cells with several words have one entry per example.
   if (column.is_text())
-    return column.cells.size() == column.entries() ? std::string(column.cells[entry]) : column.texts[at(entry)];
+    return std::string(column.cells.size() == at(column.entries()) ? column.cells[entry] : column.texts[entry]);
   if (!column.cells.empty() && column.width == 1) return std::string(column.cells[entry]);
   if (!column.present(entry)) return "";
   const double* numbers = column.numbers.data() + entry * column.width;
@@ -44,7 +44,7 @@ nlohmann::ordered_json number_json(double number) {
 }
 
 /// Formats a string as JSON: integers, true and false without quotes, other strings with quotes.
-nlohmann::ordered_json literal_json(const std::string& text) {
+nlohmann::ordered_json literal_json(std::string_view text) {
   if (text == "true" || text == "false") return text == "true";
   const NumberShape shape = scan_number(text).shape;
   if (shape == NumberShape::integer) return number_json(scan_number(text).value);
@@ -58,8 +58,8 @@ nlohmann::ordered_json literal_json(const std::string& text) {
 
 nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry) {
   if (!column.present(entry)) return nullptr;
-  if (column.is_text() && column.integers) return literal_json(column.texts[at(entry)]);
-  if (column.is_text()) return column.texts[at(entry)];
+  if (column.is_text() && column.integers) return literal_json(column.texts[entry]);
+  if (column.is_text()) return column.texts[entry];
   const double* numbers = column.numbers.data() + entry * column.width;
   if (!column.classes.empty()) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -78,7 +78,7 @@ nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry) {
 }
 
 std::optional<std::string_view> whole_cell(const Examples& examples, const ExampleColumn& column, Index example) {
-  const bool running = column.is_text() && !column.once && column.cells.size() == examples.count();
+  const bool running = column.is_text() && !column.once && column.cells.size() == at(examples.count());
   return running ? std::optional(column.cells[example]) : std::nullopt;
 }
 

@@ -48,7 +48,7 @@ std::string joined(const Names& names) { return fmt::format("{}", fmt::join(name
 constexpr std::size_t kOpenVocabulary = 500;
 bool is_open(const ExampleColumn& column) {
   std::set<std::string_view> distinct;
-  for (const std::string& text : column.texts) {
+  for (const std::string_view text : column.texts) {
     distinct.insert(text);
     if (distinct.size() > kOpenVocabulary) return true;
   }

@@ -55,10 +55,13 @@ constexpr const char *kEmptyRow = "\n", *kMissingRow = "NA\n";
 /// Restores the empty cells of the input, which would otherwise be written as kMissingRow.
 void restore_empty_cells(Examples& examples) {
   for (ExampleColumn& column : examples.columns) {
-    if (column.is_text()) column.texts.back().clear();
+    if (column.is_text()) {
+      column.texts.resize(column.texts.size() - 1);
+      column.texts.push_back({});
+    }
     if (column.cells.empty()) continue;
     column.cells = {};
-    column.cells.add("");
+    column.cells.push_back({});
   }
 }
 
@@ -69,6 +72,12 @@ bool rows_are_examples(const ReaderOptions& options) {
                              [](const auto& stated) { return stated.second.type == ColumnType::text; });
 }
 
+TextList without_first(const TextList& texts, Index count) {
+  TextList rest;
+  rest.append(texts, at(count), texts.size());
+  return rest;
+}
+
 /// Removes the positions before the last `keep` of the last example, and other examples.
 void keep_last(Examples& examples, Index keep) {
   const Index positions = examples.positions() - keep, others = examples.count() - 1;
@@ -76,14 +85,11 @@ void keep_last(Examples& examples, Index keep) {
     const Index drop = column.once ? others : positions;
     if (drop <= 0) continue;
     if (column.is_text())
-      column.texts.erase(column.texts.begin(), column.texts.begin() + drop);
+      column.texts = without_first(column.texts, drop);
     else
       column.numbers.erase(column.numbers.begin(), column.numbers.begin() + drop * column.width);
     if (!column.missing.empty()) column.missing.erase(column.missing.begin(), column.missing.begin() + drop);
-    if (column.cells.empty()) continue;
-    CellList cells;
-    cells.append(column.cells, drop, column.cells.size());
-    column.cells = std::move(cells);
+    if (!column.cells.empty()) column.cells = without_first(column.cells, drop);
   }
   if (positions > 0 && !examples.lines.empty())
     examples.lines.erase(examples.lines.begin(), examples.lines.begin() + positions);
@@ -239,7 +245,7 @@ Examples FieldStream::read_row(const std::string& row, Index line) const {
 
 std::string FieldStream::sequence_of(const Examples& examples) const {
   const ExampleColumn* column = options_.sequence_column.empty() ? nullptr : examples.find(options_.sequence_column);
-  return column == nullptr || column->texts.empty() ? std::string() : column->texts[0];
+  return column == nullptr || column->texts.empty() ? std::string() : std::string(column->texts[0]);
 }
 
 /// Reads the rows of one sequence; the row that follows them shows that the sequence is complete.

@@ -96,7 +96,7 @@ std::vector<std::string> label_notes(const Examples& examples, const std::vector
     if (!column->once && (schema == nullptr || schema->type != ColumnType::category)) continue;
     LabelCounts counts;
     for (Index e = 0; e < column->entries(); ++e)
-      if (column->present(e)) counts.add(column->texts[at(e)]);
+      if (column->present(e)) counts.add(column->texts[e]);
     for (std::string& note : counts.notes(field)) notes.push_back(std::move(note));
   }
   return notes;

@@ -130,7 +130,8 @@ class ColumnSeriesReader {
     if (!columns_.known.empty()) return std::ranges::find(columns_.known, column.name, &Covariate::column)->categories;
     const ExampleColumn& entries = examples.column(column.name);
     std::map<std::string, Index> counts;
-    for (Index r = 0; r < entries.entries(); ++r) ++counts[entries.present(r) ? entries.texts[at(r)] : ""];
+    for (Index r = 0; r < entries.entries(); ++r)
+      ++counts[std::string(entries.present(r) ? entries.texts[r] : std::string_view())];
     std::vector<std::string> categories;
     categories.reserve(counts.size());
     for (const auto& [category, count] : counts) categories.push_back(category);
@@ -152,7 +153,7 @@ class ColumnSeriesReader {
       if (known.categories.empty()) continue;
       const ExampleColumn& entries = examples.column(known.column);
       for (Index r = 0; r < entries.entries(); ++r) {
-        if (!entries.present(r) || std::ranges::find(known.categories, entries.texts[at(r)]) != known.categories.end())
+        if (!entries.present(r) || std::ranges::find(known.categories, entries.texts[r]) != known.categories.end())
           continue;
         constexpr std::size_t kMostNamed = 5;
         std::vector<std::string> names;
@@ -161,7 +162,7 @@ class ColumnSeriesReader {
         throw DataError(
             fmt::format("{}: line {}: {} in column {} does not occur in the data, so its effect is unknown; "
                         "the data has {}{}",
-                        source_, examples.lines[at(r)], in_quotes(entries.texts[at(r)]), in_quotes(known.column),
+                        source_, examples.lines[at(r)], in_quotes(entries.texts[r]), in_quotes(known.column),
                         fmt::join(names, ", "), known.categories.size() > kMostNamed ? ", ..." : ""));
       }
     }
@@ -171,7 +172,7 @@ class ColumnSeriesReader {
   void read_groups(const Examples& examples) {
     for (Index e = 0; e < examples.count(); ++e) {
       GroupRows& group = groups_.emplace_back();
-      if (roles_.has_group()) group.name = examples.column(roles_.group_column().name).texts[at(e)];
+      if (roles_.has_group()) group.name = examples.column(roles_.group_column().name).texts[e];
       for (Index r = examples.begin(e); r < examples.end(e); ++r) group.lines.push_back(examples.lines[at(r)]);
       if (roles_.has_times()) times_->add(examples, e, group);
       for (const SeriesField& field : roles_.fields) add_values(examples, e, field, group.values.emplace_back());
@@ -210,7 +211,7 @@ class ColumnSeriesReader {
                         source_, examples.lines[at(r)], escape_cell(column.name, 40)));
       std::string& name = names[at(r - examples.begin(example))];
       if (!name.empty()) name += ',';
-      name += entries.is_text() ? entries.texts[at(r)] : fmt::format("{:.15g}", entries.numbers[at(r)]);
+      name += entries.is_text() ? std::string(entries.texts[r]) : fmt::format("{:.15g}", entries.numbers[at(r)]);
     }
   }
 
@@ -242,10 +243,10 @@ class ColumnSeriesReader {
       if (!entries.present(r) && !field.empty_is_category)
         values.push_back(std::numeric_limits<double>::quiet_NaN());
       else if (field.category)
-        values.push_back((entries.present(r) ? entries.texts[at(r)] : "") == *field.category ? 1 : 0);
+        values.push_back((entries.present(r) ? entries.texts[r] : std::string_view()) == *field.category ? 1 : 0);
       else if (entries.is_text())
         values.push_back(
-            parse_number(entries.texts[at(r)], column.convention).value_or(std::numeric_limits<double>::quiet_NaN()));
+            parse_number(entries.texts[r], column.convention).value_or(std::numeric_limits<double>::quiet_NaN()));
       else
         values.push_back(entries.numbers[at(r)]);
     }

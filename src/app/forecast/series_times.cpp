@@ -30,8 +30,8 @@ void SeriesTimes::note_parts(std::vector<std::string>& notes) const {
 
 void SeriesTimes::add_joined(const Examples& examples, Index row, GroupRows& group) {
   const ExampleColumn &dates = examples.column(column_->name), &parts = examples.column(part_->column);
-  const std::string& date = dates.texts[at(row)];
-  const std::string part = parts.present(row) ? parts.texts[at(row)] : std::string();
+  const std::string_view date = dates.texts[row];
+  const std::string_view part = parts.present(row) ? parts.texts[row] : std::string_view();
   const std::optional<Moment> moment = joined_moment(date, part, part_->kind, *column_->date_format);
   if (!moment)
     throw DataError(
@@ -51,10 +51,10 @@ void SeriesTimes::add(const Examples& examples, Index example, GroupRows& group)
       add_joined(examples, r, group);
       continue;
     }
-    if (has_dates() && cells_.size() < kKeptTimes) cells_.push_back(times.texts[at(r)]);
-    if (has_dates() && r + 1 == examples.end(example)) last_cell_ = times.texts[at(r)];
+    if (has_dates() && cells_.size() < kKeptTimes) cells_.emplace_back(times.texts[r]);
+    if (has_dates() && r + 1 == examples.end(example)) last_cell_ = times.texts[r];
     if (has_dates())
-      group.dates.push_back(*parse_date(times.texts[at(r)], *column_->date_format));
+      group.dates.push_back(*parse_date(times.texts[r], *column_->date_format));
     else
       group.numbers.push_back(times.numbers[at(r)]);
   }

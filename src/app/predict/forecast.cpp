@@ -59,7 +59,7 @@ std::vector<T> log_probabilities(std::span<const T> logits) {
 }
 
 std::optional<Moment> date_at(const Examples& examples, const ColumnSchema& column, Index position) {
-  return parse_date(examples.column(column.name).texts[at(position)],
+  return parse_date(examples.column(column.name).texts[position],
                     column.date_format.value_or(DateFormat::year_month_day));
 }
 

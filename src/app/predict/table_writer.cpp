@@ -157,7 +157,7 @@ Range TableWriter::entries(const ExampleColumn& column, Index example) const {
 }
 
 bool TableWriter::is_end(const ExampleColumn& column, Index entry) const {
-  return of_pairs_ && column.is_text() && column.texts[at(entry)] == kTargetEnd;
+  return of_pairs_ && column.is_text() && column.texts[entry] == kTargetEnd;
 }
 
 std::string TableWriter::whole_text(const ExampleColumn& column, Index example) const {

@@ -25,6 +25,7 @@
 #include "base/printable.h"
 #include "base/threads/available_memory.h"
 #include "unfold/base/error.h"
+#include "unfold/base/raw_memory.h"
 
 namespace unfold {
 namespace {
@@ -80,6 +81,8 @@ struct stat status_of(int descriptor, const std::string& name) {
 std::string read_to_end(int descriptor, const std::string& name, std::size_t likely_size = 0) {
   std::string out;
   std::size_t size = 0, room = likely_size > 0 ? likely_size + 1 : kFileBlock;
+  out.reserve(likely_size > 0 ? room : 0);
+  use_large_pages(out);
   for (;;) {
     // A growing string doubles its capacity and keeps the old memory until the new memory is filled.
     const bool grows = likely_size == 0 && size >= kCheckedFrom && out.capacity() < size + room;

@@ -163,7 +163,7 @@ class ArrowColumn {
     } else {
       if (find_invalid_utf8(cell.text) >= 0)
         fail(fmt::format("row {}: the bytes are not valid UTF-8; decode them to strings", rows_));
-      column_.texts.push_back(std::move(cell.text));
+      column_.texts.push_back(cell.text);
     }
     finish_entry(false);
   }
@@ -176,7 +176,7 @@ class ArrowColumn {
     } else if (entry_->is_moment()) {
       units_.push_back(0);
     } else {
-      column_.texts.emplace_back();
+      column_.texts.push_back({});
     }
     finish_entry(true);
   }
@@ -195,7 +195,7 @@ class ArrowColumn {
   }
 
   void write_digits() {
-    column_.texts = std::move(digits_);
+    column_.texts = {digits_.begin(), digits_.end()};
     column_.numbers.clear();
     column_.integers = true;
   }
@@ -212,7 +212,7 @@ class ArrowColumn {
 
   void mark_empty_texts() {
     for (Index e = 0; e < entries_; ++e) {
-      if (!column_.texts[at(e)].empty() || !column_.present(e)) continue;
+      if (!column_.texts[e].empty() || !column_.present(e)) continue;
       if (column_.missing.empty()) column_.missing.resize(at(entries_), 0);
       column_.missing[at(e)] = 1;
     }

@@ -19,14 +19,16 @@ void extend(List& list, List& more) {
 }
 
 /// Appends empty cells for entries that are written unchanged.
-CellList all_cells(const ExampleColumn& column) {
+TextList all_cells(const ExampleColumn& column) {
   if (!column.cells.empty()) return column.cells;
-  CellList cells;
+  TextList cells;
   for (Index e = 0; e < column.entries(); ++e) {
     if (!column.present(e))
-      cells.add({});
+      cells.push_back({});
+    else if (column.is_text())
+      cells.push_back(column.texts[e]);
     else
-      cells.add(column.is_text() ? column.texts[at(e)] : fmt::format("{}", column.numbers[at(e)]));
+      cells.push_back(fmt::format("{}", column.numbers[at(e)]));
   }
   return cells;
 }
@@ -34,8 +36,8 @@ CellList all_cells(const ExampleColumn& column) {
 void extend_cells(ExampleColumn& column, const ExampleColumn& more) {
   if (column.cells.empty() && more.cells.empty()) return;
   if (column.width > 1 || more.width > 1) return;
-  CellList cells = all_cells(column);
-  const CellList added = all_cells(more);
+  TextList cells = all_cells(column);
+  const TextList added = all_cells(more);
   cells.append(added, 0, added.size());
   column.cells = std::move(cells);
 }
@@ -49,7 +51,7 @@ void extend_column(ExampleColumn& column, ExampleColumn& more) {
   const Index before = column.entries();
   extend_cells(column, more);
   for (const Index end : more.ends) column.ends.push_back(before + end);
-  extend(column.texts, more.texts);
+  column.texts.append(more.texts, 0, more.texts.size());
   extend(column.numbers, more.numbers);
 }
 
@@ -58,14 +60,14 @@ void extend_column(ExampleColumn& column, const ExampleColumn& from, Index begin
   const auto copy = [&](auto& list, const auto& more, Index width) {
     if (!more.empty()) list.insert(list.end(), more.begin() + begin * width, more.begin() + end * width);
   };
-  copy(column.texts, from.texts, 1);
+  if (!from.texts.empty()) column.texts.append(from.texts, at(begin), at(end));
   copy(column.numbers, from.numbers, from.width);
   copy(column.missing, from.missing, 1);
-  if (from.cells.size() == from.entries()) column.cells.append(from.cells, begin, end);
+  if (from.cells.size() == at(from.entries())) column.cells.append(from.cells, at(begin), at(end));
 }
 
 bool is_value(const ExampleColumn& column, Index entry) {
-  return column.present(entry) && (!column.is_text() || !column.texts[at(entry)].empty());
+  return column.present(entry) && (!column.is_text() || !column.texts[entry].empty());
 }
 
 bool has_value(const ExampleColumn& column) {
@@ -86,17 +88,14 @@ void set_width(ExampleColumn& column, Index width) {
 
 /// Converts numbers to strings in the format of tables.
 void make_texts(ExampleColumn& column) {
-  column.texts.reserve(column.numbers.size());
-  for (Index e = 0; e < column.entries(); ++e)
-    column.texts.push_back(!column.cells.empty() ? std::string(column.cells[e])
-                           : column.present(e)   ? fmt::format("{}", column.numbers[at(e)])
-                                                 : std::string());
-  column.cells = {};
+  column.texts = std::exchange(column.cells, {});
+  for (Index e = 0; column.texts.size() < column.numbers.size(); ++e)
+    column.texts.push_back(column.present(e) ? fmt::format("{}", column.numbers[at(e)]) : std::string());
   column.numbers.clear();
   column.width = 0;
 }
 
-bool reads_as_number(const std::string& text) {
+bool reads_as_number(std::string_view text) {
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
@@ -109,12 +108,12 @@ std::string what_holds(const Examples& examples, const ExampleColumn& column) {
   Index shown = 0;
   while (!is_value(column, shown)) ++shown;
   for (Index e = shown; column.is_text() && e < column.entries(); ++e)
-    if (is_value(column, e) && !reads_as_number(column.texts[at(e)])) {
+    if (is_value(column, e) && !reads_as_number(column.texts[e])) {
       shown = e;
       break;
     }
   const std::string entry =
-      column.is_text() ? fmt::format("\"{}\"", column.texts[at(shown)]) : fmt::format("{}", column.numbers[at(shown)]);
+      column.is_text() ? fmt::format("\"{}\"", column.texts[shown]) : fmt::format("{}", column.numbers[at(shown)]);
   const std::vector<Index>& lines = column.once ? examples.example_lines : examples.lines;
   const std::string line = lines.empty() || column.source ? "" : fmt::format(" in line {}", lines[at(shown)]);
   return fmt::format("{} contains {} ({}{})", examples.source, column.is_text() ? "strings" : "numbers", entry, line);
@@ -166,8 +165,8 @@ void add(const Examples& all, Index example, Index from, Index to, Examples& res
       result.columns[i].ends.push_back(result.columns[i].entries());
     } else {
       extend_column(result.columns[i], column, from, to);
-      if (column.cells.size() == all.count() && column.cells.size() != column.entries())
-        result.columns[i].cells.append(column.cells, example, example + 1);
+      if (column.cells.size() == at(all.count()) && column.cells.size() != at(column.entries()))
+        result.columns[i].cells.append(column.cells, at(example), at(example + 1));
     }
   }
   if (!all.lines.empty()) result.lines.insert(result.lines.end(), all.lines.begin() + from, all.lines.begin() + to);

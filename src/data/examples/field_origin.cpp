@@ -71,7 +71,7 @@ std::string FieldOrigin::joined(Index entry) const {
 }
 
 std::string FieldOrigin::text(Index entry, std::size_t step) const {
-  if (step == steps_.size()) return column->texts[at(entry)];
+  if (step == steps_.size()) return std::string(column->texts[entry]);
   const DerivedField& derived = steps_[step];
   std::string result = derive(derived, text(entry, step + 1));
   if (derived.kind != DerivedField::Kind::run) return result;

@@ -142,7 +142,7 @@ class ColumnsReader {
     result.texts.reserve(entries_[c].size());
     for (const std::string_view entry : entries_[c]) {
       const bool missing = is_missing(c, entry);
-      result.texts.emplace_back(missing ? std::string_view() : entry);
+      result.texts.push_back(missing ? std::string_view() : entry);
       mark_entry(result, missing);
     }
     return result;

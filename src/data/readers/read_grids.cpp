@@ -96,8 +96,8 @@ class GridText {
     width_ = 0;
   }
 
-  static void append(const std::string& text, bool there, ExampleColumn& column) {
-    column.texts.push_back(there ? text : std::string());
+  static void append(std::string_view text, bool there, ExampleColumn& column) {
+    column.texts.push_back(there ? text : std::string_view());
     mark_entry(column, !there);
   }
 

@@ -16,6 +16,7 @@
 #include "data/readers/json_scanner.h"
 #include "data/readers/reader_text.h"
 #include "unfold/base/error.h"
+#include "unfold/base/raw_memory.h"
 
 namespace unfold {
 namespace {
@@ -51,13 +52,15 @@ class JsonField {
   const JsonType& type() const { return type_; }
   Index line() const { return line_; }  ///< line where the key first occurred
 
-  /// Returns the number of strings or numbers.
-  Index size() const { return static_cast<Index>(column_.is_text() ? column_.texts.size() : column_.numbers.size()); }
-  void reserve(std::size_t size) {
-    if (column_.is_text())
-      column_.texts.reserve(size);
-    else
-      column_.numbers.reserve(size);
+  /// Reserves memory for a multiple of the present entries.
+  void reserve(double factor) {
+    const auto expected = [&](std::size_t size) {
+      return static_cast<std::size_t>(factor * static_cast<double>(size));
+    };
+    column_.texts.reserve(expected(column_.texts.size()), expected(column_.texts.bytes()));
+    column_.cells.reserve(expected(column_.cells.size()), expected(column_.cells.bytes()));
+    column_.numbers.reserve(expected(column_.numbers.size()));
+    use_large_pages(column_.numbers);
   }
 
   void pad(Index entries) {
@@ -65,14 +68,13 @@ class JsonField {
   }
   void add_missing() {
     if (column_.is_text())
-      column_.texts.emplace_back();
+      column_.texts.push_back({});
     else
       column_.numbers.resize(column_.numbers.size() + at(column_.width), 0);
     mark_entry(column_, true);
   }
-  template <class Text>
-  void add_text(Text&& text) {
-    column_.texts.emplace_back(std::forward<Text>(text));
+  void add_text(std::string_view text) {
+    column_.texts.push_back(text);
     mark_present();
   }
   /// Adds a string, a number or a boolean, which must fit the type, or a missing entry.
@@ -87,11 +89,10 @@ class JsonField {
     column_.numbers.push_back(member.value);
     mark_present();
   }
-  /// Moves the symbols of a text.
-  void add_running_text(std::vector<std::string>& symbols, bool characters) {
+  /// Adds the symbols of a text.
+  void add_running_text(const TextList& symbols, bool characters) {
     column_.characters = characters;
-    column_.texts.insert(column_.texts.end(), std::make_move_iterator(symbols.begin()),
-                         std::make_move_iterator(symbols.end()));
+    column_.texts.append(symbols, 0, symbols.size());
     if (!column_.missing.empty()) column_.missing.resize(column_.texts.size(), 0);
   }
   void add(const JsonValue& value) {
@@ -111,14 +112,14 @@ class JsonField {
   }
   /// The text of a whole example, exactly as in the line; earlier examples without one have an empty text.
   void add_cell(std::string_view text, Index example) {
-    while (column_.cells.size() < example) column_.cells.add({});
-    column_.cells.add(text);
+    while (column_.cells.size() < at(example)) column_.cells.push_back({});
+    column_.cells.push_back(text);
   }
 
   ExampleColumn take(Index examples) {
     if (!inexact_.empty()) keep_digits();
     column_.integers = column_.integers || (present_ > 0 && booleans_ == present_);
-    while (!column_.cells.empty() && column_.cells.size() < examples) column_.cells.add({});
+    while (!column_.cells.empty() && column_.cells.size() < at(examples)) column_.cells.push_back({});
     return std::move(column_);
   }
   void drop_cells() { column_.cells = {}; }
@@ -150,6 +151,8 @@ class JsonField {
 };
 
 class JsonlReader {
+  static constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
+
  public:
   JsonlReader(const ReaderText& text, const TextPositions& positions)
       : examples_(text.no_examples()), positions_(positions) {
@@ -184,10 +187,11 @@ class JsonlReader {
     const auto read = static_cast<double>(last.data() + last.size() - text.data());
     const double factor = kMargin * static_cast<double>(text.size()) / read;
     const auto expected = [&](Index size) { return static_cast<std::size_t>(factor * static_cast<double>(size)); };
-    for (JsonField& field : fields_) field.reserve(expected(field.size()));
+    for (JsonField& field : fields_) field.reserve(factor);
     examples_.ends.reserve(expected(examples_.count()));
     examples_.example_lines.reserve(expected(examples_.count()));
     examples_.lines.reserve(expected(examples_.positions()));
+    use_large_pages(examples_.lines);
   }
 
   [[noreturn]] void refuse(const std::string& what) const { throw_data_error(examples_.source, line_, what); }
@@ -199,26 +203,30 @@ class JsonlReader {
       by_key_.resize(members.size());
       std::iota(by_key_.begin(), by_key_.end(), std::size_t{0});
       std::ranges::sort(by_key_, {}, [&](std::size_t m) { return members[m].key; });
+      places_of_members_.assign(members.size(), kNoPlace);
     }
-    for (const std::size_t m : by_key_) read_member(members[m]);
+    for (const std::size_t m : by_key_) read_member(members[m], places_of_members_[m]);
   }
 
-  void read_member(const JsonMember& member) {
+  /// `place`: the place of the field of the member, if it is known.
+  void read_member(const JsonMember& member, std::size_t& place) {
     if (member.kind == JsonMember::Kind::null) return;
-    if (member.kind == JsonMember::Kind::list) return read_list(member);
-    if (member.key == kTextKey && member.kind == JsonMember::Kind::string) return read_text(member.text);
-    JsonField& field = field_of(member.key, {.once = true, .width = member.kind == JsonMember::Kind::number ? 1 : 0});
+    if (member.kind == JsonMember::Kind::list) return read_list(member, place);
+    if (member.kind == JsonMember::Kind::string && member.key == kTextKey) return read_text(member.text, place);
+    JsonField& field =
+        field_of(member.key, {.once = true, .width = member.kind == JsonMember::Kind::number ? 1 : 0}, place);
     field.pad(examples_.count());
     field.add(member);
   }
 
-  void read_list(const JsonMember& list) {
+  void read_list(const JsonMember& list, std::size_t& place) {
     const std::span<const JsonMember> entries = scanner_.entries(list);
     set_length(list.key, static_cast<Index>(entries.size()));
     const auto first =
         std::ranges::find_if(entries, [](const JsonMember& e) { return e.kind != JsonMember::Kind::null; });
     if (first == entries.end()) return;
-    JsonField& field = field_of(list.key, {.once = false, .width = first->kind == JsonMember::Kind::number ? 1 : 0});
+    JsonField& field =
+        field_of(list.key, {.once = false, .width = first->kind == JsonMember::Kind::number ? 1 : 0}, place);
     field.pad(examples_.positions());
     for (const JsonMember& entry : entries) field.add(entry);
     drop_cells_of_lists(list.key, field);
@@ -230,10 +238,11 @@ class JsonlReader {
 
   void read_object(const JsonValue& object) {
     for (const auto& [key, value] : object.items()) {
+      std::size_t place = kNoPlace;
       if (key == kTextKey && value.is_string())
-        read_text(value.get_ref<const std::string&>());
+        read_text(value.get_ref<const std::string&>(), place);
       else
-        read_value(key, value);
+        read_value(key, value, place);
     }
   }
 
@@ -245,29 +254,29 @@ class JsonlReader {
     examples_.example_lines.push_back(line_);
   }
 
-  void read_text(std::string_view text) {
+  void read_text(std::string_view text, std::size_t& place) {
     symbols_.clear();
     positions_.append(text, symbols_);
     ++running_texts_;
     running_symbols_ += static_cast<Index>(symbols_.size());
     set_length(kTextKey, static_cast<Index>(symbols_.size()));
-    JsonField& field = field_of(kTextKey, {});
+    JsonField& field = field_of(kTextKey, {}, place);
     field.pad(examples_.positions());
     field.add_running_text(symbols_, positions_.characters());
     if (!text_lists_) field.add_cell(text, examples_.count());
   }
 
-  void read_value(const std::string& key, const JsonValue& value) {
+  void read_value(const std::string& key, const JsonValue& value, std::size_t& place) {
     if (value.is_array()) {
       set_length(key, static_cast<Index>(value.size()));
       if (std::all_of(value.begin(), value.end(), [](const JsonValue& entry) { return entry.is_null(); })) return;
-      JsonField& field = field_of(key, {.once = false, .width = width_of_list(key, value)});
+      JsonField& field = field_of(key, {.once = false, .width = width_of_list(key, value)}, place);
       field.pad(examples_.positions());
       for (const JsonValue& entry : value) field.add(entry);
       drop_cells_of_lists(key, field);
     } else if (!value.is_null()) {
       const Index width = width_of(key, value);
-      JsonField& field = field_of(key, {.once = true, .width = width});
+      JsonField& field = field_of(key, {.once = true, .width = width}, place);
       field.pad(examples_.count());
       field.add(value);
     }
@@ -314,13 +323,14 @@ class JsonlReader {
     return width;
   }
 
-  JsonField& field_of(std::string_view key, const JsonType& type) {
-    auto place = places_.find(key);
-    if (place == places_.end()) {
-      place = places_.emplace(key, fields_.size()).first;
-      fields_.emplace_back(std::string(key), type, line_);
+  /// `place`: the place of the field, or kNoPlace, which is replaced by it.
+  JsonField& field_of(std::string_view key, const JsonType& type, std::size_t& place) {
+    if (place == kNoPlace) {
+      const auto [found, is_new] = places_.try_emplace(std::string(key), fields_.size());
+      if (is_new) fields_.emplace_back(std::string(key), type, line_);
+      place = found->second;
     }
-    JsonField& field = fields_[place->second];
+    JsonField& field = fields_[place];
     if (field.type() == type) return field;
     refuse(fmt::format("\"{}\" is {}, but in line {} it is {}; a key must have the same kind of value in all lines",
                        key, describe(type), field.line(), describe(field.type())));
@@ -338,12 +348,13 @@ class JsonlReader {
   std::vector<JsonField> fields_;
   std::map<std::string, std::size_t, std::less<>> places_;
   JsonScanner scanner_;
-  std::vector<std::size_t> by_key_;  ///< the members of the last scanned object, sorted by their keys
+  std::vector<std::size_t> by_key_;             ///< the members of the last scanned object, sorted by their keys
+  std::vector<std::size_t> places_of_members_;  ///< of their fields, in the order of the object; kNoPlace: not known
   Index line_ = 0, length_ = -1, first_without_list_ = 0;
   Index running_texts_ = 0, running_symbols_ = 0;
   bool text_lists_ = false;  ///< some strings are in lists of words, so examples do not have a single text
   std::string length_key_;
-  std::vector<std::string> symbols_;  ///< the symbols of a text
+  TextList symbols_;  ///< the symbols of a text
 };
 
 /// Returns all running texts, to detect their kind. Empty if the kind is specified or there is no running text.

@@ -67,10 +67,10 @@ Examples read_pairs(const Input& input, const ReaderOptions& options) {
       if (target.texts[k] == kTargetEnd)
         throw_data_error(text.source(), lines.numbers[i],
                          fmt::format("the symbol {} is reserved for the end of a target; rename it", kTargetEnd));
-    target.texts.emplace_back(options.stops ? "" : kTargetEnd);
+    target.texts.push_back(options.stops ? "" : kTargetEnd);
     if (options.stops) {
-      stop.texts.resize(target.texts.size() - 1, std::string(kGo));
-      stop.texts.emplace_back(kStop);
+      while (stop.texts.size() + 1 < target.texts.size()) stop.texts.push_back(kGo);
+      stop.texts.push_back(kStop);
       target.missing.resize(target.texts.size() - 1, 0);
       target.missing.push_back(1);
     }

@@ -17,6 +17,7 @@
 #include "data/readers/reader_text.h"
 #include "data/readers/table_examples.h"
 #include "unfold/base/error.h"
+#include "unfold/base/raw_memory.h"
 
 namespace unfold {
 namespace {
@@ -46,9 +47,15 @@ class RecordColumn {
  public:
   explicit RecordColumn(std::string name) { column_.name = std::move(name); }
 
-  void reserve(std::size_t rows) {
-    if (!column_.texts.empty()) column_.texts.reserve(rows);
-    if (!column_.numbers.empty()) column_.numbers.reserve(rows);
+  /// Reserves memory for a multiple of the present entries.
+  void reserve(double factor) {
+    const auto expected = [&](std::size_t size) {
+      return static_cast<std::size_t>(factor * static_cast<double>(size));
+    };
+    column_.texts.reserve(expected(column_.texts.size()), expected(column_.texts.bytes()));
+    column_.cells.reserve(expected(column_.cells.size()), expected(column_.cells.bytes()));
+    column_.numbers.reserve(expected(column_.numbers.size()));
+    use_large_pages(column_.numbers);
   }
   void pad(Index rows) {
     while (entries_ < rows) add_entry(/*missing=*/true);
@@ -63,12 +70,12 @@ class RecordColumn {
     if (number && member.exact && column_.texts.empty()) {
       column_.numbers.resize(at(entries_));
       column_.numbers.push_back(member.value);
-      while (column_.cells.size() < entries_) column_.cells.add({});
-      column_.cells.add(shortest_text(member, shown_));
+      while (column_.cells.size() < at(entries_)) column_.cells.push_back({});
+      column_.cells.push_back(shortest_text(member, shown_));
       return mark();
     }
     make_texts();
-    column_.texts.emplace_back(number && !member.integer ? shortest_text(member, shown_) : member.text);
+    column_.texts.push_back(number && !member.integer ? shortest_text(member, shown_) : member.text);
     mark();
   }
 
@@ -82,10 +89,10 @@ class RecordColumn {
  private:
   /// Adds an entry without a value.
   void add_entry(bool missing) {
-    if (!column_.texts.empty()) column_.texts.emplace_back();
+    if (!column_.texts.empty()) column_.texts.push_back({});
     if (!column_.numbers.empty()) {
       column_.numbers.push_back(0);
-      column_.cells.add({});
+      column_.cells.push_back({});
     }
     mark(missing);
   }
@@ -97,10 +104,9 @@ class RecordColumn {
   /// Converts the entries so far to strings.
   void make_texts() {
     if (!column_.texts.empty()) return;
+    column_.texts = std::exchange(column_.cells, {});
     column_.texts.resize(at(entries_));
-    for (Index e = 0; e < column_.cells.size(); ++e) column_.texts[at(e)] = column_.cells[e];
     column_.numbers = {};
-    column_.cells = {};
   }
 
   ExampleColumn column_;
@@ -133,10 +139,9 @@ class RecordsReader {
   void reserve(std::string_view text, std::string_view last) {
     constexpr double kMargin = 1.05;
     const auto read = static_cast<double>(last.data() + last.size() - text.data());
-    const double rows = static_cast<double>(examples_.lines.size()) * static_cast<double>(text.size()) / read;
-    const auto expected = static_cast<std::size_t>(kMargin * rows);
-    for (RecordColumn& column : columns_) column.reserve(expected);
-    examples_.lines.reserve(expected);
+    const double factor = kMargin * static_cast<double>(text.size()) / read;
+    for (RecordColumn& column : columns_) column.reserve(factor);
+    examples_.lines.reserve(static_cast<std::size_t>(factor * static_cast<double>(examples_.lines.size())));
   }
 
   void read_object(std::string_view text, Index line) {

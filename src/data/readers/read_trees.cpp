@@ -175,7 +175,7 @@ bool has_bare_top(std::string_view tree) {
 }
 
 void append_text(ExampleColumn& column, std::string_view text) {
-  column.texts.emplace_back(text);
+  column.texts.push_back(text);
   mark_entry(column, text.empty());
 }
 

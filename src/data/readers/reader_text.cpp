@@ -162,14 +162,14 @@ bool TextPositions::are_names(Index words, Index texts) {
   return static_cast<double>(words) < kWordsOfRunningText * static_cast<double>(texts);
 }
 
-void TextPositions::append(std::string_view text, std::vector<std::string>& out) const {
+void TextPositions::append(std::string_view text, TextList& out) const {
   if (kind_ == SymbolKind::words) {
-    for_each_part(text, [&](std::string_view word) { out.emplace_back(word); });
+    for_each_part(text, [&](std::string_view word) { out.push_back(word, text.data() + text.size()); });
     return;
   }
   for (Index begin = 0, end = 0; end < static_cast<Index>(text.size()); begin = end) {
     if (kind_ == SymbolKind::bytes || next_code_point(text, end) == kNoCodePoint) ++end;
-    out.emplace_back(text.substr(at(begin), at(end - begin)));
+    out.push_back(text.substr(at(begin), at(end - begin)), text.data() + text.size());
   }
 }
 

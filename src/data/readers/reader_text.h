@@ -86,7 +86,7 @@ class TextPositions {
   /// Returns whether texts with this number of words in total are names, which are read as characters.
   static bool are_names(Index words, Index texts);
   /// Appends the symbols of a text.
-  void append(std::string_view text, std::vector<std::string>& out) const;
+  void append(std::string_view text, TextList& out) const;
   bool characters() const { return kind_ != SymbolKind::words; }
 
  private:

@@ -17,6 +17,7 @@
 #include "data/schema/missing_cells.h"
 #include "data/text/example_weights.h"
 #include "unfold/base/error.h"
+#include "unfold/base/raw_memory.h"
 
 namespace unfold {
 namespace {
@@ -48,17 +49,22 @@ class TableColumn {
       column_.texts.reserve(at(rows));
   }
 
-  void add(std::string_view cell) {
+  /// `readable`: the end of the bytes that can be read from the beginning of the cell on.
+  void add(std::string_view cell, const char* readable) {
     if (numbers_) return add_number(cell);
     const bool missing = is_missing(cell);
-    column_.texts.emplace_back(cell);
+    column_.texts.push_back(cell, readable);
     mark(missing);
   }
-  void add(std::string&& cell) {
-    if (numbers_) return add_number(cell);
-    const bool missing = is_missing(cell);
-    column_.texts.push_back(std::move(cell));
-    mark(missing);
+  void add(std::string_view cell) { add(cell, cell.data() + cell.size()); }
+
+  /// Reserves memory for a number of rows if they are like the rows so far.
+  void reserve_like(Index read, Index rows) {
+    constexpr double kMargin = 1.05;
+    const double factor = kMargin * static_cast<double>(rows) / static_cast<double>(read);
+    for (TextList* list : {&column_.texts, &column_.cells})
+      if (!list->empty())
+        list->reserve(at(rows), static_cast<std::size_t>(factor * static_cast<double>(list->bytes())));
   }
 
   /// Takes the values that were recorded for the column; returns false if the cells must be added instead. If the cells
@@ -70,12 +76,12 @@ class TableColumn {
     column_.missing = std::move(recorded.missing);
     return true;
   }
-  void keep(std::string_view cell) { column_.cells.add(cell); }
+  void keep(std::string_view cell, const char* readable) { column_.cells.push_back(cell, readable); }
 
   /// Adds the date of a row, whose parts are in several columns of the file.
   void add_date(std::string_view date, std::string_view cell) {
     add(numbers_ ? cell : date);
-    if (!numbers_) column_.cells.add(cell);
+    if (!numbers_) column_.cells.push_back(cell);
   }
 
   /// Takes the numbers of a column in memory; returns false if its cells must be added instead.
@@ -94,7 +100,7 @@ class TableColumn {
   /// Returns whether the cell of a row does not fit the column; never for columns that are left out.
   bool is_odd(Index row) const {
     if (schema_.odd == 0 || schema_.role == ColumnRole::left_out) return false;
-    if (!numbers_) return is_odd_cell(schema_, column_.texts[at(row)], options_.missing);
+    if (!numbers_) return is_odd_cell(schema_, column_.texts[row], options_.missing);
     return !column_.cells.empty() && is_odd_cell(schema_, column_.cells[row], options_.missing);
   }
 
@@ -142,7 +148,7 @@ class TableColumn {
     if (!plain && column_.cells.empty()) keep_all_cells();
     column_.numbers.push_back(value);
     mark(missing);
-    if (!plain || !column_.cells.empty()) column_.cells.add(cell);
+    if (!plain || !column_.cells.empty()) column_.cells.push_back(cell);
   }
 
   void mark(bool missing) {
@@ -152,7 +158,7 @@ class TableColumn {
   /// Adds empty cells for the entries so far, which are written unchanged.
   void keep_all_cells() {
     for (Index e = 0; e < column_.entries(); ++e)
-      column_.cells.add(column_.present(e) ? fmt::format("{}", column_.numbers[at(e)]) : std::string());
+      column_.cells.push_back(column_.present(e) ? fmt::format("{}", column_.numbers[at(e)]) : std::string());
   }
 
   const ColumnSchema& schema_;
@@ -167,17 +173,11 @@ class MemoryCells {
   explicit MemoryCells(std::vector<ExampleColumn> columns) : columns_(std::move(columns)) {}
   ExampleColumn& column(std::size_t c) { return columns_[c]; }
 
-  /// Returns a cell that is a string, which the caller may move; null for other cells.
-  std::string* text(std::size_t column, Index row) {
-    ExampleColumn& from = columns_[column];
-    return from.is_text() && from.present(row) ? &from.texts[at(row)] : nullptr;
-  }
-
   /// Returns a cell, valid until the next call.
   std::string_view cell(std::size_t column, Index row) {
     const ExampleColumn& from = columns_[column];
     if (!from.present(row)) return {};
-    if (from.is_text()) return from.texts[at(row)];
+    if (from.is_text()) return from.texts[row];
     if (!from.cells.empty()) return from.cells[row];
     shown_.clear();
     fmt::format_to(std::back_inserter(shown_), "{}", from.numbers[at(row)]);
@@ -222,12 +222,7 @@ class TableExamples {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       if (columns_[c].take_numbers(cells.column(c))) continue;
       columns_[c].reserve(rows);
-      for (Index r = 0; r < rows; ++r) {
-        if (std::string* text = cells.text(c, r))
-          columns_[c].add(std::move(*text));
-        else
-          columns_[c].add(cells.cell(c, r));
-      }
+      for (Index r = 0; r < rows; ++r) columns_[c].add(cells.cell(c, r));
     }
     if (examples_.lines.empty()) {
       examples_.lines.resize(at(rows));
@@ -317,14 +312,26 @@ class TableExamples {
       if (!read.empty() && read.back() == c) columns_[c].reserve(rows);
     }
     examples_.lines = cells.take_lines();
-    constexpr Index kBlock = 256;  // whose places of cells fit into the first-level cache
+    constexpr Index kBlock = 256, kBlocksToMeasure = 4;  // the places of the cells fit into the first-level cache
     for (Index begin = 0; begin < rows; begin += kBlock) {
       const Index end = std::min(begin + kBlock, rows);
+      if (begin == kBlocksToMeasure * kBlock)
+        for (TableColumn& column : columns_) column.reserve_like(begin, rows);
       for (const std::size_t c : kept)
-        for (Index r = begin; r < end; ++r) columns_[c].keep(cells.cell(r, c));
+        for (Index r = begin; r < end; ++r) {
+          const std::string_view cell = cells.cell(r, c);
+          columns_[c].keep(cell, cells.readable(cell));
+        }
       for (const std::size_t c : read) {
         const bool dates = schema_->date_parts && schema_->date_parts->year == c;
-        for (Index r = begin; r < end; ++r) dates ? read_date(cells, r, c) : columns_[c].add(cells.cell(r, c));
+        for (Index r = begin; r < end; ++r) {
+          if (dates) {
+            read_date(cells, r, c);
+            continue;
+          }
+          const std::string_view cell = cells.cell(r, c);
+          columns_[c].add(cell, cells.readable(cell));
+        }
       }
     }
   }
@@ -353,7 +360,7 @@ class TableExamples {
   static MomentOfRow moments_of(TableColumn& column) {
     const DateFormat format = column.schema().date_format.value_or(DateFormat::year_month_day);
     return [&cells = column.column(), format](Index row) {
-      return cells.present(row) ? parse_date(cells.texts[at(row)], format) : std::nullopt;
+      return cells.present(row) ? parse_date(cells.texts[row], format) : std::nullopt;
     };
   }
 
@@ -455,7 +462,7 @@ class TableExamples {
   }
   static std::string group_name(const ExampleColumn& column, Index row) {
     if (!column.cells.empty()) return std::string(column.cells[row]);
-    return column.is_text() ? column.texts[at(row)] : fmt::format("{}", column.numbers[at(row)]);
+    return column.is_text() ? std::string(column.texts[row]) : fmt::format("{}", column.numbers[at(row)]);
   }
 
   /// Keeps the rows at these places, in this order.
@@ -467,14 +474,17 @@ class TableExamples {
       list.reserve(places.size());
       for (const Index place : places) list.push_back(std::move(old[at(place)]));
     };
+    const auto reorder_texts = [&](TextList& list) {
+      if (list.empty()) return;
+      const TextList old = std::exchange(list, {});
+      list.reserve(places.size(), old.bytes());
+      for (const Index place : places) list.push_back(old[place]);
+    };
     const auto reorder_column = [&](ExampleColumn& column) {
-      reorder(column.texts);
+      reorder_texts(column.texts);
+      reorder_texts(column.cells);
       reorder(column.numbers);
       reorder(column.missing);
-      if (column.cells.empty()) return;
-      CellList cells;
-      for (const Index place : places) cells.append(column.cells, place, place + 1);
-      column.cells = std::move(cells);
     };
     reorder(examples_.lines);
     for (TableColumn& table : columns_) reorder_column(table.column());
@@ -533,7 +543,7 @@ class TableExamples {
     return found;
   }
 
-  void add_text(const ExampleColumn& whole) {
+  void add_text(ExampleColumn& whole) {
     ReaderOptions how = reader_options_;
     how.text = text_->unit == TextUnit::words ? SymbolKind::words : SymbolKind::chars;
     how.text_kind_set = true;
@@ -545,29 +555,32 @@ class TableExamples {
     for (Index r = 0; r < rows_; ++r) {
       if (r == kRowsToEstimate) reserve_words(text, r);
       const std::size_t before = text.texts.size();
-      if (whole.present(r)) positions.append(whole.texts[at(r)], text.texts);
+      if (whole.present(r)) positions.append(whole.texts[r], text.texts);
       for (const ExampleColumn* more : others)
-        if (more->present(r)) positions.append(more->texts[at(r)], text.texts);
+        if (more->present(r)) positions.append(more->texts[r], text.texts);
       const bool empty = text.texts.size() == before;  // an empty text becomes one position without an entry
-      if (empty) text.texts.emplace_back();
+      if (empty) text.texts.push_back({});
       if (empty || !text.missing.empty()) {
         text.missing.resize(before, 0);
         text.missing.resize(text.texts.size(), empty ? 1 : 0);
       }
       examples_.ends.push_back(static_cast<Index>(text.texts.size()));
       examples_.lines.resize(text.texts.size(), examples_.example_lines[at(r)]);
-      text.cells.add(whole.texts[at(r)]);
     }
+    text.cells = std::move(whole.texts);
     examples_.columns.push_back(std::move(text));
   }
 
   /// Reserves memory for the words of all rows, whose number is estimated from the first rows.
   void reserve_words(ExampleColumn& text, Index rows) {
     constexpr double kMargin = 1.05;
-    const double words = static_cast<double>(text.texts.size()) / static_cast<double>(rows);
-    const auto expected = static_cast<std::size_t>(words * static_cast<double>(rows_) * kMargin);
-    text.texts.reserve(expected);
-    examples_.lines.reserve(expected);
+    const double factor = kMargin * static_cast<double>(rows_) / static_cast<double>(rows);
+    const auto expected = [&](std::size_t size) {
+      return static_cast<std::size_t>(factor * static_cast<double>(size));
+    };
+    text.texts.reserve(expected(text.texts.size()), expected(text.texts.bytes()));
+    examples_.lines.reserve(expected(text.texts.size()));
+    use_large_pages(examples_.lines);
   }
 
   void end_example(Index end) {

@@ -19,8 +19,10 @@ Examples sentences(Index count) {
   ExampleColumn word{.name = "word"}, tag{.name = "tag"}, label{.name = "label", .once = true};
   Examples examples{.source = "made"};
   for (Index e = 0; e < count; ++e) {
-    word.texts.insert(word.texts.end(), {"w" + std::to_string(e), "end"});
-    tag.texts.insert(tag.texts.end(), {"B-x", "O"});
+    word.texts.push_back("w" + std::to_string(e));
+    word.texts.push_back("end");
+    tag.texts.push_back("B-x");
+    tag.texts.push_back("O");
     label.texts.emplace_back(e < count / 2 ? "first" : "second");
     examples.ends.push_back(2 * (e + 1));
   }

@@ -364,7 +364,7 @@ TEST(ExampleBatches, oversized_batch_holds_all_examples) {
 TEST(ExampleBatches, rare_words_become_unknown_at_the_given_rate) {
   Examples examples = ragged(Indices(300, 10));
   for (std::size_t i = 0; i < examples.columns[0].texts.size(); ++i)
-    examples.columns[0].texts[i] = i % 100 == 0 ? "seldom" : "often";
+    examples.columns[0].texts.replace(i, i % 100 == 0 ? "seldom" : "often");
   examples.columns[0].missing.clear();
   const ExampleSet set = set_from(examples);
   const Alphabet& alphabet = *set.data().field("word").alphabet;

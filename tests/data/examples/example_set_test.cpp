@@ -82,7 +82,7 @@ TEST(Specify, input_alphabet_is_sorted_by_frequency_after_unk_and_target_alphabe
 TEST(Specify, large_alphabets_keep_repeated_values_and_small_ones_keep_all) {
   for (const int distinct : {500, 501}) {
     Examples examples{.source = "data", .columns = {texts("word", {})}};
-    Texts& words = examples.columns[0].texts;
+    TextList& words = examples.columns[0].texts;
     for (int i = 0; i < distinct; ++i) words.push_back("w" + std::to_string(i));
     words.emplace_back("w7");
     examples.ends = {static_cast<Index>(words.size())};
@@ -238,19 +238,19 @@ TEST(ExampleSet, missing_values_are_marked) {
 
 TEST(ExampleSet, unseen_inputs_are_read_as_unk) {
   Examples other = three_examples();
-  other.columns[0].texts[1] = "whale";
+  other.columns[0].texts.replace(1, "whale");
   const ExampleSet set = set_of(other, {.reads = {"word"}}, three_examples());
   EXPECT_EQ(set.data().field("word").alphabet->text(set.column("word").symbols[1]), "<unk>");
 }
 
 TEST(ExampleSet, unseen_label_is_rejected_with_its_line) {
   Examples other = three_examples();
-  other.columns[1].texts[4] = "ADJ";
+  other.columns[1].texts.replace(4, "ADJ");
   const FieldChoice choice{.reads = {"word"}, .predicts = {"tag", "class"}};
   EXPECT_THAT(complaint([&] { set_of(other, choice, three_examples()); }),
               HasSubstr("data.txt, line 7: field tag is \"ADJ\", which did not occur in training"));
   other = three_examples();
-  other.columns[2].texts[1] = "tiny";
+  other.columns[2].texts.replace(1, "tiny");
   EXPECT_THAT(complaint([&] { set_of(other, choice, three_examples()); }),
               HasSubstr("data.txt, line 5: field class is \"tiny\""));
   other.lines.clear();
@@ -261,8 +261,8 @@ TEST(ExampleSet, unseen_label_is_rejected_with_its_line) {
 
 TEST(ExampleSet, unseen_labels_are_kept_separately_if_allowed) {
   Examples other = three_examples();
-  other.columns[1].texts[4] = "ADJ";
-  other.columns[2].texts[1] = "tiny";
+  other.columns[1].texts.replace(4, "ADJ");
+  other.columns[2].texts.replace(1, "tiny");
   const FieldChoice choice{.reads = {"word"}, .predicts = {"tag", "class"}};
   const ExampleSet set = set_of(other, choice, three_examples(), UnknownPolicy::skip);
   EXPECT_EQ(set.column("tag").symbols[4], kNoSymbol);
@@ -273,11 +273,11 @@ TEST(ExampleSet, unseen_labels_are_kept_separately_if_allowed) {
 /// Only the label at the end of an example is required.
 TEST(ExampleSet, labels_before_the_end_are_not_required_if_only_the_end_is_predicted) {
   Examples other = three_examples();
-  other.columns[1].texts[0] = "ADJ";
+  other.columns[1].texts.replace(0, "ADJ");
   const FieldChoice choice{.reads = {"word"}, .predicts = {"tag"}, .once = {"tag"}};
   const ExampleSet set = set_of(other, choice, three_examples());
   EXPECT_THAT(set.column("tag").symbols, ElementsAre(1, 1, 0));
-  other.columns[1].texts[5] = "ADJ";
+  other.columns[1].texts.replace(5, "ADJ");
   EXPECT_THAT(complaint([&] { set_of(other, choice, three_examples()); }), HasSubstr("line 8: field tag is \"ADJ\""));
   const ExampleSet apart = set_of(other, choice, three_examples(), UnknownPolicy::skip);
   EXPECT_THAT(apart.column("tag").unseen, ElementsAre(std::pair<const Index, std::string>(2, "ADJ")));
@@ -364,8 +364,8 @@ TEST(SeveralFiles, files_must_have_the_same_fields_and_shapes) {
 
 TEST(ExampleSet, subsets_have_the_requested_order) {
   Examples other = three_examples();
-  other.columns[1].texts[4] = "ADJ";
-  other.columns[2].texts[2] = "tiny";
+  other.columns[1].texts.replace(4, "ADJ");
+  other.columns[2].texts.replace(2, "tiny");
   const FieldChoice choice{.reads = {"word", "wind"}, .predicts = {"tag", "class"}};
   const ExampleSet all = set_of(other, choice, three_examples(), UnknownPolicy::skip);
   const Indices chosen = {2, 0};

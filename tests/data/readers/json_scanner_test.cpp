@@ -199,7 +199,8 @@ RC_GTEST_PROP(JsonScanner, members_equal_those_of_the_parser, ()) {
 std::string records_of(const Examples& examples) {
   nlohmann::json all;
   for (const ExampleColumn& column : examples.columns)
-    all.push_back({column.name, column.width, column.texts, column.numbers, column.missing, column.integers});
+    all.push_back({column.name, column.width, Texts(column.texts.begin(), column.texts.end()), column.numbers,
+                   column.missing, column.integers});
   return all.dump();
 }
 

@@ -172,7 +172,7 @@ TEST(TableReader, CellsAreKeptAsTheyStoodWhereNumbersAreWrittenDifferently) {
   const ExampleColumn& x = column_of(examples, "x");
   EXPECT_EQ(x.numbers, (Numbers{1200, 2, 0, 4.5}));
   EXPECT_EQ(x.missing, (Flags{0, 0, 1, 0}));
-  ASSERT_EQ(x.cells.size(), 4);
+  ASSERT_EQ(x.cells.size(), 4u);
   EXPECT_EQ(x.cells[0], "1,200");
   EXPECT_EQ(x.cells[2], "null");
   EXPECT_EQ(x.cells[3], "4.50");

@@ -109,7 +109,9 @@ RC_GTEST_PROP(TreesReader, written_trees_round_trip, ()) {
   for (Index v = 1; v < count; ++v) children[at(*rc::gen::inRange<Index>(0, v))].push_back(v);
   const Examples examples = read_as("trees", written(children, 0) + "\n");
   RC_ASSERT(examples.positions() == count);
-  const auto name = [&](Index position) { return std::stol(examples.columns[1].texts[at(position)].substr(1)); };
+  const auto name = [&](Index position) {
+    return std::stol(std::string(examples.columns[1].texts[position].substr(1)));
+  };
   std::vector<std::vector<Index>> found(at(count));
   for (Index p = 0; p < count; ++p) {
     RC_ASSERT(examples.parents[at(p)] > p || (examples.parents[at(p)] == -1 && p == count - 1));

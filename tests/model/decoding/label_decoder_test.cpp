@@ -81,7 +81,8 @@ class DecodedModel {
     const std::vector<std::string> own = fields();
     for (ExampleColumn& column : examples.columns)
       for (std::size_t f = 0; f < own.size(); ++f)
-        if (column.name == own[f]) std::ranges::copy(labels[f], column.texts.begin() + examples.begin(example));
+        for (std::size_t t = 0; column.name == own[f] && t < labels[f].size(); ++t)
+          column.texts.replace(static_cast<std::size_t>(examples.begin(example)) + t, labels[f][t]);
     const ExampleSet all = set(examples);
     const std::vector<Index> chosen = {example};
     const ExampleSet one = all.subset(chosen);

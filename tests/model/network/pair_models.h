@@ -23,7 +23,7 @@ inline Examples letters(std::vector<std::pair<std::string, std::string>> pairs, 
     source.ends.push_back(source.entries());
     for (const char c : to) target.texts.emplace_back(1, c);
     target.texts.emplace_back(stops ? "" : kEnd);
-    stop.texts.resize(target.texts.size() - 1, "go");
+    while (stop.texts.size() + 1 < target.texts.size()) stop.texts.push_back("go");
     stop.texts.emplace_back("stop");
     examples.ends.push_back(target.entries());
   }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "unfold/base/types.h"
-#include "unfold/data/examples/cell_list.h"
+#include "unfold/data/examples/text_list.h"
 
 namespace unfold {
 
@@ -27,7 +27,7 @@ struct ExampleColumn {
   bool source = false;
   bool characters = false;  ///< for running text: entries are characters instead of words
 
-  std::vector<std::string> texts = {};  ///< the strings, one per entry, if the width is 0
+  TextList texts = {};                  ///< the strings, one per entry, if the width is 0
   std::vector<double> numbers = {};     ///< `width` per entry, one entry after another
   std::vector<char> missing = {};       ///< one flag per entry; empty: no entry is missing
   std::vector<Index> ends = {};         ///< for a source: one per example, its end in the entries
@@ -40,7 +40,7 @@ struct ExampleColumn {
   std::string clash = {};
   /// The cells of the file where an entry is written differently: "1,200" for 1200. One per entry, or one per example
   /// if the entries are the words or characters of one cell. Empty: entries are written unchanged.
-  CellList cells = {};
+  TextList cells = {};
   /// Whether the strings are integers, true or false, which JSON shows without quotes. For an in-memory column from
   /// which a table is built: whether some of the strings may be numbers.
   bool integers = false;

@@ -22,7 +22,7 @@ constexpr std::size_t kMostDirect = 2000;
 
 bool has_more_symbols(const ExampleColumn& column, std::size_t limit) {
   std::set<std::string_view> distinct;
-  for (const std::string& text : column.texts)
+  for (const std::string_view text : column.texts)
     if (distinct.insert(text).second && distinct.size() > limit) return true;
   return false;
 }

@@ -117,7 +117,7 @@ class LinearData {
     for (const Index entry : entries_) {
       const Range range = range_of(column, entry);
       if (range.end - range.begin != 1) return;
-      if (column.present(range.begin)) ++counts[column.texts[at(range.begin)]];
+      if (column.present(range.begin)) ++counts[column.texts[range.begin]];
     }
     std::vector<std::pair<Index, std::string_view>> classes;
     classes.reserve(counts.size());
@@ -127,7 +127,7 @@ class LinearData {
     for (const std::pair<Index, std::string_view>& each : classes)
       add(each_entry([&](Index entry) {
         const Index e = range_of(column, entry).begin;
-        return column.present(e) && column.texts[at(e)] == each.second ? 1.0 : 0.0;
+        return column.present(e) && column.texts[e] == each.second ? 1.0 : 0.0;
       }));
   }
 

@@ -100,7 +100,7 @@ bool is_of_bits(const HeadSpecification& head) { return head.loss == "bernoulli"
 constexpr std::size_t kFewLabels = 100;
 bool has_few_labels(const ExampleColumn& column) {
   std::set<std::string_view> distinct;
-  for (const std::string& text : column.texts)
+  for (const std::string_view text : column.texts)
     if (distinct.insert(text).second && distinct.size() > kFewLabels) return false;
   return column.is_text();
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "unfold/base/error.h"
@@ -16,7 +17,8 @@ List with_ends(const Examples& examples, const List& all, Index width, const Nex
   List result;
   result.reserve(all.size() + static_cast<std::size_t>(examples.count() * width));
   for (Index e = 0; e < examples.count(); ++e) {
-    result.insert(result.end(), all.begin() + examples.begin(e) * width, all.begin() + examples.end(e) * width);
+    std::copy(all.begin() + examples.begin(e) * width, all.begin() + examples.end(e) * width,
+              std::back_inserter(result));
     for (Index i = 0; i < width; ++i) result.push_back(next(e));
   }
   return result;

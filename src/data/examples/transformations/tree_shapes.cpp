@@ -86,11 +86,11 @@ class HeadedSentence {
       : examples_(examples), begin_(examples.begin(example)), size_(examples.length(example)) {
     const ExampleColumn &ids = examples.column("id"), &heads = examples.column("head");
     std::map<std::string, Index, std::less<>> places;
-    for (Index i = 0; i < size_; ++i) places.emplace(ids.texts[at(begin_ + i)], i);
+    for (Index i = 0; i < size_; ++i) places.emplace(ids.texts[begin_ + i], i);
     children_.resize(at(size_));
     Index root = kNobody;
     for (Index i = 0; i < size_; ++i) {
-      const std::string& head = heads.texts[at(begin_ + i)];
+      const std::string_view head = heads.texts[begin_ + i];
       if (head == "0") {
         if (root != kNobody) refuse(i, "a second word has head 0, but a sentence has only one root");
         root = i;
@@ -143,7 +143,7 @@ ExampleColumn reshaped(const ExampleColumn& column, const std::vector<Reshaped>&
   const auto add = [&](Index from) {
     const bool there = from != kNobody && column.present(from);
     if (column.is_text())
-      result.texts.push_back(there ? column.texts[at(from)] : std::string());
+      result.texts.push_back(there ? column.texts[from] : std::string_view());
     else
       for (Index i = 0; i < column.width; ++i)
         result.numbers.push_back(there ? column.numbers[at(from * column.width + i)] : 0);

@@ -63,12 +63,12 @@ class ClassColumn {
 
  private:
   std::string text_of(Index row) const {
-    return column_.is_text() ? column_.texts[at(row)] : format_number(column_.numbers[at(row)]);
+    return column_.is_text() ? std::string(column_.texts[row]) : format_number(column_.numbers[at(row)]);
   }
   /// Returns whether the value of a row is missing according to the rules for numeric columns.
   bool is_hole(Index row) const {
     if (!column_.is_text()) return false;
-    const std::string& text = column_.texts[at(row)];
+    const std::string_view text = column_.texts[row];
     return text.empty() || (!places_.contains(text) && how_.holes && (text == "?" || text == "NA"));
   }
   /// Adds new classes: numbers sorted by value, strings alphabetically.
@@ -110,7 +110,7 @@ class ClassColumn {
   const Examples& examples_;
   const ExampleColumn& column_;
   std::vector<std::string> names_;
-  std::map<std::string, std::size_t> places_;
+  std::map<std::string, std::size_t, std::less<>> places_;
 };
 
 /// The entries of one column.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "unfold/base/raw_memory.h"
+
 namespace unfold {
 namespace {
 
@@ -19,8 +21,13 @@ void TableCells::reserve() {
   const auto expected = static_cast<std::size_t>(rows * kMargin) + 1;
   lines_.reserve(expected);
   places_.reserve(expected * numbers_.size());
-  for (Numbers& numbers : numbers_)
-    if (numbers.complete) numbers.values.reserve(expected);
+  use_large_pages(lines_);
+  use_large_pages(places_);
+  for (Numbers& numbers : numbers_) {
+    if (!numbers.complete) continue;
+    numbers.values.reserve(expected);
+    use_large_pages(numbers.values);
+  }
 }
 
 std::uint64_t TableCells::place_elsewhere(std::string_view cell) {

@@ -41,6 +41,11 @@ class TableCells {
     if ((place & kElsewhere) != 0) return elsewhere_[place & ~kElsewhere];
     return {bytes_.data() + (place >> kSizeBits), place & kLargestSize};
   }
+  /// Returns the end of the bytes that can be read from the beginning of a cell on.
+  const char* readable(std::string_view cell) const {
+    const auto offset = reinterpret_cast<std::uintptr_t>(cell.data()) - reinterpret_cast<std::uintptr_t>(bytes_.data());
+    return offset < bytes_.size() ? bytes_.data() + bytes_.size() : cell.data() + cell.size();
+  }
   Numbers& numbers(std::size_t column) { return numbers_[column]; }
   /// Returns the line of each row; the object no longer has them.
   std::vector<Index> take_lines() { return std::move(lines_); }

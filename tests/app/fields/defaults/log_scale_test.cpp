@@ -26,7 +26,7 @@ Examples prices(Index rows, bool factors, double noise = 0.2) {
     // The additive price is skewed, because one kind is rare and expensive.
     price.numbers.push_back(factors ? std::exp(5 + 0.8 * x + (large ? 1 : 0) + e)
                                     : 100 + 4 * x + (r % 10 == 0 ? 200 : 0) + 3 * e);
-    if (!factors && r % 10 == 0) kind.texts.back() = "rare";
+    if (!factors && r % 10 == 0) kind.texts.replace(kind.texts.size() - 1, "rare");
     examples.ends.push_back(r + 1);
   }
   examples.columns = {size, kind, price};

@@ -29,7 +29,7 @@ std::string brackets(const Examples& examples, Index example, const std::string&
     std::string below;
     for (Index c = begin; c < p; ++c)
       if (examples.parents[at(c)] == p - begin) below += (below.empty() ? "" : " ") + texts[at(c - begin)];
-    const std::string own = examples.column(column).texts[at(p)];
+    const std::string own(examples.column(column).texts[p]);
     texts.push_back(below.empty() ? own : "(" + below + (own.empty() ? "" : " " + own) + ")");
   }
   return texts.back();
