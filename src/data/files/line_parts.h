@@ -1,6 +1,10 @@
 #pragma once
 /// Parts of lines, and errors with file and line, for the decoders and readers of files.
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,19 +19,28 @@ namespace unfold {
 inline bool is_line_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 std::string_view without_blanks(std::string_view text);  ///< strips spaces, tabs and line breaks from both ends
 
+/// Returns one bit for each byte of a block that is a blank, the first byte lowest. The bits after the block are set.
+inline constexpr std::size_t kBlankBlock = 64;
+std::uint64_t blanks_in(const char* block, std::size_t size);
+
 /// Calls use(part) for the parts of a line between blanks.
 template <class Use>
 void for_each_part(std::string_view line, const Use& use) {
-  for (std::size_t begin = 0; begin < line.size();) {
-    if (is_line_blank(line[begin])) {
-      ++begin;
-      continue;
+  std::size_t begin = 0;  // of a part
+  bool inside = false;    // within a part
+  for (std::size_t block = 0; block < line.size(); block += kBlankBlock) {
+    const std::uint64_t blanks = blanks_in(line.data() + block, std::min(line.size() - block, kBlankBlock));
+    const std::uint64_t before = blanks << 1 | (inside ? 0 : 1);
+    for (std::uint64_t borders = blanks ^ before; borders != 0; borders &= borders - 1) {
+      const std::size_t place = block + static_cast<std::size_t>(std::countr_zero(borders));
+      if (inside)
+        use(line.substr(begin, place - begin));
+      else
+        begin = place;
+      inside = !inside;
     }
-    std::size_t end = begin + 1;
-    while (end < line.size() && !is_line_blank(line[end])) ++end;
-    use(std::string_view(line.data() + begin, end - begin));
-    begin = end;
   }
+  if (inside) use(line.substr(begin));
 }
 /// Split a line at tabs, or at sequences of blanks, and append the parts to `out`.
 void split_at(std::string_view line, char separator, std::vector<std::string_view>& out);

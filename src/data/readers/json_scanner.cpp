@@ -8,6 +8,10 @@
 #include "base/utf8.h"
 #include "data/cells/numeric_cell.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace unfold {
 namespace {
 
@@ -19,8 +23,18 @@ bool is_json_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 /// Returns whether a byte ends the plain part of a string: a quote, a backslash or a control character.
 bool is_special_byte(char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; }
 
-/// Returns the first such byte; `end` if there is none. Compares eight bytes at a time.
+/// Returns the first such byte; `end` if there is none. Compares sixteen or eight bytes at a time.
 const char* find_special_byte(const char* next, const char* end) {
+#ifdef __SSE2__
+  for (constexpr std::ptrdiff_t kBytes = 16; end - next >= kBytes; next += kBytes) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(next));
+    const __m128i controls = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1F)), block);
+    const __m128i marks =
+        _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')), _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
+    const auto found = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(controls, marks)));
+    if (found != 0) return next + std::countr_zero(found);
+  }
+#endif
   constexpr std::uint64_t kEach = 0x0101010101010101, kHigh = 0x80 * kEach, kLow = ~kHigh;
   const auto zeros = [](std::uint64_t word) { return ~(((word & kLow) + kLow) | word | kLow); };
   while (std::endian::native == std::endian::little && end - next >= 8) {
