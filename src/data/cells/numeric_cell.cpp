@@ -262,6 +262,11 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
   return true;
 }
 
+/// Returns whether three characters are zeros.
+[[gnu::always_inline]] inline bool are_zeros(const char* characters) {
+  return characters[0] == '0' && characters[1] == '0' && characters[2] == '0';
+}
+
 /// Scans up to 19 digits with at most one decimal point, the form of most numbers; false for all other cells.
 [[gnu::always_inline]] inline bool scan_plain_number(std::string_view text, NumberScan& scan) {
   const std::size_t begin = text[0] == '-' ? 1 : 0, size = text.size() - begin;
@@ -289,7 +294,7 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
   // Small numbers, which are shown with an exponent, are left to is_shortest_text.
   const bool zero = text[begin] == '0', small = zero && plain.decimals > kMostZeros;
   const bool usual = plain.decimals == 0 ? !zero || size == 1 : text.back() != '0' && (!zero || text[begin + 1] == '.');
-  scan.shortest = usual && plain.digits <= kMostShortestDigits && (!small || text.substr(begin + 2, 3) != "000");
+  scan.shortest = usual && plain.digits <= kMostShortestDigits && (!small || !are_zeros(text.data() + begin + 2));
   scan.grouped = scan.shape == NumberShape::point_three ? whole * sign : scan.value;
   return true;
 }

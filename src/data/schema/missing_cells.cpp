@@ -30,8 +30,7 @@ std::string_view without_zeros(std::string_view text) {
 
 }  // namespace
 
-std::size_t stated_spelling(std::string_view cell, const MissingCells& missing) {
-  if (missing.spellings.empty()) return kNoSpelling;
+std::size_t find_stated_spelling(std::string_view cell, const MissingCells& missing) {
   const std::string_view plain = without_zeros(cell);
   const auto found = std::ranges::find_if(missing.spellings, [&](const std::string& spelling) {
     return spelling == cell || without_zeros(spelling) == plain;

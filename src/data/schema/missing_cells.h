@@ -22,7 +22,10 @@ inline bool may_spell_missing(std::string_view cell) {
 /// Returns which of the stated spellings a cell has; kNoSpelling for none. Integers also match cells with zeros as
 /// decimals: -999 matches -999.0.
 inline constexpr std::size_t kNoSpelling = static_cast<std::size_t>(-1);
-std::size_t stated_spelling(std::string_view cell, const MissingCells& missing);
+std::size_t find_stated_spelling(std::string_view cell, const MissingCells& missing);
+inline std::size_t stated_spelling(std::string_view cell, const MissingCells& missing) {
+  return missing.spellings.empty() ? kNoSpelling : find_stated_spelling(cell, missing);
+}
 /// Returns the kind of a cell that is not empty: a word for spellings that are stated, and the usual spellings unless
 /// they are disabled.
 MissingSpelling missing_spelling(std::string_view cell, const MissingCells& missing);

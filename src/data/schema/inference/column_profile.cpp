@@ -101,16 +101,7 @@ ColumnProfile::Kind& ColumnProfile::count_first(int kind, std::string_view cell,
   return *slot;
 }
 
-void ColumnProfile::add(std::string_view cell, Index line) {
-  ++rows_;
-  last_hash_ = 0;
-  last_shape_ = NumberShape::none;
-  last_number_ = std::numeric_limits<double>::quiet_NaN();
-  add_cell(cell, line);
-  if (rows_ <= SerialDependence::kMostRows) serial_.add(last_hash_, last_number_);
-}
-
-void ColumnProfile::add_cell(std::string_view cell, Index line) {
+[[gnu::always_inline]] inline void ColumnProfile::add_cell(std::string_view cell, Index line) {
   if (cell.empty()) {
     count(kEmpty, cell, line);
     return;
@@ -156,6 +147,15 @@ void ColumnProfile::add_cell(std::string_view cell, Index line) {
     add_date(date, cell, line);
   else if (!add_number_with_unit(cell, line))
     add_text(cell, line);
+}
+
+void ColumnProfile::add(std::string_view cell, Index line) {
+  ++rows_;
+  last_hash_ = 0;
+  last_shape_ = NumberShape::none;
+  last_number_ = std::numeric_limits<double>::quiet_NaN();
+  add_cell(cell, line);
+  if (rows_ <= SerialDependence::kMostRows) serial_.add(last_hash_, last_number_);
 }
 
 bool ColumnProfile::add_number_with_unit(std::string_view cell, Index line) {

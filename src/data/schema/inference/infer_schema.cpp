@@ -386,6 +386,7 @@ class SchemaInference::State {
     if (schema_.date_parts && schema_.date_parts->compose(row_.cells, date_))
       row_.cells[schema_.date_parts->year] = date_;
     for (std::size_t c = 0; c < profiles_.size(); ++c) profiles_[c].add(row_.cells[c], row_.line);
+    positions_.prefetch(profiles_);
     pairs_.add(profiles_);
     residuals_.add(profiles_);
     positions_.add(row_.cells, profiles_);

@@ -19,6 +19,13 @@ std::optional<std::int64_t> plain_integer(std::string_view cell) {
   return value;
 }
 
+/// Returns the integer of the cell that was added last to a profile.
+std::optional<std::int64_t> integer_of(std::string_view cell, const ColumnProfile& profile) {
+  if (profile.last_shape() == NumberShape::integer && profile.last_is_shortest())
+    return static_cast<std::int64_t>(profile.last_number());  // has at most 15 digits
+  return plain_integer(cell);
+}
+
 bool can_be_group(std::string_view cell) {
   const NumberShape shape = scan_number(cell).shape;
   return !cell.empty() &&
@@ -62,7 +69,7 @@ std::size_t PanelPositions::LastNumbers::place_of(std::uint64_t series) const {
 
 void PanelPositions::LastNumbers::grow() {
   constexpr std::size_t kFirstSlots = 16;
-  std::vector<Slot> old(std::max(kFirstSlots, 2 * slots_.size()));
+  std::vector<Slot> old(std::max(kFirstSlots, 4 * slots_.size()));
   old.swap(slots_);
   for (const Slot& slot : old)
     if (slot.series != 0) slots_[place_of(slot.series)] = slot;
@@ -96,7 +103,7 @@ void PanelPositions::add(const std::vector<std::string_view>& cells, const std::
   std::size_t order = cells.size();
   std::optional<std::int64_t> number;
   std::erase_if(candidates_, [&](Candidate& candidate) {
-    if (candidate.order != order) number = plain_integer(cells[candidate.order]);
+    if (candidate.order != order) number = integer_of(cells[candidate.order], profiles[candidate.order]);
     order = candidate.order;
     const std::uint64_t series = profiles[candidate.group].last_hash();
     return !number || series == 0 || !extend(candidate, series, *number);

@@ -24,6 +24,10 @@ class PanelPositions {
   /// Chooses the pairs from the first rows. Their group column contains text or integers.
   PanelPositions(const std::vector<std::string>& names, const std::vector<std::vector<std::string>>& rows);
 
+  /// Begins to load what `add` needs for a row whose cells have been added to the profiles of all columns.
+  void prefetch(const std::vector<ColumnProfile>& profiles) const {
+    for (const Candidate& candidate : candidates_) candidate.last.prefetch(profiles[candidate.group].last_hash());
+  }
   /// Adds a row with these cells, which have been added to the profiles of all columns.
   void add(const std::vector<std::string_view>& cells, const std::vector<ColumnProfile>& profiles);
 
@@ -43,6 +47,9 @@ class PanelPositions {
     /// Returns the number of a series, and whether the series is new; then the number must be set. The reference is
     /// valid until the next call.
     std::pair<std::int64_t&, bool> of(std::uint64_t series);
+    void prefetch(std::uint64_t series) const {
+      if (!slots_.empty()) __builtin_prefetch(&slots_[series & (slots_.size() - 1)], /*rw=*/1);
+    }
     std::size_t size() const { return size_; }
 
    private:
