@@ -10,6 +10,7 @@
 
 #include "data/cells/civil_date.h"
 #include "numerics/functions.h"
+#include "unfold/base/raw_memory.h"
 
 namespace unfold {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 enum class CalendarPart { hour, weekday, month, gap, trend };
 constexpr std::array<std::string_view, 5> kCalendarParts = {"hour", "weekday", "month", "gap", "trend"};
 constexpr std::array<Index, 5> kCalendarWidths = {2, 7, 2, 1, 1};
+constexpr Index kRowsAtOnce = 256;  ///< whose numbers fit into the first-level cache
 constexpr Index kDaySeconds = 86400, kWeekDays = 7, kYearMonths = 12;
 
 /// Returns the day of the week, 0 for Monday. 1970-01-01 was a Thursday.
@@ -59,6 +61,25 @@ class Circle {
   std::vector<std::array<double, 2>> points_;
 };
 
+/// The months of days. Those of some days are kept, because most dates of a table occur several times.
+class Months {
+ public:
+  Months() : kept_(kKept, {0, 1}) {}
+
+  Index of(Index days) {
+    Entry& entry = kept_[static_cast<std::size_t>(days) % kKept];
+    if (entry.days != days) entry = {.days = days, .month = civil_from_days(days).month};
+    return entry.month;
+  }
+
+ private:
+  static constexpr std::size_t kKept = 4096;  ///< eleven years
+  struct Entry {
+    Index days, month;
+  };
+  std::vector<Entry> kept_;
+};
+
 /// Missing entries remain 0.
 void replace_by_logarithms(ExampleColumn& column) {
   std::vector<double> logarithms(column.numbers.size());
@@ -72,12 +93,18 @@ class CalendarWriter {
  public:
   explicit CalendarWriter(std::vector<ExampleColumn>& columns) : columns_(columns) {}
 
+  /// Adds rows whose numbers are 0.
+  void resize(Index rows) {
+    for (std::size_t part = 0; part < columns_.size(); ++part) {
+      columns_[part].numbers.resize(at(rows * kCalendarWidths[part]));
+      columns_[part].missing.resize(at(rows));
+    }
+  }
   /// `before`: the moment of the preceding row of the example; null if there is none.
   void put(Index row, const Moment& moment, const Moment* before) {
     hours_.put(moment.second, entry(CalendarPart::hour, row));
     entry(CalendarPart::weekday, row)[weekday_of(moment.days)] = 1;
-    if (moment.days != days_) month_ = civil_from_days(days_ = moment.days).month;
-    months_.put(month_ - 1, entry(CalendarPart::month, row));
+    months_.put(months_of_days_.of(moment.days) - 1, entry(CalendarPart::month, row));
     const double seconds = moment.seconds();
     if (before != nullptr)
       *entry(CalendarPart::gap, row) = std::max(0.0, seconds - before->seconds()) + 1;
@@ -98,7 +125,7 @@ class CalendarWriter {
 
   std::vector<ExampleColumn>& columns_;
   Circle hours_{kDaySeconds}, months_{kYearMonths};
-  Index days_ = 0, month_ = 1;  ///< the last date and its month
+  Months months_of_days_;
 };
 
 }  // namespace
@@ -111,13 +138,15 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows,
   for (std::size_t i = 0; i < kCalendarParts.size(); ++i) {
     columns.push_back({.name = fmt::format("{}.{}", name, kCalendarParts[i]), .width = kCalendarWidths[i]});
     columns.back().derived = true;
-    columns.back().numbers.resize(at(rows * kCalendarWidths[i]));
-    columns.back().missing.resize(at(rows));
+    columns.back().numbers.reserve(at(rows * kCalendarWidths[i]));
+    columns.back().missing.reserve(at(rows));
+    use_large_pages(columns.back().numbers);
   }
   CalendarWriter calendar(columns);
   std::optional<Moment> preceding;
   std::size_t example = 0;
   for (Index row = 0; row < rows; ++row) {
+    if (row % kRowsAtOnce == 0) calendar.resize(std::min(row + kRowsAtOnce, rows));
     while (example < ends.size() && ends[example] <= row) ++example;
     const bool first = row == 0 || (example > 0 && ends[example - 1] == row);
     const std::optional<Moment> moment = moment_of(row);
