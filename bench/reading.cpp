@@ -1,9 +1,9 @@
 // Speed of reading files, on one thread.
 //
-//   bench_reading [--once] FILE...
+//   bench_reading [--once] [--read] FILE...
 //
 // Prints one JSON object per file: the format, the size in bytes, and the megabytes (10^6 bytes) per second of
-// CPU time of two passes, each the best of several repetitions (with --once, a single run):
+// CPU time of two passes, each the best of several repetitions (with --once, a single run; with --read, only `read`):
 // - `inspect`: the schema of a table, inferred from the file in pieces as `unfold inspect` does;
 // - `read`: the file as training reads it. For tables, this includes the pass that infers the schema; for text, it
 //   includes the alphabet and the corpus; for logs, the templates; for FASTA, the letters.
@@ -71,11 +71,12 @@ double peak_megabytes() {
   return 0;
 }
 
-void measure(const std::string& file, double seconds) {
+void measure(const std::string& file, double seconds, bool inspects) {
   const std::string format = format_of(file);
   const double size = static_cast<double>(Input::open(file).bytes().size()) / 1e6;
   double inspected = 0;
-  if (format == "table") inspected = size / best_seconds(seconds, [&] { infer_table_schema_of_file(file); });
+  if (inspects && format == "table")
+    inspected = size / best_seconds(seconds, [&] { infer_table_schema_of_file(file); });
   const double read = size / best_seconds(seconds, [&] { read_once(file, format); });
   std::printf(R"({"file": "%s", "format": "%s", "megabytes": %.3f, "inspect": %.1f, "read": %.1f, "peak": %.0f})"
               "\n",
@@ -88,12 +89,15 @@ void measure(const std::string& file, double seconds) {
 
 int main(int argc, char** argv) {
   double seconds = unfold::kSeconds;
+  bool inspects = true;
   try {
     for (int i = 1; i < argc; ++i) {
       if (std::strcmp(argv[i], "--once") == 0)
         seconds = 1e-3;  // ends after the first repetition
+      else if (std::strcmp(argv[i], "--read") == 0)
+        inspects = false;
       else
-        unfold::measure(argv[i], seconds);
+        unfold::measure(argv[i], seconds, inspects);
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
