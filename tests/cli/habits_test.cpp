@@ -138,13 +138,13 @@ TEST_F(HabitsTest, TextsAreReadBesideOtherFields) {
     const Finished finished = unfold_command(few + Arguments{"--predict", target});
     EXPECT_EQ(finished.code, 0) << finished.err;
     const bool counts = std::string(target) == "label";
-    EXPECT_EQ(finished.err.find("start=counts") != std::string::npos, counts) << finished.err;
+    EXPECT_EQ(finished.err.find("start=logistic") != std::string::npos, counts) << finished.err;
     EXPECT_THAT(finished.err, HasSubstr("bag:256,"));
   }
   const Finished stated = unfold_command(few + Arguments{"--predict", "label", "--read", "text,priority"});
   EXPECT_EQ(stated.code, 0) << stated.err;
   EXPECT_THAT(stated.err, HasSubstr("stands for text.plain,text.plain.run2,priority"));
-  EXPECT_THAT(stated.err, HasSubstr("bag:256,start=counts"));
+  EXPECT_THAT(stated.err, HasSubstr("bag:256,start=logistic"));
 }
 
 TEST_F(HabitsTest, ANullAmongNumbersIsMissing) {

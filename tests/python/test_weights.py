@@ -81,7 +81,7 @@ class SampleWeightTest(unittest.TestCase):
         y = ["p", "q", "p", "q", "q"] * 3
         weights = numpy.array([4, 1, 1, 2, 1] * 3)  # "rare" is frequent by weight
         repeated = [[one for one, n in zip(values, weights) for _ in range(n)] for values in (words, y)]
-        for model in ("gru:3", "bag:4,start=counts"):
+        for model in ("gru:3", "bag:4,start=logistic"):
             with self.subTest(model):
                 def fit(X, y, weights=None):
                     return SequenceClassifier(model, optimizer="lbfgs", steps=6, threads=1,

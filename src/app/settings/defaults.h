@@ -41,13 +41,12 @@ inline constexpr const char* kTaggingOptimizer = "adam:rate=0.002,clip=1,schedul
 inline constexpr double kTaggingEpochs = 16;
 inline constexpr const char* kLabelModel = "bilstm:128,dropout=0.3,embedding=128";
 inline constexpr const char* kLabelOptimizer = "adam:rate=0.003,clip=1,schedule=cosine,warmup=100";
-inline constexpr const char* kTextLabelModel = "bag:256,start=counts,dropout=0.5,pool=mean";
-inline constexpr const char* kTextLabelOptimizer = "adamw:rate=0.002,clip=1,decay=0.15,schedule=cosine,warmup=100";
+inline constexpr const char* kTextLabelModel = "bag:256,start=logistic,dropout=0.5,pool=mean";
+inline constexpr const char* kTextLabelOptimizer = "adamw:rate=0.002,clip=1,decay=0.5,schedule=cosine,warmup=100";
 /// Shorter trainings have higher learning rates: kTextLabelTravel divided by the number of steps, between the two
 /// rates.
-inline constexpr const char* kShortTextLabelOptimizer =
-    "adamw:rate={:.4g},clip=1,decay=0.15,schedule=cosine,warmup=100";
-inline constexpr double kTextLabelTravel = 4.6, kTextLabelRate = 0.002, kMostTextLabelRate = 0.008;
+inline constexpr const char* kShortTextLabelOptimizer = "adamw:rate={:.4g},clip=1,decay=0.5,schedule=cosine,warmup=100";
+inline constexpr double kTextLabelTravel = 4.6, kTextLabelRate = 0.002, kMostTextLabelRate = 0.004;
 inline constexpr Index kTextLabelBatch = 32;
 inline constexpr const char* kSeriesModel = "lstm:128,embedding=32";
 inline constexpr const char* kSeriesOptimizer = "adam:rate=0.003,clip=1,schedule=cosine,warmup=100";

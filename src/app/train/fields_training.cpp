@@ -39,7 +39,7 @@
 #include "model/network/initialization/bigram_init.h"
 #include "model/network/initialization/frequency_init.h"
 #include "model/network/initialization/gaussian_init.h"
-#include "model/network/initialization/naive_bayes_init.h"
+#include "model/network/initialization/logistic_init.h"
 #include "model/network/linear.h"
 #include "model/network/order_agnostic.h"
 #include "model/network/train_with_objective.h"
@@ -257,7 +257,7 @@ template <class T>
 std::string FieldsTraining<T>::initialize(NetworkModel<T>& model, const ExampleSet& training) {
   const TrainSettings& s = settings();
   model.initialize(seed());
-  initialize_from_counts(model, training, seed());
+  initialize_from_regression(model, training, seed());
   initialize_from_bigrams(model, training);
   initialize_from_means(model, training);
   if (context_.begins()) initialize_from_gaussians(model, training, team_);

@@ -10,9 +10,9 @@ Signal bag(Circuit& c, Signal x, Index n, const BagOptions&) {
 
 template <class Visitor>
 void describe(Visitor& v, BagOptions& o) {
-  v("start", o.counts,
-    "initial weights: random, or naive Bayes from the word counts of each label (one label per sequence)",
-    {{false, "random"}, {true, "counts"}});
+  v("start", o.logistic,
+    "initial weights: random, or those of a logistic regression on the words (one label per sequence)",
+    {{false, "random"}, {true, "logistic"}});
 }
 
 CellEntry bag_cell() {

@@ -99,7 +99,7 @@ std::string text_of(std::string_view name, SymbolKind kind) {
 }
 
 /// One line of a section, with natural logarithms.
-struct Entry {
+struct ArpaEntry {
   std::uint32_t parent, symbol;
   float log_probability, log_backoff;
 };
@@ -248,7 +248,7 @@ class ArpaReader {
   }
 
   void read_level(Index n) {
-    std::vector<Entry> entries;
+    std::vector<ArpaEntry> entries;
     while (next_entry(n, static_cast<Index>(entries.size()))) {
       std::uint32_t node = symbol(fields_[1]);
       if (node == kBeginMark) node = trie_.begin();
@@ -259,13 +259,13 @@ class ArpaReader {
       if (last == kBeginMark) fail("<s> can only be the first word");
       entries.push_back({node, last, probability_, backoff_});
     }
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    std::sort(entries.begin(), entries.end(), [](const ArpaEntry& a, const ArpaEntry& b) {
       return a.parent != b.parent ? a.parent < b.parent : a.symbol < b.symbol;
     });
     NgramLevel &parents = trie_.level(n - 1), &here = trie_.level(n);
     std::vector<std::uint32_t> children(parents.log_probabilities.size() + 1);
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      const Entry& e = entries[i];
+      const ArpaEntry& e = entries[i];
       if (i > 0 && e.parent == entries[i - 1].parent && e.symbol == entries[i - 1].symbol)
         fail(fmt::format("a {}-gram above this line is repeated", n));
       ++children[e.parent + 1];

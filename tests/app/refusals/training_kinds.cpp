@@ -135,7 +135,7 @@ class Kinds {
     const Settings labeled{{"format", "labelled"}};
     for (const char* pool : {"last", "mean", "max"})
       add("one label", fmt::format("pool={}", pool), file, fmt::format("lstm:3,pool={}", pool), labeled, true);
-    add("one label", "bag", file, "bag:3,pool=mean,start=counts", labeled, true);
+    add("one label", "bag", file, "bag:3,pool=mean,start=logistic", labeled, true);
     add("one label", "trees that are found", file, "tree-lstm:3",
         {{"format", "labelled"}, {"trees", "found"}, {"symbols", "chars"}}, true);
   }

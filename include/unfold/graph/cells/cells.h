@@ -47,8 +47,8 @@ Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options 
 /// bag, without a recurrence: h_t = x_t W, or x_t itself if it is a vector [n]. With the mean over positions (pool.h)
 /// this is a bag-of-words or bag-of-n-grams model. Iyyer et al. 2015; Joulin et al. 2016.
 struct BagOptions {
-  bool counts = false;  ///< if one label per sequence is predicted, initialize like naive Bayes
-                        ///< (model/network/initialization/naive_bayes_init.h)
+  bool logistic = false;  ///< if one label per sequence is predicted, initialize by logistic regression
+                          ///< (model/network/initialization/logistic_init.h)
 };
 Signal bag(Circuit& c, Signal x, Index n, const BagOptions& options = {});
 
