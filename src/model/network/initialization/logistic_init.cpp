@@ -149,15 +149,46 @@ std::vector<Index> keep_frequent_columns(SparseRows& rows, Index most) {
   return numbers;
 }
 
-/// Multiplies the columns by their inverse document frequencies and all by one factor, after which the mean squared
-/// norm of the rows is 1. Returns the factors of the columns.
-std::vector<double> scale_columns(SparseRows& rows) {
+/// Returns how much each column says about the label: the root mean square over labels c of the log ratio between the
+/// number of rows of label c that contain it and the number expected if the column and the label were independent, with
+/// 1 added to both.
+std::vector<double> evidence_of_columns(const LabeledRows& data, Index label_count) {
+  const SparseRows& rows = data.rows;
+  std::vector<double> containing(at(rows.width * label_count), 0), of_label(at(label_count), 0), logs(at(label_count));
+  double total = 0;
+  for (Index row = 0; row < rows.count(); ++row) {
+    const Index label = data.labels[at(row)];
+    const double weight = data.weights[at(row)];
+    of_label[at(label)] += weight;
+    total += weight;
+    for (Index k = rows.begin(row); k < rows.ends[at(row)]; ++k)
+      containing[at(rows.columns[at(k)] * label_count + label)] += weight;
+  }
+  std::vector<double> evidence(at(rows.width));
+  for (Index a = 0; a < rows.width; ++a) {
+    const std::span<const double> own(&containing[at(a * label_count)], at(label_count));
+    double all = 0, squares = 0;
+    for (const double n : own) all += n;
+    for (std::size_t c = 0; c < own.size(); ++c) logs[c] = (own[c] + 1) / (all * of_label[c] / total + 1);
+    vector_log(logs.data(), logs.data(), label_count);
+    for (const double x : logs) squares += x * x;
+    evidence[at(a)] = std::sqrt(squares / static_cast<double>(label_count));
+  }
+  return evidence;
+}
+
+/// Multiplies the columns by their inverse document frequencies and their evidence, and all by one factor, after which
+/// the mean squared norm of the rows is 1. Returns the factors of the columns.
+std::vector<double> scale_columns(LabeledRows& data, Index label_count) {
+  constexpr double kLeastEvidence = 0.1;
+  SparseRows& rows = data.rows;
   std::vector<double> factors = rows_with(rows);
+  const std::vector<double> evidence = evidence_of_columns(data, label_count);
   const double count = static_cast<double>(rows.count());
   for (double& factor : factors) factor = (1 + count) / (1 + factor);
   vector_log(factors.data(), factors.data(), rows.width);
+  for (std::size_t a = 0; a < factors.size(); ++a) factors[a] = (1 + factors[a]) * (kLeastEvidence + evidence[a]);
   double squares = 0;
-  for (double& factor : factors) factor += 1;
   for (std::size_t k = 0; k < rows.values.size(); ++k) {
     rows.values[k] *= factors[at(rows.columns[k])];
     squares += rows.values[k] * rows.values[k];
@@ -197,6 +228,38 @@ void add_to_embedding(std::span<const double> weights, double factor, const std:
   }
 }
 
+/// A fitted regression: the number of the column of each symbol, -1 if it has none, and the factors of the columns.
+struct FittedRegression {
+  const std::vector<EmbeddedField>& fields;
+  const std::vector<Index>& numbers;
+  const std::vector<double>& factors;
+  const LogisticWeights& weights;
+};
+
+/// Sets embeddings and output of a network to the weights of a regression. The network reads rows without the factors,
+/// so its weights contain them.
+template <class T>
+void set_weights(NetworkModel<T>& model, const Node& outputs, const FittedRegression& fitted, std::uint64_t seed) {
+  const Matrix<T> output = model.parameters()[outputs.terms().front().parameter];
+  const Index width = output.rows, labels = output.cols;
+  const double scale = std::sqrt(*std::ranges::max_element(fitted.factors) / 3);
+  const std::vector<T> signs = label_signs<T>(labels, width, seed);
+  for (const EmbeddedField& own : fitted.fields) {
+    const Matrix<T> table = model.parameters()[own.table];
+    for (Index a = 0; a < table.rows; ++a) {
+      for (Index i = 0; i < width; ++i) table(a, i) = 0;
+      const Index k = fitted.numbers[at(own.first + a)];
+      if (k < 0) continue;
+      const std::span<const double> weights(&fitted.weights.weights[at(k * labels)], at(labels));
+      add_to_embedding<T>(weights, fitted.factors[at(k)] / scale, signs, table, a);
+    }
+  }
+  for (Index i = 0; i < width; ++i)
+    for (Index c = 0; c < labels; ++c) output(i, c) = static_cast<T>(scale) * signs[at(c * width + i)];
+  if (const int bias = outputs.affine().bias; bias >= 0)
+    for (Index c = 0; c < labels; ++c) model.parameters()[bias](0, c) = static_cast<T>(fitted.weights.bias[at(c)]);
+}
+
 }  // namespace
 
 template <class T>
@@ -208,30 +271,17 @@ void initialize_from_regression(NetworkModel<T>& model, const ExampleSet& traini
   if (network.heads.size() > 1 || !label.once || label.type != FieldSpecification::Type::symbols)
     refuse_start("one predicted label per sequence");
   const Node& outputs = network.circuit().nodes()[at(head.signal.id)];
-  const Matrix<T> output = model.parameters()[outputs.terms().front().parameter];
-  const Index width = output.rows, labels = label.size;
+  const Index width = model.parameters()[outputs.terms().front().parameter].rows, labels = label.size;
   Index columns = 0;
   const std::vector<EmbeddedField> fields = embedded_fields(model, training, width, columns);
   LabeledRows data = labeled_rows(fields, training, training.column(head.field).symbols, labels, columns);
   const std::vector<Index> numbers = keep_frequent_columns(data.rows, std::max<Index>(1, kMostWeights / labels));
-  const std::vector<double> factors = scale_columns(data.rows);
+  const std::vector<double> factors = scale_columns(data, labels);
   if (factors.empty()) return;
   const LogisticWeights fitted =
       fit_logistic_regression(data.rows, data.labels, labels, data.weights, kPenalty, kIterations);
 
-  // The network reads rows without the factors, so its weights contain them; the embedding and the output share them.
-  const double scale = std::sqrt(*std::ranges::max_element(factors) / 3);
-  const std::vector<T> signs = label_signs<T>(labels, width, seed);
-  for (const EmbeddedField& own : fields) {
-    const Matrix<T> table = model.parameters()[own.table];
-    for (Index a = 0; a < table.rows; ++a)
-      if (const Index k = numbers[at(own.first + a)]; k >= 0)
-        add_to_embedding<T>({&fitted.weights[at(k * labels)], at(labels)}, factors[at(k)] / scale, signs, table, a);
-  }
-  for (Index i = 0; i < width; ++i)
-    for (Index c = 0; c < labels; ++c) output(i, c) += static_cast<T>(scale) * signs[at(c * width + i)];
-  if (const int bias = outputs.affine().bias; bias >= 0)
-    for (Index c = 0; c < labels; ++c) model.parameters()[bias](0, c) += static_cast<T>(fitted.bias[at(c)]);
+  set_weights(model, outputs, {fields, numbers, factors, fitted}, seed);
 }
 
 template void initialize_from_regression(NetworkModel<float>&, const ExampleSet&, std::uint64_t);

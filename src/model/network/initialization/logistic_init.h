@@ -9,13 +9,15 @@
 
 namespace unfold {
 
-/// Adds to randomly initialized parameters. The regression (logistic_regression.h) reads the mean that the network
-/// reads, with each symbol a weighted by its inverse document frequency 1 + log((1 + N) / (1 + N_a)) for N examples, of
-/// which N_a contain it, so that common words count less under the common penalty. Let w_ac be the weight that it finds
-/// for label c, and u_c a vector of signs for each label, orthogonal to the others as long as the width permits. Then
-/// w_ac u_c / s is added to the embedding of symbol a, s u_c to the weights of label c, and the intercepts to its bias.
-/// The initial output is therefore that of the regression plus a small random part. A field with one entry per example
-/// is read at every position. Numeric fields keep their random initialization.
+/// Replaces the random parameters of embeddings and of the output. The regression (logistic_regression.h) reads the
+/// mean that the network reads, with each symbol a weighted by f_a, its inverse document frequency 1 + log((1 + N) / (1
+/// + N_a)) for N examples, N_a of which contain it, times 0.1 plus the root mean square over labels c of log((N_ac + 1)
+/// / (N_a N_c / N + 1)) (Wang & Manning 2012 weight by such ratios). The penalty thus falls on common words and on
+/// words that say little about the label. Let w_ac be the weight that it finds for label c, and u_c a vector of signs
+/// for each label, orthogonal to the others as long as the width permits. Then the embedding of symbol a is
+/// sum_c f_a w_ac u_c / s, the weights of label c are s u_c, and the bias consists of the intercepts. The initial
+/// output is therefore that of the regression. A field with one entry per example is read at every position. Numeric
+/// fields keep their random initialization.
 ///
 /// Examples without a label are left out. Large sets contribute every kth example and their most frequent symbols, so
 /// time and memory are bounded. Does nothing unless the SPEC requests it (start=logistic). Throws UsageError for more
