@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "model/context_mixing/simd.h"
 #include "numerics/functions.h"
 
 namespace unfold {
@@ -63,33 +62,6 @@ double BitHistories::initial_probability(std::size_t cell) const {
   if (cell < kExact) return exact_[cell];
   const std::size_t middle = (cell - kExact) / 16 * 16 + 8;
   return probability_at(static_cast<double>(middle));
-}
-
-void BitHistories::cells(const std::uint16_t* counters, std::uint16_t* cells) {
-  const auto c = load<EightCounters>(counters);
-  store(choose((c >> 15) != 0, kExact + ((c >> 6 & 0x1F0) | (c & 15)), c), cells);
-}
-
-void BitHistories::learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const {
-  // Decorrelates the random numbers of adjacent counters; arbitrary odd numbers.
-  static constexpr EightCounters kUnlike = {0x9E37, 0x79B9, 0x7F4B, 0x85EB, 0xCA6B, 0xC2B3, 0x27D5, 0x1657};
-  const auto c = load<EightCounters>(counters);
-  const auto estimated = (c >> 15) != 0;
-  alignas(16) Counters places;
-  store(choose(estimated, kExact + (c >> 4 & 0x7FF), c), places.data());
-  const auto& table = next_[static_cast<std::size_t>(bit)];
-  const EightCounters moved = {table[places[0]], table[places[1]], table[places[2]], table[places[3]],
-                               table[places[4]], table[places[5]], table[places[6]], table[places[7]]};
-  const auto one = static_cast<std::uint16_t>(bit);
-  const auto low = static_cast<std::uint16_t>(chance), high = static_cast<std::uint16_t>(chance >> 16);
-  const EightCounters fraction = (low * kUnlike) >> 10, lot = (high * kUnlike) >> 8;
-  // The confidence increases after about 8, 18 or 64 bits: with probability (3 q + 1) q / 256, where q is the
-  // difference to its maximum.
-  const EightCounters trust = c >> 4 & 3, lacking = 3 - trust;
-  const auto grows = reinterpret_cast<EightCounters>(lot < (3 * lacking + 1) * lacking) & 1;
-  const EightCounters estimate = (moved + fraction) & 0xFFC0;
-  const EightCounters grown = estimate | (trust + grows) << 4 | ((2 * c | one) & 15);
-  store(choose(estimated, grown, moved), next);
 }
 
 HistoryTable::HistoryTable(std::size_t bytes)

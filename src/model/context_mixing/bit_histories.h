@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 
+#include "model/context_mixing/simd.h"
 #include "model/context_mixing/zero_pages.h"
 
 namespace unfold {
@@ -27,11 +28,17 @@ class BitHistories {
   static const BitHistories& tables();
 
   /// Maps counters to cells: the history, or 32 levels of the estimate and the last four bits; 0: no observation.
-  static void cells(const std::uint16_t* counters, std::uint16_t* cells);
+  static EightCounters cells(EightCounters counters);
+  static void cells(const std::uint16_t* counters, std::uint16_t* cells) {
+    store(BitHistories::cells(load<EightCounters>(counters)), cells);
+  }
   double initial_probability(std::size_t cell) const;  ///< of a 1
 
   /// Updates counters with one more bit. `chance`: 32 random bits for this update.
-  void learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const;
+  EightCounters learn(EightCounters counters, int bit, std::uint32_t chance) const;
+  void learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const {
+    store(learn(load<EightCounters>(counters), bit, chance), next);
+  }
 
  private:
   BitHistories();
@@ -41,6 +48,30 @@ class BitHistories {
   // of the confidence and the last bits.
   std::array<std::array<std::uint16_t, kExact + kEstimates * kTrusts>, 2> next_{};
 };
+
+UNFOLD_ALWAYS_INLINE EightCounters BitHistories::cells(EightCounters c) {
+  return choose((c >> 15) != 0, kExact + ((c >> 6 & 0x1F0) | (c & 15)), c);
+}
+
+UNFOLD_ALWAYS_INLINE EightCounters BitHistories::learn(EightCounters c, int bit, std::uint32_t chance) const {
+  // Decorrelates the random numbers of adjacent counters; arbitrary odd numbers.
+  static constexpr EightCounters kUnlike = {0x9E37, 0x79B9, 0x7F4B, 0x85EB, 0xCA6B, 0xC2B3, 0x27D5, 0x1657};
+  const auto estimated = (c >> 15) != 0;
+  const EightCounters places = choose(estimated, kExact + (c >> 4 & 0x7FF), c);
+  const auto& table = next_[static_cast<std::size_t>(bit)];
+  const EightCounters moved = {table[places[0]], table[places[1]], table[places[2]], table[places[3]],
+                               table[places[4]], table[places[5]], table[places[6]], table[places[7]]};
+  const auto one = static_cast<std::uint16_t>(bit);
+  const auto low = static_cast<std::uint16_t>(chance), high = static_cast<std::uint16_t>(chance >> 16);
+  const EightCounters fraction = (low * kUnlike) >> 10, lot = (high * kUnlike) >> 8;
+  // The confidence increases after about 8, 18 or 64 bits: with probability (3 q + 1) q / 256, where q is the
+  // difference to its maximum.
+  const EightCounters trust = c >> 4 & 3, lacking = 3 - trust;
+  const auto grows = reinterpret_cast<EightCounters>(lot < (3 * lacking + 1) * lacking) & 1;
+  const EightCounters estimate = (moved + fraction) & 0xFFC0;
+  const EightCounters grown = estimate | (trust + grows) << 4 | ((2 * c | one) & 15);
+  return choose(estimated, grown, moved);
+}
 
 /// The 15 counters of a nibble, which is half a symbol (four bits), in one context. `mark`: 12 bits of the hash above a
 /// 4-bit use count; a use count of 0 marks a free row.

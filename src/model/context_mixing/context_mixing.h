@@ -25,6 +25,8 @@ struct ContextMixingOptions {
   Index row = 0;                   ///< bytes per record, or per row of a bitmap, at most 65535; 0: neither
 };
 
+class MixingCore;
+
 class ContextMixing final : public BitwisePredictor {
  public:
   /// `bytes`: the byte that represents each symbol in the word contexts; empty: the symbols are bytes. Throws
@@ -43,10 +45,9 @@ class ContextMixing final : public BitwisePredictor {
   bool clones_are_large() const override { return true; }
 
  private:
-  struct Body;
   ContextMixing(const ContextMixing& other);
   bool learning() const override;
-  std::unique_ptr<Body> body_;
+  std::unique_ptr<MixingCore> core_;
 };
 
 }  // namespace unfold

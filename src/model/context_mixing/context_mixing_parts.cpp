@@ -9,13 +9,6 @@ const Logistic& kLogistic = Logistic::tables();
 
 }  // namespace
 
-void AdaptiveProbability::learn(int bit) {
-  const std::uint32_t count = value & 1023;
-  const std::int64_t p = value >> 10, target = bit != 0 ? (1 << 22) - 1 : 0;
-  const auto next = static_cast<std::uint32_t>(p + (((target - p) * static_cast<std::int64_t>(kRates[count])) >> 16));
-  value = next << 10 | std::min(count + 1, 1023U);
-}
-
 AdaptiveProbability AdaptiveProbability::of(double p, std::uint32_t count) {
   return {static_cast<std::uint32_t>(p * ((1 << 22) - 1)) << 10 | count};
 }
@@ -94,28 +87,6 @@ void MatchModel::advance(Symbol symbol, bool remember) {
            : length_ < 512  ? 13
            : length_ < 4096 ? 14
                             : 15;
-}
-
-void MatchModel::inputs(BitPath path, int depth, int bits, float* x) {
-  expected_bit_ = -1;
-  x[0] = x[1] = 0;
-  if (class_ == 0) return;
-  const auto whole = static_cast<BitPath>(expected_) | BitPath{1} << bits;
-  if (whole >> (bits - depth) != path) return;
-  expected_bit_ = static_cast<int>(whole >> (bits - depth - 1)) & 1;
-  cell_ = class_ * 2 + static_cast<std::size_t>(expected_bit_);
-  const std::uint32_t p = map_[cell_].p12();
-  x[0] = kLogistic.stretch(p);
-  x[1] = (static_cast<float>(p) - 2048) * (1.0F / 1024);
-}
-
-void MatchModel::learn(int bit) {
-  if (expected_bit_ < 0) return;
-  map_[cell_].learn(bit);
-  if (bit != expected_bit_) {
-    length_ = 0;
-    class_ = 0;
-  }
 }
 
 // Mixers

@@ -35,6 +35,13 @@ struct AdaptiveProbability {
   static AdaptiveProbability of(double p, std::uint32_t count);
 };
 
+UNFOLD_ALWAYS_INLINE void AdaptiveProbability::learn(int bit) {
+  const std::uint32_t count = value & 1023;
+  const std::int64_t p = value >> 10, target = bit != 0 ? (1 << 22) - 1 : 0;
+  const auto next = static_cast<std::uint32_t>(p + (((target - p) * static_cast<std::int64_t>(kRates[count])) >> 16));
+  value = next << 10 | std::min(count + 1, 1023U);
+}
+
 /// Predicts the symbol that followed the last occurrence of the last few symbols.
 class MatchModel {
  public:
@@ -55,6 +62,7 @@ class MatchModel {
   std::uint64_t place() const;
   void foresee();
   std::uint64_t least_, mask_;
+  const Logistic& logistic_ = Logistic::tables();
   std::uint64_t line_ = 0;           // the line of the next look-up
   ZeroPages<std::uint8_t> history_;  // ring buffer
   ZeroPages<std::uint64_t> last_;    // the position after the last occurrence, by hash; 0: none
@@ -66,6 +74,28 @@ class MatchModel {
   int expected_bit_ = -1;
   std::vector<AdaptiveProbability> map_;
 };
+
+UNFOLD_ALWAYS_INLINE void MatchModel::inputs(BitPath path, int depth, int bits, float* x) {
+  expected_bit_ = -1;
+  x[0] = x[1] = 0;
+  if (class_ == 0) return;
+  const auto whole = static_cast<BitPath>(expected_) | BitPath{1} << bits;
+  if (whole >> (bits - depth) != path) return;
+  expected_bit_ = static_cast<int>(whole >> (bits - depth - 1)) & 1;
+  cell_ = class_ * 2 + static_cast<std::size_t>(expected_bit_);
+  const std::uint32_t p = map_[cell_].p12();
+  x[0] = logistic_.stretch(p);
+  x[1] = (static_cast<float>(p) - 2048) * (1.0F / 1024);
+}
+
+UNFOLD_ALWAYS_INLINE void MatchModel::learn(int bit) {
+  if (expected_bit_ < 0) return;
+  map_[cell_].learn(bit);
+  if (bit != expected_bit_) {
+    length_ = 0;
+    class_ = 0;
+  }
+}
 
 /// Gated mixing in the logistic domain: in each of several sets, a context selects one weight vector; a final mixer
 /// combines the results of the sets. Weights follow the gradient of the coding cost.

@@ -10,14 +10,6 @@ namespace {
 
 const Logistic& kLogit = Logistic::tables();
 
-/// Like AdaptiveProbability::learn, with the target in units of the probability.
-inline std::uint32_t taught(std::uint32_t value, std::int64_t target22) {
-  const std::uint32_t count = value & 1023;
-  const std::int64_t p = value >> 10;
-  const auto next = static_cast<std::uint32_t>(p + (((target22 - p) * std::int64_t{kRates[count]}) >> 16));
-  return next << 10 | std::min(count + 1, 1023U);
-}
-
 FourFloats cut_off(FourFloats logits) {
   const FourFloats most = FourFloats{} + kLargestLogit;
   const FourFloats above = choose(logits < -most, -most, logits);
@@ -110,28 +102,6 @@ CountedRefinement::CountedRefinement(std::size_t contexts) : map_(contexts * kPl
     first_.at(i) =
         AdaptiveProbability::of(static_cast<double>(kLogit.squash((static_cast<float>(i) - 16) * 0.5F)), kPlaceTrust)
             .value;
-}
-
-void CountedRefinement::select(std::size_t context) {
-  row_ = context * kPlaces;
-  for (std::size_t i = 0; i < kPlaces; i += kPlaces / 2) __builtin_prefetch(&map_[row_ + i], 1);
-}
-
-float CountedRefinement::refine(float logit) {
-  if (map_[row_] == 0) std::copy(first_.begin(), first_.end(), &map_[row_]);
-  const float place = (std::clamp(logit, -7.999F, 7.999F) + 8) * 2;
-  const auto i = static_cast<std::size_t>(place);
-  const float share = place - static_cast<float>(i);
-  nearest_ = row_ + i + (share >= 0.5F ? 1 : 0);
-  const auto low = static_cast<float>(static_cast<std::int32_t>(map_[row_ + i] >> 10));
-  const auto high = static_cast<float>(static_cast<std::int32_t>(map_[row_ + i + 1] >> 10));
-  return (low * (1 - share) + high * share) * (1.0F / (1 << 22));
-}
-
-void CountedRefinement::learn(int bit) {
-  constexpr std::uint32_t kMostCount = 255;
-  const std::uint32_t next = taught(map_[nearest_], bit != 0 ? (1 << 22) - 1 : 0);
-  map_[nearest_] = (next & 1023) > kMostCount ? (next & ~1023U) | kMostCount : next;
 }
 
 }  // namespace unfold

@@ -62,7 +62,14 @@ class CountedRefinement {
  public:
   explicit CountedRefinement(std::size_t contexts);
   void select(std::size_t context);
-  float refine(float logit);  ///< returns a probability
+  /// A logit between two of the values of a row.
+  struct Place {
+    std::size_t low;
+    float share;
+  };
+  static Place place(float logit);
+  float refine(float logit) { return refine(place(logit)); }  ///< returns a probability
+  float refine(Place place);
   void learn(int bit);
 
  private:
@@ -71,5 +78,39 @@ class CountedRefinement {
   std::array<std::uint32_t, kPlaces> first_{};
   std::size_t row_ = 0, nearest_ = 0;
 };
+
+/// Like AdaptiveProbability::learn, with the target in units of the probability.
+UNFOLD_ALWAYS_INLINE std::uint32_t taught_probability(std::uint32_t value, std::int64_t target22) {
+  const std::uint32_t count = value & 1023;
+  const std::int64_t p = value >> 10;
+  const auto next = static_cast<std::uint32_t>(p + (((target22 - p) * std::int64_t{kRates[count]}) >> 16));
+  return next << 10 | std::min(count + 1, 1023U);
+}
+
+UNFOLD_ALWAYS_INLINE void CountedRefinement::select(std::size_t context) {
+  row_ = context * kPlaces;
+  for (std::size_t i = 0; i < kPlaces; i += kPlaces / 2) __builtin_prefetch(&map_[row_ + i], 1);
+}
+
+UNFOLD_ALWAYS_INLINE CountedRefinement::Place CountedRefinement::place(float logit) {
+  const float at = (std::clamp(logit, -7.999F, 7.999F) + 8) * 2;
+  const auto low = static_cast<std::int32_t>(at);
+  return {static_cast<std::size_t>(low), at - static_cast<float>(low)};
+}
+
+UNFOLD_ALWAYS_INLINE float CountedRefinement::refine(Place place) {
+  if (map_[row_] == 0) std::copy(first_.begin(), first_.end(), &map_[row_]);
+  const auto [i, share] = place;
+  nearest_ = row_ + i + (share >= 0.5F ? 1 : 0);
+  const auto low = static_cast<float>(static_cast<std::int32_t>(map_[row_ + i] >> 10));
+  const auto high = static_cast<float>(static_cast<std::int32_t>(map_[row_ + i + 1] >> 10));
+  return (low * (1 - share) + high * share) * (1.0F / (1 << 22));
+}
+
+UNFOLD_ALWAYS_INLINE void CountedRefinement::learn(int bit) {
+  constexpr std::uint32_t kMostCount = 255;
+  const std::uint32_t next = taught_probability(map_[nearest_], bit != 0 ? (1 << 22) - 1 : 0);
+  map_[nearest_] = (next & 1023) > kMostCount ? (next & ~1023U) | kMostCount : next;
+}
 
 }  // namespace unfold

@@ -44,7 +44,7 @@ HistoryRows::HistoryRows(std::size_t contexts, HistoryTable table, int symbol_bi
       first_bits_(std::min(symbol_bits, 4)),
       first_runs_(RunRows::of_bits(first_bits_)),
       second_runs_(RunRows::of_bits(bits_ - first_bits_)) {
-  rows_.fill(&nothing_);
+  rows_.fill(&beyond_);
 }
 
 HistoryRows::HistoryRows(const HistoryRows& other)
@@ -60,30 +60,32 @@ void HistoryRows::prefetch() const {
 void HistoryRows::begin() {
   half_ = 0;
   learnt_ = false;
-  std::copy_n(next_.begin(), contexts_, hashes_.begin());
+  hashes_ = next_;
 }
 
-const HistoryRow& HistoryRows::first_of_run(std::size_t i) const {
+inline const HistoryRow& HistoryRows::first_of_run(std::size_t i) const {
   const std::uint32_t half = static_cast<std::uint32_t>(expected_[i]) >> (bits_ - first_bits_) & 15;
   return first_runs_[(seen_[i] << 4) | half];
 }
 
-const HistoryRow& HistoryRows::second_of_run(std::size_t i) const {
+inline const HistoryRow& HistoryRows::second_of_run(std::size_t i) const {
   const std::uint32_t half = expected_[i] & ((1U << (bits_ - first_bits_)) - 1);
   return second_runs_[(seen_[i] << 4) | half];
 }
 
-HistoryRow* HistoryRows::find_or_create(std::uint64_t key) {
+inline HistoryRow* HistoryRows::find_or_create(std::uint64_t key) {
   HistoryRow* const row = table_.find(key);
   return row != nullptr ? row : table_.create(key);
 }
 
 void HistoryRows::select_first() {
+  running_set_ = missing_set_ = 0;
   for (std::size_t i = 0; i < contexts_; ++i) {  // branch-free
     keys_[i] = key_of(hashes_[i], 1);
     HistoryRow* const row = table_.find(keys_[i], &nothing_);
     const bool run = row == &nothing_ || is_run(*row);
     running_[i] = static_cast<std::uint16_t>(run ? 0xFFFF : 0);
+    running_set_ |= std::uint32_t{run} << i;
     seen_[i] = static_cast<std::uint16_t>(row->counter[0] >> 8 & kMostSeen);
     expected_[i] = static_cast<std::uint16_t>(row->counter[0] & 0xFF);
     first_[i] = first_of_run(i);
@@ -92,6 +94,7 @@ void HistoryRows::select_first() {
 }
 
 void HistoryRows::select_second(BitPath prefix) {
+  missing_set_ = 0;
   for (std::size_t i = 0; i < contexts_; ++i) {  // branch-free
     const int expected = int{seen_[i] == 0} | int{expected_prefix(i) == prefix};
     const bool runs_on = (int{running(i)} & expected) != 0;
@@ -103,42 +106,14 @@ void HistoryRows::select_second(BitPath prefix) {
     // information here.
     HistoryRow* const counters = is_run(*row) ? &nothing_ : row;
     rows_[i] = runs_on ? &second_[i] : counters;
-  }
-}
-
-void HistoryRows::ask(BitPath path, int depth, std::uint16_t* counters) {
-  const HalfPlace at = half_place(path, depth);
-  if (at.prefix != half_) {
-    half_ = at.prefix;
-    taught_ = false;
-    if (half_ == 1)
-      select_first();
-    else
-      select_second(half_);
-  }
-  node_ = at.node;
-  for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
-    const auto of = [&](std::size_t k) { return rows_[i + k]->counter[node_]; };
-    store(EightCounters{of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)}, counters + i);
-  }
-}
-
-void HistoryRows::set_run_cells(const std::uint16_t* counters, int depth, std::uint16_t first,
-                                std::uint16_t* cells) const {
-  const auto at = static_cast<std::uint16_t>(1 << (bits_ - 1 - depth));
-  for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
-    const auto one = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != 0) & 1;
-    const EightCounters cell = first + 2 * load<EightCounters>(&seen_[i]) + one;
-    const EightCounters told =
-        reinterpret_cast<EightCounters>(load<EightCounters>(counters + i) != 0) & load<EightCounters>(&running_[i]);
-    store(choose(told, cell, load<EightCounters>(cells + i)), cells + i);
+    missing_set_ |= std::uint32_t{rows_[i] == &nothing_} << i;
   }
 }
 
 /// Prefetches the rows of both possible halves, one bit before it is known which one follows.
 void HistoryRows::foresee(BitPath prefix) const {
-  for (std::size_t i = 0; i < contexts_; ++i) {
-    if (running(i)) continue;
+  for (std::uint32_t set = ~running_set_ & ((1U << contexts_) - 1); set != 0;) {
+    const std::size_t i = take_first(set);
     table_.prefetch(key_of(hashes_[i], 2 * prefix));
     table_.prefetch(key_of(hashes_[i], 2 * prefix + 1));
   }
@@ -149,31 +124,23 @@ void HistoryRows::own_rows() {
   taught_ = true;
   if (node_ == 0)
     for (std::size_t i = 0; i < contexts_; ++i) HistoryTable::use(*rows_[i]);
-  for (std::size_t i = 0; i < contexts_; ++i)
-    if (rows_[i] == &nothing_) rows_[i] = table_.create(keys_[i]);
-}
-
-void HistoryRows::learn(BitPath path, int depth, int bit, const std::uint16_t* next) {
-  if (depth == 2) foresee(2 * path + static_cast<BitPath>(bit));
-  learnt_ = true;
-  if (!taught_) own_rows();
-  for (std::size_t i = 0; i < contexts_; ++i) rows_[i]->counter[node_] = next[i];
-  const auto at = static_cast<std::uint16_t>(1 << (bits_ - 1 - depth)), as_learnt = bit != 0 ? at : std::uint16_t{0};
-  for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
-    const auto known = reinterpret_cast<EightCounters>(load<EightCounters>(&seen_[i]) != 0);
-    const auto other = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != as_learnt);
-    const EightCounters unlike = known & other & load<EightCounters>(&running_[i]);
-    if (!any_bit(unlike)) continue;  // usually there is no such context
-    for (std::size_t k = 0; k < BitHistories::kSide; ++k)
-      if (unlike[k] != 0) end_run(i + k, depth);
+  while (missing_set_ != 0) {
+    const std::size_t i = take_first(missing_set_);
+    rows_[i] = table_.create(keys_[i]);
   }
 }
 
 /// Handles a different symbol in a run: its counters are updated outside the table, and memory for them is prefetched.
 void HistoryRows::end_run(std::size_t context, int depth) {
   running_[context] = 0;
+  running_set_ &= ~(1U << context);
   left_.at(left_count_++) = {static_cast<std::uint8_t>(context), depth < first_bits_};
   if (bits_ > first_bits_) table_.prefetch(key_of(hashes_[context], expected_prefix(context)));
+}
+
+void HistoryRows::end_these_runs(std::size_t i, const Eight& ended, int depth) {
+  for (std::size_t k = 0; k < ended.size(); ++k)
+    if (ended[k] != 0) end_run(i + k, depth);
 }
 
 /// Converts a run to ordinary rows. `in_first`: the run ended in the first half, so the second half of the expected
@@ -195,8 +162,8 @@ void HistoryRows::finish(Symbol symbol) {
   if (!learnt_) return;
   for (std::size_t i = 0; i < left_count_; ++i) expand_run(left_[i].context, left_[i].in_first);
   left_count_ = 0;
-  for (std::size_t i = 0; i < contexts_; ++i) {
-    if (!running(i)) continue;
+  for (std::uint32_t set = running_set_; set != 0;) {
+    const std::size_t i = take_first(set);
     if (seen_[i] == kMostSeen) {
       if (half_ == 1) second_[i] = second_of_run(i);  // the second half of its symbol was certain
       expand_run(i, false);

@@ -6,6 +6,7 @@
 /// rows when a different symbol occurs, or at the eighth occurrence.
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "model/context_mixing/bit_histories.h"
@@ -30,12 +31,20 @@ class HistoryRows {
   std::array<std::uint64_t, kMost>& hashes() { return next_; }
   /// Prefetches the memory for the next symbol, as soon as its contexts are known.
   void prefetch() const;
-  void begin();  ///< the next symbol becomes the current one
-  void ask(BitPath path, int depth, std::uint16_t* counters);
-  /// For the contexts of the last query that are in a run, sets `cells` to `first` + 2 occurrences + the expected bit.
-  void set_run_cells(const std::uint16_t* counters, int depth, std::uint16_t first, std::uint16_t* cells) const;
-  /// Stores the updated values of the counters of the last query.
-  void learn(BitPath path, int depth, int bit, const std::uint16_t* next);
+  void begin();                                 ///< the next symbol becomes the current one
+  void select(BitPath path, int depth);         ///< finds the counters of a node
+  std::size_t lanes() const { return lanes_; }  ///< the number of contexts, rounded up to BitHistories::kSide
+  /// Returns the counters of eight contexts, from context i on.
+  template <std::size_t kUsed = BitHistories::kSide>
+  EightCounters counters(std::size_t i) const;
+  /// Replaces the cells of the contexts that are in a run by `first` + 2 occurrences + the expected bit.
+  EightCounters run_cells(std::size_t i, EightCounters counters, int depth, std::uint16_t first,
+                          EightCounters cells) const;
+  /// Learning a bit: `prepare`, then `put` and `end_runs` for every eight contexts, then `finish_bit`.
+  void prepare(BitPath path, int depth, int bit);
+  template <std::size_t kUsed = BitHistories::kSide>
+  void put(std::size_t i, EightCounters next);  ///< stores updated counters
+  void end_runs(std::size_t i, int depth, int bit);
   void finish(Symbol symbol);  ///< must be called before the contexts of the next symbol are set
 
   /// Returns the history of `seen` equal bits; 0 for none.
@@ -56,6 +65,11 @@ class HistoryRows {
   }
 
   bool running(std::size_t i) const { return running_[i] != 0; }
+  static std::size_t take_first(std::uint32_t& set) {  // removes and returns the smallest number in a set
+    const auto i = static_cast<std::size_t>(std::countr_zero(set));
+    set &= set - 1;
+    return i;
+  }
   BitPath expected_prefix(std::size_t i) const {
     return BitPath{1} << first_bits_ | static_cast<BitPath>(expected_[i]) >> (bits_ - first_bits_);
   }
@@ -66,6 +80,8 @@ class HistoryRows {
   void select_second(BitPath prefix);
   void foresee(BitPath prefix) const;
   void own_rows();
+  using Eight = std::array<std::uint16_t, BitHistories::kSide>;
+  void end_these_runs(std::size_t i, const Eight& ended, int depth);
   void end_run(std::size_t context, int depth);
   void expand_run(std::size_t context, bool in_first);
 
@@ -80,6 +96,7 @@ class HistoryRows {
   // `running_`: 0xFFFF in a run or for a new context, otherwise 0. In that case, `expected_` is the symbol of the run
   // and `seen_` its number of occurrences (0 for a new context).
   Counters running_{}, expected_{}, seen_{};
+  std::uint32_t running_set_ = 0, missing_set_ = 0;   // bit i: context i is in a run; its row is `nothing_`
   std::array<HistoryRow, kMost> first_{}, second_{};  // rows implied by runs, and the rows to which runs are converted
   struct Left {
     std::uint8_t context;
@@ -88,11 +105,67 @@ class HistoryRows {
   std::array<Left, kMost> left_{};  // the runs that ended with this symbol
   std::size_t left_count_ = 0;
   HistoryRow nothing_;
+  HistoryRow beyond_;  // of the lanes beyond the last context, which have no counters
   std::array<HistoryRow, HistoryTable::kLine> no_line_{};
   BitPath half_ = 0;  // prefix of the current half; 0: none yet
   // Whether rows were written in this half; whether bits of this symbol were learned.
   bool taught_ = false, learnt_ = false;
   std::size_t node_ = 0;  // node within the half
 };
+
+UNFOLD_ALWAYS_INLINE void HistoryRows::select(BitPath path, int depth) {
+  const HalfPlace at = half_place(path, depth);
+  if (at.prefix != half_) {
+    half_ = at.prefix;
+    taught_ = false;
+    if (half_ == 1)
+      select_first();
+    else
+      select_second(half_);
+  }
+  node_ = at.node;
+}
+
+template <std::size_t kUsed>
+UNFOLD_ALWAYS_INLINE EightCounters HistoryRows::counters(std::size_t i) const {
+  const auto of = [&](std::size_t k) __attribute__((always_inline)) {
+    return k < kUsed ? rows_[i + k]->counter[node_] : std::uint16_t{0};
+  };
+  return EightCounters{of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)};
+}
+
+UNFOLD_ALWAYS_INLINE EightCounters HistoryRows::run_cells(std::size_t i, EightCounters counters, int depth,
+                                                          std::uint16_t first, EightCounters cells) const {
+  const auto at = static_cast<std::uint16_t>(1 << (bits_ - 1 - depth));
+  const auto one = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != 0) & 1;
+  const EightCounters cell = first + 2 * load<EightCounters>(&seen_[i]) + one;
+  const EightCounters told = reinterpret_cast<EightCounters>(counters != 0) & load<EightCounters>(&running_[i]);
+  return choose(told, cell, cells);
+}
+
+UNFOLD_ALWAYS_INLINE void HistoryRows::prepare(BitPath path, int depth, int bit) {
+  if (depth == 2) foresee(2 * path + static_cast<BitPath>(bit));
+  learnt_ = true;
+  if (!taught_) own_rows();
+}
+
+template <std::size_t kUsed>
+UNFOLD_ALWAYS_INLINE void HistoryRows::put(std::size_t i, EightCounters next) {
+  const auto to = [&](std::size_t k) __attribute__((always_inline)) {
+    if (k < kUsed) rows_[i + k]->counter[node_] = next[k];
+  };
+  to(0), to(1), to(2), to(3), to(4), to(5), to(6), to(7);
+}
+
+UNFOLD_ALWAYS_INLINE void HistoryRows::end_runs(std::size_t i, int depth, int bit) {
+  const auto at = static_cast<std::uint16_t>(1 << (bits_ - 1 - depth)), as_learnt = bit != 0 ? at : std::uint16_t{0};
+  const auto known = reinterpret_cast<EightCounters>(load<EightCounters>(&seen_[i]) != 0);
+  const auto other = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != as_learnt);
+  const EightCounters unlike = known & other & load<EightCounters>(&running_[i]);
+  if (!any_bit(unlike)) return;  // usually there is no such context
+  Eight ended;
+  store(unlike, ended.data());
+  end_these_runs(i, ended, depth);
+}
 
 }  // namespace unfold

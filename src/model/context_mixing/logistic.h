@@ -20,17 +20,18 @@ class Logistic {
   static const Logistic& tables();
 
   /// ln(p / (1 - p)) of a probability in units of 2^-12; 0 is treated as half a unit.
-  float stretch(std::uint32_t p12) const { return stretch_[p12]; }
+  UNFOLD_ALWAYS_INLINE float stretch(std::uint32_t p12) const { return stretch_[p12]; }
+  const float* stretch_table() const { return stretch_.data(); }
   /// 1 / (1 + exp(-x)); x is clipped to the largest logit.
-  float squash(float x) const {
+  UNFOLD_ALWAYS_INLINE float squash(float x) const {
     x = x < -kLargestLogit ? -kLargestLogit : x > kLargestLogit ? kLargestLogit : x;
     const float place = (x + kLargestLogit) * kSteps;
-    const auto i = static_cast<std::uint32_t>(place);
+    const auto i = static_cast<std::int32_t>(place);  // not negative
     return squash_[i] + (place - static_cast<float>(i)) * (squash_[i + 1] - squash_[i]);
   }
 
   /// Like the function above, for four values that are within the limits.
-  FourFloats squash_four(FourFloats x) const {
+  UNFOLD_ALWAYS_INLINE FourFloats squash_four(FourFloats x) const {
     const FourFloats place = (x + kLargestLogit) * kSteps;
     const auto i = __builtin_convertvector(place, FourIntegers);
     const auto at = [&](int k, std::size_t next) { return squash_[static_cast<std::size_t>(i[k]) + next]; };

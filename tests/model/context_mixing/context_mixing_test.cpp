@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "model/context_mixing/context_mixing.h"
 #include "model/context_mixing/record_length.h"
+#include "numerics/simd.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold::test {
@@ -54,6 +56,22 @@ TEST(Rows, record_detection_reduces_the_size) {
   EXPECT_LT(size(MixingContexts::few, 300), 0.6 * size(MixingContexts::few, 0));
   // All contexts find most of the repetitions without the row.
   EXPECT_LT(size(MixingContexts::full, 300), 0.99 * size(MixingContexts::full, 0));
+}
+
+TEST(ContextMixing, probabilities_are_identical_for_every_instruction_set) {
+  const Bytes bytes = records(37, 60);
+  const std::vector<std::string> levels = simd_available();
+  for (const MixingContexts contexts :
+       {MixingContexts::few, MixingContexts::text, MixingContexts::binary, MixingContexts::full})
+    for (const Index row : {0, 37}) {
+      std::vector<double> sizes;
+      for (const std::string& level : levels) {
+        simd_limit(level);
+        sizes.push_back(bits(bytes, {.contexts = contexts, .memory = 1 << 20, .row = row}));
+      }
+      for (const double size : sizes) EXPECT_EQ(size, sizes.front()) << static_cast<int>(contexts) << " " << row;
+    }
+  simd_limit(levels.front());
 }
 
 }  // namespace

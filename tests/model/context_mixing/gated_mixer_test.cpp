@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "unfold/numerics/random.h"
+// After the headers of the standard library: Highway compiles what follows for the baseline instruction set.
+#include "model/context_mixing/five_mixers-inl.h"
 
 namespace unfold::test {
 namespace {
@@ -80,25 +82,39 @@ class PlainMixer {
 };
 
 /// The largest difference of logits from those of the reference, on bits that are correlated with the inputs.
-double largest_distance(const std::vector<std::size_t>& sets, const std::vector<std::size_t>& lasts,
-                        GatedLearning learning) {
-  constexpr std::size_t kInputs = 32;
+template <class Mixer>
+double distance_of(Mixer& mixer, std::size_t inputs, const std::vector<std::size_t>& sets,
+                   const std::vector<std::size_t>& lasts, GatedLearning learning) {
   Random random(7, "mixers");
-  const std::vector<float> start(kInputs, 0.1F);
-  GatedMixer mixer(start, sets, lasts, learning);
+  const std::vector<float> start(inputs, 0.1F);
   PlainMixer plain(start, sets, lasts, learning);
   double distance = 0;
   for (int n = 0; n < 3000; ++n) {
     for (std::size_t s = 0; s < sets.size(); ++s) mixer.select(s, plain.chosen[s] = random.below(sets[s]));
     for (std::size_t l = 0; l < lasts.size(); ++l) mixer.select_last(l, plain.last_chosen[l] = random.below(lasts[l]));
     const int bit = random.uniform() < 0.7 ? 1 : 0;
-    std::vector<float> x(kInputs);
+    std::vector<float> x(inputs);
     for (float& in : x) in = static_cast<float>(3 * random.uniform() - 1.5 + 0.3 * (2 * bit - 1));
     distance = std::max(distance, std::abs(static_cast<double>(mixer.mix(x.data())) - plain.mix(x)));
     mixer.learn(x.data(), bit);
     plain.learn(x, bit);
   }
   return distance;
+}
+
+double largest_distance(const std::vector<std::size_t>& sets, const std::vector<std::size_t>& lasts,
+                        GatedLearning learning) {
+  constexpr std::size_t kInputs = 32;
+  GatedMixer mixer(std::vector<float>(kInputs, 0.1F), sets, lasts, learning);
+  return distance_of(mixer, kInputs, sets, lasts, learning);
+}
+
+TEST(FiveMixers, five_mixers_equal_the_reference) {
+  const std::vector<std::size_t> sets = {5, 3, 1, 7, 2}, lasts = {4, 2};
+  for (const std::size_t inputs : {16, 32, 48}) {
+    HWY_NAMESPACE::FiveMixers mixer(std::vector<float>(inputs, 0.1F), sets, lasts);
+    EXPECT_LT(distance_of(mixer, inputs, sets, lasts, {.min_error = 0.02F, .boost_new_rows = true}), 1e-3) << inputs;
+  }
 }
 
 TEST(GatedMixer, gated_mixer_equals_the_reference) {

@@ -43,9 +43,10 @@ int compare(int bits, std::uint64_t seed) {
     BitPath path = 1;
     for (int depth = 0; depth < bits; ++depth) {
       const int bit = symbol >> (bits - 1 - depth) & 1;
+      rows.select(path, depth);
       HistoryRows::Counters counters{}, next{}, cells{};
-      rows.ask(path, depth, counters.data());
-      rows.set_run_cells(counters.data(), depth, 1000, cells.data());
+      store(rows.counters(0), counters.data());
+      store(rows.run_cells(0, rows.counters(0), depth, 1000, EightCounters{}), cells.data());
       for (std::size_t i = 0; i < kContexts; ++i) {
         EXPECT_EQ(counters[i], plain.at(contexts[i], path)) << n << " " << depth << " " << i;
         if (cells[i] != 0) {
@@ -59,7 +60,9 @@ int compare(int bits, std::uint64_t seed) {
                                      : static_cast<std::uint16_t>(longer);
         plain.at(contexts[i], path) = next[i];
       }
-      rows.learn(path, depth, bit, next.data());
+      rows.prepare(path, depth, bit);
+      rows.put(0, load<EightCounters>(next.data()));
+      rows.end_runs(0, depth, bit);
       path = 2 * path + static_cast<BitPath>(bit);
     }
     rows.finish(symbol);
@@ -79,14 +82,17 @@ TEST(HistoryRows, reading_other_halves_learns_nothing) {
     HistoryRows::Counters counters{}, next{};
     std::vector<std::uint16_t> said;
     if (ask_all)
-      for (BitPath path = 1; path < 256; ++path) of.ask(path, std::bit_width(path) - 1, counters.data());
+      for (BitPath path = 1; path < 256; ++path) of.select(path, std::bit_width(path) - 1);
     BitPath path = 1;
     for (int depth = 0; depth < 8; ++depth) {
       const int bit = symbol >> (7 - depth) & 1;
-      of.ask(path, depth, counters.data());
+      of.select(path, depth);
+      store(of.counters(0), counters.data());
       said.push_back(counters[0]);
       next[0] = static_cast<std::uint16_t>(std::max<int>(counters[0], 1) * 2 + bit);
-      of.learn(path, depth, bit, next.data());
+      of.prepare(path, depth, bit);
+      of.put(0, load<EightCounters>(next.data()));
+      of.end_runs(0, depth, bit);
       path = 2 * path + static_cast<BitPath>(bit);
     }
     of.finish(symbol);
