@@ -100,7 +100,7 @@ TEST(AnyModel, ArchivesOfTrainedModelsKeepTheirBytes) {
       {"ppm:3", 2879249459U},
       {"ppm:3,memory=1", 2732409077U},
       {"mix:ppm:2+lstm:5", 1267777137U},
-      {"cm:1", 775191730U},
+      {"cm:1", 1765621270U},
       {"ctw:24", 151115914U},
       {"ngram:4", 1777646948U},
       {"hmm:3,start=uniform,restarts=1,iterations=5,tolerance=1e-05", 686741642U}};
