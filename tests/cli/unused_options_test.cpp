@@ -95,7 +95,7 @@ TEST_F(UnusedOptions, ahead_requires_an_end_and_reports_what_follows) {
   expect_failure({"forecast", run_, grids}, 2, "does not apply to a grid");
   const std::string load = data("load.csv", wave(100, true));
   train_on(load, {"--model", "gru:4", "--predict", "load", "--format", "table", "--overwrite"});
-  expect_failure({"predict", run_, load, "--ahead", "1", "--probabilities"}, 2, "not to positions beyond the end");
+  expect_failure({"predict", run_, load, "--ahead", "1", "--probabilities"}, 2, "predicts numbers");
 }
 
 TEST_F(UnusedOptions, forecast_options_apply_either_with_or_without_a_model) {

@@ -59,7 +59,8 @@ bool reads_runs(const FieldPlan& plan) { return reads_derived(plan, "run"); }
 /// The default model for texts with other predictions than one label, for which no logistic regression is fitted.
 constexpr const char* kTextNumberModel = "bag:256,dropout=0.5,pool=mean";
 
-/// Returns the default model for one prediction per text: it starts from logistic regression if the prediction is one label.
+/// Returns the default model for one prediction per text: it starts from logistic regression if the prediction is one
+/// label.
 const char* default_text_model(const FieldPlan& plan, const Examples& examples) {
   const std::vector<HeadSpecification>& heads = plan.layout.heads;
   const bool one_label = heads.size() == 1 && examples.column(heads.front().field).is_text();
