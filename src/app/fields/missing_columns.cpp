@@ -129,17 +129,17 @@ void add_missing_columns(const Model& model, const std::vector<std::string>& inp
   const std::vector<std::string> others = other_columns(examples, known);
   for (const MissingInput& input : missing)
     if (!did_you_mean(input.name, others).empty()) refuse_missing(columns, input.name);
-  constexpr std::size_t kMostRemarks = 10;
+  constexpr std::size_t kMostNamed = 10;
   for (std::size_t i = 0; i < missing.size(); ++i) {
-    if (i < kMostRemarks)
+    if (i < kMostNamed)
       examples.remarks.push_back(
           fmt::format("{}: there is no column {}, which the model reads; its values are treated as missing{}",
                       examples.source, in_quotes(missing[i].name), loss_without(model, missing[i].name)));
     examples.columns.push_back(column_without_values(missing[i], examples));
   }
-  if (missing.size() > kMostRemarks)
+  if (missing.size() > kMostNamed)
     examples.remarks.push_back(fmt::format("{}: {} other columns that the model reads are treated as missing, too",
-                                           examples.source, missing.size() - kMostRemarks));
+                                           examples.source, missing.size() - kMostNamed));
 }
 
 Examples without_values_of(Examples examples, const std::string& name) {

@@ -189,7 +189,7 @@ class CounterMaps {
  public:
   static constexpr std::size_t kCells = BitHistories::kCells + HistoryRows::kRunCells;
   template <class Meaning>
-  explicit CounterMaps(Meaning&& meaning) {
+  explicit CounterMaps(const Meaning& meaning) {
     constexpr std::uint32_t kEstimateTrust = 6;  // at first, each counter state predicts its own estimate
     std::vector<std::uint32_t> of_one(kCells, AdaptiveProbability().value);
     for (std::size_t i = 1; i < kCells; ++i) of_one[i] = AdaptiveProbability::of(meaning(i), kEstimateTrust).value;

@@ -16,8 +16,6 @@
 namespace unfold {
 namespace {
 
-constexpr double kPenalty = 0.3;
-constexpr Index kIterations = 100;
 /// Bounds of the multiply-adds of one iteration and of the number of weights.
 constexpr Index kMostProducts = 20'000'000, kMostWeights = 32'000'000;
 
@@ -149,45 +147,14 @@ std::vector<Index> keep_frequent_columns(SparseRows& rows, Index most) {
   return numbers;
 }
 
-/// Returns how much each column says about the label: the root mean square over labels c of the log ratio between the
-/// number of rows of label c that contain it and the number expected if the column and the label were independent, with
-/// 1 added to both.
-std::vector<double> evidence_of_columns(const LabeledRows& data, Index label_count) {
-  const SparseRows& rows = data.rows;
-  std::vector<double> containing(at(rows.width * label_count), 0), of_label(at(label_count), 0), logs(at(label_count));
-  double total = 0;
-  for (Index row = 0; row < rows.count(); ++row) {
-    const Index label = data.labels[at(row)];
-    const double weight = data.weights[at(row)];
-    of_label[at(label)] += weight;
-    total += weight;
-    for (Index k = rows.begin(row); k < rows.ends[at(row)]; ++k)
-      containing[at(rows.columns[at(k)] * label_count + label)] += weight;
-  }
-  std::vector<double> evidence(at(rows.width));
-  for (Index a = 0; a < rows.width; ++a) {
-    const std::span<const double> own(&containing[at(a * label_count)], at(label_count));
-    double all = 0, squares = 0;
-    for (const double n : own) all += n;
-    for (std::size_t c = 0; c < own.size(); ++c) logs[c] = (own[c] + 1) / (all * of_label[c] / total + 1);
-    vector_log(logs.data(), logs.data(), label_count);
-    for (const double x : logs) squares += x * x;
-    evidence[at(a)] = std::sqrt(squares / static_cast<double>(label_count));
-  }
-  return evidence;
-}
-
-/// Multiplies the columns by their inverse document frequencies and their evidence, and all by one factor, after which
-/// the mean squared norm of the rows is 1. Returns the factors of the columns.
-std::vector<double> scale_columns(LabeledRows& data, Index label_count) {
-  constexpr double kLeastEvidence = 0.1;
-  SparseRows& rows = data.rows;
+/// Multiplies the columns by their inverse document frequencies and all by one factor, after which the mean squared
+/// norm of the rows is 1. Returns the factors of the columns.
+std::vector<double> scale_columns(SparseRows& rows) {
   std::vector<double> factors = rows_with(rows);
-  const std::vector<double> evidence = evidence_of_columns(data, label_count);
   const double count = static_cast<double>(rows.count());
   for (double& factor : factors) factor = (1 + count) / (1 + factor);
   vector_log(factors.data(), factors.data(), rows.width);
-  for (std::size_t a = 0; a < factors.size(); ++a) factors[a] = (1 + factors[a]) * (kLeastEvidence + evidence[a]);
+  for (double& factor : factors) factor += 1;
   double squares = 0;
   for (std::size_t k = 0; k < rows.values.size(); ++k) {
     rows.values[k] *= factors[at(rows.columns[k])];
@@ -276,10 +243,10 @@ void initialize_from_regression(NetworkModel<T>& model, const ExampleSet& traini
   const std::vector<EmbeddedField> fields = embedded_fields(model, training, width, columns);
   LabeledRows data = labeled_rows(fields, training, training.column(head.field).symbols, labels, columns);
   const std::vector<Index> numbers = keep_frequent_columns(data.rows, std::max<Index>(1, kMostWeights / labels));
-  const std::vector<double> factors = scale_columns(data, labels);
+  const std::vector<double> factors = scale_columns(data.rows);
   if (factors.empty()) return;
   const LogisticWeights fitted =
-      fit_logistic_regression(data.rows, data.labels, labels, data.weights, kPenalty, kIterations);
+      fit_logistic_regression(data.rows, data.labels, labels, data.weights, kRegressionPenalty, kRegressionSteps);
 
   set_weights(model, outputs, {fields, numbers, factors, fitted}, seed);
 }

@@ -9,15 +9,17 @@
 
 namespace unfold {
 
+/// The penalty of the regression and its largest number of steps.
+inline constexpr double kRegressionPenalty = 0.1;
+inline constexpr Index kRegressionSteps = 300;
+
 /// Replaces the random parameters of embeddings and of the output. The regression (logistic_regression.h) reads the
 /// mean that the network reads, with each symbol a weighted by f_a, its inverse document frequency 1 + log((1 + N) / (1
-/// + N_a)) for N examples, N_a of which contain it, times 0.1 plus the root mean square over labels c of log((N_ac + 1)
-/// / (N_a N_c / N + 1)) (Wang & Manning 2012 weight by such ratios). The penalty thus falls on common words and on
-/// words that say little about the label. Let w_ac be the weight that it finds for label c, and u_c a vector of signs
-/// for each label, orthogonal to the others as long as the width permits. Then the embedding of symbol a is
-/// sum_c f_a w_ac u_c / s, the weights of label c are s u_c, and the bias consists of the intercepts. The initial
-/// output is therefore that of the regression. A field with one entry per example is read at every position. Numeric
-/// fields keep their random initialization.
+/// + N_a)) for N examples, N_a of which contain it, so that the penalty falls on common words. Let w_ac be the weight
+/// that it finds for label c, and u_c a vector of signs for each label, orthogonal to the others as long as the width
+/// permits. Then the embedding of symbol a is sum_c f_a w_ac u_c / s, the weights of label c are s u_c, and the bias
+/// consists of the intercepts. The initial output is therefore that of the regression. A field with one entry per
+/// example is read at every position. Numeric fields keep their random initialization.
 ///
 /// Examples without a label are left out. Large sets contribute every kth example and their most frequent symbols, so
 /// time and memory are bounded. Does nothing unless the SPEC requests it (start=logistic). Throws UsageError for more

@@ -59,28 +59,18 @@ std::vector<double> logits_of(NetworkModel<double>& model, const LabeledData& da
 /// The regression that the network starts from, on rows written by hand.
 LogisticWeights regression(SparseRows rows, const std::vector<std::int32_t>& labels, Index count,
                            const std::vector<double>& weights, std::vector<double>& factors) {
+  std::vector<double> containing(at(rows.width), 0);
+  for (const std::int32_t a : rows.columns) ++containing[at(a)];
   const double examples = static_cast<double>(rows.count());
   factors.clear();
-  for (Index a = 0; a < rows.width; ++a) {
-    std::vector<double> of_label(at(count), 0), containing(at(count), 0);
-    double number = 0, all = 0, squares = 0;
-    for (Index row = 0; row < rows.count(); ++row) {
-      of_label[at(labels[at(row)])] += weights[at(row)];
-      for (Index k = rows.begin(row); k < rows.ends[at(row)]; ++k)
-        if (rows.columns[at(k)] == a)
-          ++number, all += weights[at(row)], containing[at(labels[at(row)])] += weights[at(row)];
-    }
-    for (Index c = 0; c < count; ++c)
-      squares += std::pow(std::log((containing[at(c)] + 1) / (all * of_label[at(c)] / examples + 1)), 2);
-    const double evidence = std::sqrt(squares / static_cast<double>(count));
-    factors.push_back((1 + std::log((1 + examples) / (1 + number))) * (0.1 + evidence));
-  }
+  factors.reserve(containing.size());
+  for (const double n : containing) factors.push_back(1 + std::log((1 + examples) / (1 + n)));
   double squares = 0;
   for (std::size_t k = 0; k < rows.values.size(); ++k)
     squares += std::pow(rows.values[k] *= factors[at(rows.columns[k])], 2);
   for (double& x : rows.values) x *= std::sqrt(examples / squares);
   for (double& x : factors) x *= std::sqrt(examples / squares);
-  return fit_logistic_regression(rows, labels, count, weights, 0.3, 100);
+  return fit_logistic_regression(rows, labels, count, weights, kRegressionPenalty, kRegressionSteps);
 }
 
 TEST(LogisticStart, the_network_starts_as_the_regression) {
