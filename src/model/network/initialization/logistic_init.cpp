@@ -17,7 +17,7 @@ namespace unfold {
 namespace {
 
 /// Bounds of the multiply-adds of one iteration and of the number of weights.
-constexpr Index kMostProducts = 20'000'000, kMostWeights = 32'000'000;
+constexpr Index kMostProducts = 10'000'000, kMostWeights = 32'000'000;
 
 [[noreturn]] void refuse_start(const std::string& why) {
   throw UsageError("initialization by logistic regression requires " + why + "; leave out start=logistic");
