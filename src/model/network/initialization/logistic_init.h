@@ -10,7 +10,7 @@
 namespace unfold {
 
 /// The penalty of the regression and its largest number of steps.
-inline constexpr double kRegressionPenalty = 0.1;
+inline constexpr double kRegressionPenalty = 0.3;
 inline constexpr Index kRegressionSteps = 300;
 
 /// Replaces the random parameters of embeddings and of the output. The regression (logistic_regression.h) reads the
