@@ -84,9 +84,8 @@ TEST_F(HabitsTest, MissingFieldsAreReportedWithTheFieldsOfTheFile) {
                                                     10, [](int i) { return std::to_string(i); }, "width"));
   const Finished predicted = unfold_command({"predict", run_, narrow});
   EXPECT_EQ(predicted.code, 0) << predicted.err;
-  EXPECT_THAT(predicted.err,
-              HasSubstr("there is no column \"height\", which the model reads; its values are treated as "
-                        "missing"));
+  EXPECT_THAT(predicted.err, HasSubstr("column \"height\", which the model reads, is absent; its values are treated as "
+                                       "missing"));
   const std::string empty = data("empty.csv", lines_of(
                                                   10, [](int i) { return fmt::format("{},", i); }, "width,height"));
   const auto labels = [&](const std::string& file) {
@@ -116,7 +115,7 @@ TEST_F(HabitsTest, ColumnsThatNewDataShouldHaveWithATextAreNamed) {
   const auto body = [&](int i) { return row(i).substr(0, row(i).find(',')); };
   const Finished predicted = unfold_command({"predict", run_, data("new.csv", lines_of(10, body, "body"))});
   EXPECT_EQ(predicted.code, 0) << predicted.err;
-  EXPECT_THAT(predicted.err, HasSubstr("there is no column \"priority\", which the model reads; its values are treated "
+  EXPECT_THAT(predicted.err, HasSubstr("column \"priority\", which the model reads, is absent; its values are treated "
                                        "as missing; the accuracy of \"category\" was "));
   EXPECT_EQ(predicted.out.substr(0, predicted.out.find('\n')), "body\tcategory.best\tcategory.probability");
   const auto no_text = [](int i) { return i % 3 ? "low" : "high"; };

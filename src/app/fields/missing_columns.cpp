@@ -133,7 +133,7 @@ void add_missing_columns(const Model& model, const std::vector<std::string>& inp
   for (std::size_t i = 0; i < missing.size(); ++i) {
     if (i < kMostNamed)
       examples.remarks.push_back(
-          fmt::format("{}: there is no column {}, which the model reads; its values are treated as missing{}",
+          fmt::format("{}: column {}, which the model reads, is absent; its values are treated as missing{}",
                       examples.source, in_quotes(missing[i].name), loss_without(model, missing[i].name)));
     examples.columns.push_back(column_without_values(missing[i], examples));
   }

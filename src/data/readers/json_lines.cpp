@@ -10,6 +10,7 @@
 #include "data/readers/reader_text.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/json.h"
+#include "unfold/base/raw_memory.h"
 
 namespace unfold {
 namespace {
@@ -129,6 +130,14 @@ bool JsonObjects::end_with(std::string_view text) {
   rest_ = {};
   list_ = false;
   return true;
+}
+
+void reserve_entries(ExampleColumn& column, double factor) {
+  const auto expected = [&](std::size_t size) { return static_cast<std::size_t>(factor * static_cast<double>(size)); };
+  column.texts.reserve(expected(column.texts.size()), expected(column.texts.bytes()));
+  column.cells.reserve(expected(column.cells.size()), expected(column.cells.bytes()));
+  column.numbers.reserve(expected(column.numbers.size()));
+  use_large_pages(column.numbers);
 }
 
 bool is_json_list(const DataSample& sample) { return without_blanks(strip_bom(sample.bytes)).starts_with('['); }

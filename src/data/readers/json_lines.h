@@ -8,6 +8,7 @@
 
 #include "data/readers/example_reader.h"
 #include "unfold/base/types.h"
+#include "unfold/data/examples/examples.h"
 
 namespace unfold {
 
@@ -32,6 +33,9 @@ class JsonObjects {
   Index line_ = 1, number_ = 0;  ///< line_: the line at the beginning of `rest_`
   bool list_ = false;
 };
+
+/// Reserves memory for a multiple of the present entries of a column.
+void reserve_entries(ExampleColumn& column, double factor);
 
 /// Returns whether a file begins with a list.
 bool is_json_list(const DataSample& sample);

@@ -52,16 +52,7 @@ class JsonField {
   const JsonType& type() const { return type_; }
   Index line() const { return line_; }  ///< line where the key first occurred
 
-  /// Reserves memory for a multiple of the present entries.
-  void reserve(double factor) {
-    const auto expected = [&](std::size_t size) {
-      return static_cast<std::size_t>(factor * static_cast<double>(size));
-    };
-    column_.texts.reserve(expected(column_.texts.size()), expected(column_.texts.bytes()));
-    column_.cells.reserve(expected(column_.cells.size()), expected(column_.cells.bytes()));
-    column_.numbers.reserve(expected(column_.numbers.size()));
-    use_large_pages(column_.numbers);
-  }
+  void reserve(double factor) { reserve_entries(column_, factor); }
 
   void pad(Index entries) {
     while (column_.entries() < entries) add_missing();

@@ -17,7 +17,6 @@
 #include "data/readers/reader_text.h"
 #include "data/readers/table_examples.h"
 #include "unfold/base/error.h"
-#include "unfold/base/raw_memory.h"
 
 namespace unfold {
 namespace {
@@ -47,16 +46,7 @@ class RecordColumn {
  public:
   explicit RecordColumn(std::string name) { column_.name = std::move(name); }
 
-  /// Reserves memory for a multiple of the present entries.
-  void reserve(double factor) {
-    const auto expected = [&](std::size_t size) {
-      return static_cast<std::size_t>(factor * static_cast<double>(size));
-    };
-    column_.texts.reserve(expected(column_.texts.size()), expected(column_.texts.bytes()));
-    column_.cells.reserve(expected(column_.cells.size()), expected(column_.cells.bytes()));
-    column_.numbers.reserve(expected(column_.numbers.size()));
-    use_large_pages(column_.numbers);
-  }
+  void reserve(double factor) { reserve_entries(column_, factor); }
   void pad(Index rows) {
     while (entries_ < rows) add_entry(/*missing=*/true);
   }
