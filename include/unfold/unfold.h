@@ -31,6 +31,7 @@
 #include "unfold/model/network/network_model.h"
 #include "unfold/model/network/train.h"
 #include "unfold/model/registry/registry.h"
+#include "unfold/model/streams.h"
 #include "unfold/model/symbol_model.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/optim/register_optimizer.h"

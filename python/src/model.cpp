@@ -22,6 +22,7 @@
 #include "memory_data.h"
 #include "model/finite.h"
 #include "model/registry/run_folder.h"
+#include "parallel_streams.h"
 #include "states.h"
 #include "stream.h"
 #include "unfold/base/error.h"
@@ -442,6 +443,13 @@ void add_models(nb::module_& module) {
             return new Stream(std::move(model), std::move(predictor));
           },
           nb::rv_policy::take_ownership, "Return a new stream at the beginning of a sequence.")
+      .def(
+          "streams",
+          [](const PythonModel& self, Index count, Index threads) {
+            return new ParallelStreams(self.shared_symbols("streams"), count, thread_count(threads));
+          },
+          nb::rv_policy::take_ownership, nb::arg("count"), nb::kw_only(), nb::arg("threads") = 0,
+          "Return `count` streams at the beginning of a sequence, which are read side by side.")
       .def("score", &score, nb::arg("text").none(), nb::kw_only(), nb::arg("unknown") = "error",
            nb::arg("segments") = 0, nb::arg("warmup") = EvaluateOptions().warmup, nb::arg("threads") = 0,
            "Return the surprisal of every symbol of a text in nats, as an array; NaN where nothing is predicted.")

@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 
 #include "circuit.h"
+#include "parallel_streams.h"
 #include "recurrent.h"
 #include "stream.h"
 #include "work.h"
@@ -12,6 +13,7 @@ NB_MODULE(_core, module) {
   unfold::python::translate_errors();
   unfold::python::add_command(module);
   unfold::python::add_streams(module);
+  unfold::python::add_parallel_streams(module);
   unfold::python::add_models(module);
   unfold::python::add_training(module);
   unfold::python::add_coding(module);

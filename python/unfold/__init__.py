@@ -13,7 +13,7 @@ scikit-learn-compatible estimators are in ``unfold.estimators``.
 """
 
 from . import errors
-from ._core import Circuit, Model, Stream, __version__, compress, decompress, register_cell, settings
+from ._core import Circuit, Model, Stream, Streams, __version__, compress, decompress, register_cell, settings
 from .errors import (
     DataError,
     DivergedError,
@@ -46,6 +46,7 @@ __all__ = [
     "Run",
     "RuntimeFailure",
     "Stream",
+    "Streams",
     "UnfoldError",
     "UsageError",
     "VerificationError",

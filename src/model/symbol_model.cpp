@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "model/predictor_streams.h"
 #include "model/sequence_predictor.h"
 #include "unfold/base/error.h"
 
@@ -35,6 +38,19 @@ std::unique_ptr<Predictor> SymbolModel::archive_predictor() const {
   predictor->freeze_for_archive();
   predictor->reset();
   return predictor;
+}
+
+std::unique_ptr<Streams> SymbolModel::streams(Index count, Team& /*team*/) const {
+  constexpr Index kMostWithTables = 64;
+  std::vector<std::unique_ptr<Predictor>> predictors;
+  predictors.push_back(predictor());
+  if (count > kMostWithTables && predictors.front()->clones_are_large())
+    throw UsageError(
+        fmt::format("streams: {} needs tables for each stream, so at most {} streams are supported, not {}",
+                    spec_text(), kMostWithTables, count));
+  predictors.resize(at(std::max<Index>(count, 0)));
+  for (Index i = 1; i < count; ++i) predictors[at(i)] = predictors.front()->clone();
+  return std::make_unique<PredictorStreams>(std::move(predictors));
 }
 
 void SymbolModel::check_alphabet(const Corpus& corpus) const {

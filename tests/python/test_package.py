@@ -172,6 +172,53 @@ class StreamTest(unittest.TestCase):
             self.assertTrue((one == results[0]).all())
 
 
+class StreamsTest(unittest.TestCase):
+    def setUp(self):
+        self.model = unfold.load(golden("lstm"))
+        self.symbols = self.model.encode(TEXT)
+
+    def test_each_stream_has_the_results_of_a_stream_of_its_own(self):
+        streams = self.model.streams(3, threads=2)
+        alone = [self.model.stream() for _ in range(3)]
+        self.assertEqual(len(streams), 3)
+        for t in range(6):
+            symbols = numpy.array([self.symbols[t], -1, self.symbols[t + 1]], dtype=numpy.int32)
+            expected = [0 if x < 0 else one.surprisal(x) for one, x in zip(alone, symbols)]
+            self.assertEqual(streams.score(symbols).tolist(), numpy.float32(expected).tolist())
+            for one, x in zip(alone, symbols):
+                if x >= 0:
+                    one.push(x)
+            rows = streams.log_probabilities
+            for i, one in enumerate(alone):
+                self.assertTrue((rows[i] == one.log_probabilities).all())
+
+    def test_symbols_may_be_texts(self):
+        streams, other = self.model.streams(2), self.model.streams(2)
+        index = self.model.alphabet.index("t")
+        self.assertTrue((streams.push(["t", None]) == other.push([index, -1])).all())
+        self.assertTrue((streams.push(numpy.array([index, index])) == other.push(["t", "t"])).all())
+
+    def test_reset_restarts_streams(self):
+        streams = self.model.streams(2)
+        first = streams.log_probabilities
+        pushed = streams.push(["t", "h"])
+        streams.reset(0)
+        self.assertTrue((streams.log_probabilities == [first[0], pushed[1]]).all())
+        streams.reset()
+        self.assertTrue((streams.log_probabilities == first).all())
+
+    def test_wrong_symbols_are_refused(self):
+        streams = self.model.streams(2)
+        for wrong in ([0], [0, 10000], numpy.array([0, 1 << 40]), [0, "\u2603"]):
+            with self.assertRaises(unfold.UsageError):
+                streams.push(wrong)
+        for wrong in ("th", None, [0, 1.5]):
+            with self.assertRaises(TypeError):
+                streams.push(wrong)
+        with self.assertRaises(unfold.UsageError):
+            self.model.streams(0)
+
+
 class TrainTest(Folder):
     settings = {"model": "lstm:8", "steps": 30, "window": 8, "batch": 4, "threads": 1}
 

@@ -1,6 +1,7 @@
 #include "unfold/model/network/language_model.h"
 
 #include "loss/symbol_probabilities.h"
+#include "model/network/recurrent_streams.h"
 #include "model/network/stored_spec.h"
 
 namespace unfold {
@@ -60,6 +61,11 @@ LanguageModel<T> LanguageModel<T>::from_bytes(std::string bytes, std::string nam
 template <class T>
 std::unique_ptr<Predictor> LanguageModel<T>::make_predictor() const {
   return std::make_unique<RecurrentPredictor<T>>(*this);
+}
+
+template <class T>
+std::unique_ptr<Streams> LanguageModel<T>::streams(Index count, Team& team) const {
+  return std::make_unique<RecurrentStreams<T>>(*this, count, team);
 }
 
 template class LanguageModel<float>;

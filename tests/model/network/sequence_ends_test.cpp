@@ -253,5 +253,68 @@ TEST(SequenceEnds, ArchivesOfLinesAreCodedAsOneSequence) {
   }
 }
 
+/// Checks the next predictions and the surprisals of all streams against a predictor for each.
+void expect_equal(Streams& streams, std::vector<std::unique_ptr<Predictor>>& alone, std::span<const Symbol> symbols) {
+  std::vector<double> nats(symbols.size());
+  streams.surprisals(symbols, nats);
+  const Matrix<const float> rows = streams.log_probabilities();
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    EXPECT_EQ(nats[i], symbols[i] == kNoSymbol ? 0 : alone[i]->surprisal(symbols[i])) << "stream " << i;
+    const std::vector<float> expected = next(*alone[i]);
+    const float* const row = rows.row(static_cast<Index>(i));
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), row)) << "stream " << i;
+  }
+}
+
+/// In each round, a random part of the streams gets a symbol, some streams are reset, and not every prediction is read.
+void expect_streams_like_predictors(const SymbolModel& model, int threads) {
+  constexpr int kStreams = 9, kRounds = 25;
+  Team team(threads);
+  const std::unique_ptr<Streams> streams = model.streams(kStreams, team);
+  std::vector<std::unique_ptr<Predictor>> alone;
+  for (int i = 0; i < kStreams; ++i) alone.push_back(model.predictor());
+  Random random(4, "streams");
+  std::vector<Symbol> symbols(kStreams);
+  for (int round = 0; round < kRounds; ++round) {
+    const bool all = round % 3 == 0;
+    for (Symbol& x : symbols) x = all || random.below(2) == 0 ? static_cast<Symbol>(random.below(4)) : kNoSymbol;
+    if (random.below(3) > 0) expect_equal(*streams, alone, symbols);
+    streams->observe(symbols);
+    for (std::size_t i = 0; i < symbols.size(); ++i)
+      if (symbols[i] != kNoSymbol) alone[i]->observe(symbols[i]);
+    if (random.below(4) > 0) continue;
+    const std::uint64_t restarted = random.below(kStreams);
+    streams->reset(static_cast<Index>(restarted));
+    alone[restarted]->reset();
+  }
+  streams->reset_all();
+  for (const auto& predictor : alone) predictor->reset();
+  expect_equal(*streams, alone, symbols);
+}
+
+TEST(Streams, HaveTheBitsOfAPredictorForEach) {
+  for (const bool lines : {false, true})
+    for_each_model(lines, [](const SymbolModel& model) {
+      for (const int threads : {1, 3}) expect_streams_like_predictors(model, threads);
+    });
+  LanguageModel<double> precise("lstm:5,layers=2", line_alphabet());
+  precise.initialize(6);
+  expect_streams_like_predictors(precise, 2);
+}
+
+TEST(Streams, RefuseWrongArguments) {
+  const auto model = model_of("gru:4", false), large = model_of("ppm:3,memory=1", false);
+  Team team(1);
+  EXPECT_THROW(model->streams(0, team), UsageError);
+  EXPECT_THROW(large->streams(65, team), UsageError);
+  const auto streams = model->streams(2, team);
+  std::vector<double> nats(2);
+  EXPECT_THROW(streams->observe(std::vector<Symbol>{1}), UsageError);
+  EXPECT_THROW(streams->observe(std::vector<Symbol>{1, 4}), UsageError);
+  EXPECT_THROW(streams->surprisals(std::vector<Symbol>{1, -2}, nats), UsageError);
+  EXPECT_THROW(streams->surprisals(std::vector<Symbol>{1, 2}, std::span(nats).first(1)), UsageError);
+  EXPECT_THROW(streams->reset(2), UsageError);
+}
+
 }  // namespace
 }  // namespace unfold

@@ -60,6 +60,9 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
   Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                       const EvaluateOptions& options = {}) const override;
 
+  /// Reads the next symbols of all streams in one batch.
+  std::unique_ptr<Streams> streams(Index count, Team& team) const override;
+
   using SymbolModel::save;
   /// Saves the model with other parameters of the same circuit.
   void save(const std::string& path, const Parameters<T>& parameters) const;
