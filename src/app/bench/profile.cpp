@@ -322,7 +322,8 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
   LanguageModel<float> model = random_model(shape);
   const Network<float> network = model.network();
   Parameters<float>& parameters = model.parameters();
-  Unfolding<float> unfolding(network.plan, team);
+  Team as_in_training(team.size());
+  Unfolding<float> unfolding(network.plan, as_in_training);
   unfolding.lay(Structure::chains(shape.batch, shape.window));
   Account account(team.size());
   unfolding.set_account(&account);
@@ -354,12 +355,12 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
                                    .signal = unfolding.value(head.signal),
                                    .targets = {.symbols = targets.data(), .values = {}, .predicted = nullptr},
                                    .parameters = parameters.flat()};
-    head.loss->gradient(observed, 1.0F / static_cast<float>(rows), team, nats.data(), unfolding.adjoint(head.signal),
-                        gradient.span());
+    head.loss->gradient(observed, 1.0F / static_cast<float>(rows), as_in_training, nats.data(),
+                        unfolding.adjoint(head.signal), gradient.span());
     const double read = seconds_now();
     unfolding.backward(gradient.span());
     const double backward = seconds_now();
-    adam->move(team, parameters.flat(), gradient.span(), 1, 1e-4);
+    adam->move(as_in_training, parameters.flat(), gradient.span(), 1, 1e-4);
     const double end = seconds_now();
     Sample sample{};
     for (int s = 0; s < kStageCount; ++s) {

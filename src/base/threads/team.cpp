@@ -1,9 +1,7 @@
 #include "unfold/base/threads/team.h"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "base/interruptible.h"
+#include "base/threads/attendance_choice.h"
 #include "base/threads/start_thread.h"
 #include "unfold/base/error.h"
 
@@ -70,45 +69,6 @@ Clock::duration wait_for(const std::atomic<int>& counter, Clock::duration awake,
   return Clock::now() - start;
 }
 
-/// Decides whether all threads take part in the next parallel region or only the caller. If the caller spends most of
-/// the time waiting, it would have finished all of the work sooner alone.
-class Choice {
- public:
-  Choice(int members, Attendance attendance)
-      : attendance_(attendance), most_waited_(std::max(2.0 / 3, 1 - 1.0 / members)) {}
-
-  bool all(Clock::time_point now) {
-    switch (attendance_) {
-      case Attendance::all: return true;
-      case Attendance::fickle: return (++runs_ * 0x9E3779B97F4A7C15U) >> 63 != 0;  // about every second region
-      case Attendance::adaptive: break;
-    }
-    return now >= alone_until_;
-  }
-
-  /// Records a region in which all threads took part.
-  void note(Clock::time_point now, Clock::duration took, Clock::duration waited) {
-    took_ += took;
-    waited_ += waited;
-    if (took_ < kTrial) return;
-    const bool pays = std::chrono::duration<double>(waited_) <= most_waited_ * std::chrono::duration<double>(took_);
-    // proportional to the time taken, because a region may take seconds
-    if (!pays) alone_until_ = now + std::max<Clock::duration>(rest_, kRestPerTrial * took_);
-    rest_ = pays ? kFirstRest : std::min<Clock::duration>(2 * rest_, kLongestRest);
-    took_ = waited_ = {};
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kTrial{20}, kFirstRest{200}, kLongestRest{5000};
-  static constexpr int kRestPerTrial = 20;
-
-  const Attendance attendance_;
-  const double most_waited_;  // largest accepted waiting time, as a fraction of the time
-  std::uint64_t runs_ = 0;
-  Clock::duration took_{}, waited_{}, rest_ = kFirstRest;
-  Clock::time_point alone_until_{};
-};
-
 void require_threads(int threads) {
   if (threads < 1) throw UsageError("team: " + std::to_string(threads) + " threads; at least one is needed");
 }
@@ -150,7 +110,7 @@ struct Team::State {
 
   const int size;
   ThreadPool* const pool;  // null: the team has its own threads, `workers`
-  Choice choice;
+  AttendanceChoice choice;
   Clock::duration waited{};  // time that the first thread waited in the current region
   std::vector<std::thread> workers;
   const std::function<void(Member&)>* body = nullptr;  // function to execute; null tells the workers to exit
@@ -253,11 +213,15 @@ void Team::run(const std::function<void(Member&)>& body) {
     std::atomic<bool>& busy;
   } free{s.busy};
   const auto start = Clock::now();
-  if (!s.choice.all(start)) return alone();
+  if (!s.choice.all(start)) {
+    alone();
+    const auto end = Clock::now();
+    return s.choice.note_alone(end, end - start);
+  }
   s.waited = {};
   if (!s.run_all(body)) return alone();
   const auto end = Clock::now();
-  s.choice.note(end, end - start, s.waited);
+  s.choice.note_all(end, end - start, s.waited);
 }
 
 /// Returns false if the pool cannot provide the threads.

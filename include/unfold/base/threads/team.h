@@ -26,8 +26,8 @@ class Member;
 /// Which threads take part in a parallel region.
 enum class Attendance : unsigned char {
   all,  ///< every thread takes part in every region; for benchmarks and tests of threads
-  /// all threads, but temporarily only the caller while threads mostly wait for each other: other programs then occupy
-  /// the CPUs, and each barrier has to wait until all threads have been scheduled
+  /// all threads, but temporarily only the caller if threads mostly wait for each other, because other programs occupy
+  /// the CPUs, or if regions are so short that the caller alone is faster
   adaptive,
   /// either all threads or only the caller, chosen pseudo-randomly; tests use this to find code that relies on equal
   /// shares in every region
