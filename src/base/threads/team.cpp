@@ -1,6 +1,7 @@
 #include "unfold/base/threads/team.h"
 
 #include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
