@@ -15,34 +15,7 @@ lmplz=$(realpath "$1") unfold=$(realpath "${2:-build/release/bin/unfold}")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 text=$(realpath "${3:-$folder/text}")
-if [ $# -lt 3 ]; then
-  python3 - "$text" "${WORDS:-20000000}" <<'END'
-import sys
-
-import numpy as np
-
-random = np.random.default_rng(1)
-vocabulary, lines, length = 200_000, 50_000, 20
-cumulated = np.cumsum(1.0 / np.arange(1, vocabulary + 1))
-cumulated /= cumulated[-1]
-names = np.array([f"w{i}" for i in range(vocabulary)], dtype=object)
-
-
-def draw(*shape):
-    return np.searchsorted(cumulated, random.random(shape), side="right")
-
-
-successors = draw(vocabulary, 4)
-with open(sys.argv[1], "w") as out:
-    for _ in range(max(1, int(sys.argv[2]) // (lines * length))):
-        words = draw(lines, length)
-        follows = random.random((lines, length)) < 0.5
-        which = random.integers(0, 4, (lines, length))
-        for i in range(1, length):
-            words[:, i] = np.where(follows[:, i], successors[words[:, i - 1], which[:, i]], words[:, i])
-        out.write("\n".join(" ".join(line) for line in names[words].tolist()) + "\n")
-END
-fi
+[ $# -ge 3 ] || build/release/bin/bench_zipf_text "${WORDS:-20000000}" >"$text"
 cd "$folder"
 
 measured() {  # NAME COMMAND...
