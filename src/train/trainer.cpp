@@ -115,6 +115,10 @@ struct Trainer<T>::Body {
     now.clock.now();
     log_mark = {now.state.seconds, now.state.symbols};
     beginning = {now.state.seconds, progress().fraction};
+    if (validates_start()) {
+      begin_files();
+      validate();
+    }
     if (options.resume && was_interrupted_in_validation()) validate();
     for (;;) {
       const std::string reason = finished();
@@ -135,6 +139,10 @@ struct Trainer<T>::Body {
   /// skipped for lack of time.
   bool was_interrupted_in_validation() const {
     return options.minutes <= 0 && now.state.step > 0 && validation.is_due() && validation.is_pending();
+  }
+
+  bool validates_start() const {
+    return options.validate_start && options.minutes <= 0 && now.state.step == 0 && validation.exists();
   }
 
   /// Runs a step and everything that is due after it.

@@ -382,6 +382,23 @@ TEST_F(TrainerTest, stops_early_when_validation_no_longer_improves) {
   EXPECT_NE(ending.best, ending.last);
 }
 
+TEST_F(TrainerTest, the_initial_parameters_are_kept_if_training_does_not_improve_them) {
+  Setting setting;
+  TrainerOptions options = small_options(340);
+  finish(setting, options);
+  const std::vector<float> before(setting.small.parameters.flat().begin(), setting.small.parameters.flat().end());
+  options.optimizer = "sgd:rate=3";  // makes validations worse
+  options.steps = 40;
+  options.validate_every = 10;
+  options.validate_start = true;
+  options.log = file("log.jsonl");
+  const Ending ending = finish(setting, options);
+  EXPECT_EQ(ending.result.best_step, 0);
+  EXPECT_EQ(ending.best, before);
+  EXPECT_NE(ending.last, before);
+  EXPECT_NE(read_file(options.log).find("\"step\":0"), std::string::npos);
+}
+
 TEST_F(TrainerTest, a_plateau_halves_the_rate) {
   struct Rates : Observer {
     void progress(const ProgressEvent& e) override { last = e.rate; }

@@ -61,6 +61,9 @@ struct TrainerOptions {
   /// Part of `minutes` reserved after the run, as a multiple of the duration of a validation.
   double validations_after = 0;
 
+  /// Also validate the initial parameters, which were fitted to the data; they may remain the best ones. Not with a
+  /// budget in minutes, whose validations may read only a part of the data.
+  bool validate_start = false;
   Index validate_every = 0;       ///< steps; 0: chosen so that validation takes about a twentieth of the time
   Index validation_streams = 64;  ///< approximate number of segments into which the validation part is divided ...
   Index validation_warmup = 256;  ///< ... each preceded by this many warm-up symbols

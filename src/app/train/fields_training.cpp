@@ -257,7 +257,7 @@ template <class T>
 std::string FieldsTraining<T>::initialize(NetworkModel<T>& model, const ExampleSet& training) {
   const TrainSettings& s = settings();
   model.initialize(seed());
-  initialize_from_regression(model, training, seed());
+  starts_from_regression_ = initialize_from_regression(model, training, seed());
   initialize_from_bigrams(model, training);
   initialize_from_means(model, training);
   if (context_.begins()) initialize_from_gaussians(model, training, team_);
@@ -391,6 +391,7 @@ TrainingResult FieldsTraining<T>::train_by_gradients(NetworkModel<T>& model, con
                                                      const ExampleSet& validation, TrainOptions options) {
   const TrainSettings& s = settings();
   TrainerOptions& trainer = options.trainer;
+  trainer.validate_start = starts_from_regression_;
   TrainingSources<T> sources = example_sources<T>(training, validation, batches_, trainer.seed);
   if (is_orderless(model.spec()))
     sources = orderless_sources(std::move(sources), plan_.choice.predicts.front(),
@@ -488,6 +489,7 @@ std::string FieldsTraining<T>::fit_again(NetworkModel<T>& model, const ExampleSe
     fit_by_ridge(model, all);
   } else {
     initialize(model, all);
+    if (best_step == 0) return {};
     TrainOptions options = options_;
     TrainerOptions& o = options.trainer;
     o.steps = refit_steps(best_step, parts_[0].positions(), all.positions());

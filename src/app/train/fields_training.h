@@ -91,6 +91,7 @@ class FieldsTraining {
   TrainOptions options_ = {};
   std::optional<HmmFit> states_;
   std::optional<MixtureFit> mixture_;
+  bool starts_from_regression_ = false;
   std::vector<Buffer<T>> left_out_ = {};  ///< predictions of a selected network by cross-validation
   std::optional<NetworkModel<T>> model_;
   TrainOutcome outcome_ = {};

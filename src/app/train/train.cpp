@@ -27,6 +27,8 @@ std::string budget_note(const TrainingResult& result) {
   if (result.best_step == result.steps && result.reason != "goal" && result.reason != "converged")
     return "validation was still improving at the end: train longer (--epochs, --steps or --minutes) for a better "
            "model";
+  if (result.best_step == 0)
+    return "training did not improve the validation of the initial model, a logistic regression, which is kept";
   if (2 * result.best_step < result.steps)
     return fmt::format("validation became worse after step {} of {}; the model of that step is kept", result.best_step,
                        result.steps);

@@ -230,8 +230,8 @@ void set_weights(NetworkModel<T>& model, const Node& outputs, const FittedRegres
 }  // namespace
 
 template <class T>
-void initialize_from_regression(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed) {
-  if (model.spec().cell->name != "bag" || !model.spec().options.template as<BagOptions>().logistic) return;
+bool initialize_from_regression(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed) {
+  if (model.spec().cell->name != "bag" || !model.spec().options.template as<BagOptions>().logistic) return false;
   const Network<T>& network = model.network();
   const Head<T>& head = network.heads.front();
   const FieldSpecification& label = training.data().field(head.field);
@@ -244,14 +244,15 @@ void initialize_from_regression(NetworkModel<T>& model, const ExampleSet& traini
   LabeledRows data = labeled_rows(fields, training, training.column(head.field).symbols, labels, columns);
   const std::vector<Index> numbers = keep_frequent_columns(data.rows, std::max<Index>(1, kMostWeights / labels));
   const std::vector<double> factors = scale_columns(data.rows);
-  if (factors.empty()) return;
+  if (factors.empty()) return false;
   const LogisticWeights fitted =
       fit_logistic_regression(data.rows, data.labels, labels, data.weights, kRegressionPenalty, kRegressionSteps);
 
   set_weights(model, outputs, {fields, numbers, factors, fitted}, seed);
+  return true;
 }
 
-template void initialize_from_regression(NetworkModel<float>&, const ExampleSet&, std::uint64_t);
-template void initialize_from_regression(NetworkModel<double>&, const ExampleSet&, std::uint64_t);
+template bool initialize_from_regression(NetworkModel<float>&, const ExampleSet&, std::uint64_t);
+template bool initialize_from_regression(NetworkModel<double>&, const ExampleSet&, std::uint64_t);
 
 }  // namespace unfold

@@ -22,10 +22,10 @@ inline constexpr Index kRegressionSteps = 300;
 /// example is read at every position. Numeric fields keep their random initialization.
 ///
 /// Examples without a label are left out. Large sets contribute every kth example and their most frequent symbols, so
-/// time and memory are bounded. Does nothing unless the SPEC requests it (start=logistic). Throws UsageError for more
-/// than one head, a head that does not predict one symbol per sequence, or an embedding whose width differs from the
-/// input of the output layer.
+/// time and memory are bounded. Does nothing and returns false unless the SPEC requests it (start=logistic). Throws
+/// UsageError for more than one head, a head that does not predict one symbol per sequence, or an embedding whose width
+/// differs from the input of the output layer.
 template <class T>
-void initialize_from_regression(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed);
+bool initialize_from_regression(NetworkModel<T>& model, const ExampleSet& training, std::uint64_t seed);
 
 }  // namespace unfold
