@@ -157,6 +157,27 @@ TEST(TableReader, utf_16_is_rejected_with_a_remedy) {
   EXPECT_TRUE(contains(refusal("table", "load\n1\n2\n3\n4\n" + std::string(9, '\0')), "a zero byte"));
 }
 
+std::string utf_16(std::u16string_view text, bool big) {
+  std::string bytes;
+  for (const char16_t c : text) {
+    const char high = static_cast<char>(c >> 8), low = static_cast<char>(c & 0xFF);
+    bytes += big ? high : low;
+    bytes += big ? low : high;
+  }
+  return bytes;
+}
+
+TEST(TableReader, Utf16WithEmojiOrOtherScriptsIsRecognizedWithoutByteOrderMark) {
+  std::u16string smiling, cyrillic = u"имя,число\n";
+  for (int row = 0; row < 20; ++row) smiling += u"the text of a row,3,\U0001F600\n", cyrillic += u"слово,12\n";
+  for (const std::u16string& text : {smiling, cyrillic}) {
+    EXPECT_TRUE(contains(refusal("table", utf_16(text, true)), "iconv -f UTF-16BE -t UTF-8"));
+    EXPECT_TRUE(contains(refusal("table", utf_16(text, false)), "iconv -f UTF-16LE -t UTF-8"));
+  }
+  const std::string zeros("name\0,1\nnames\0,2\nname\0,3\nnames\0,4\n", 34);
+  EXPECT_TRUE(contains(refusal("table", zeros), "a zero byte"));
+}
+
 TEST(TableReader, real_tables_have_their_documented_shapes) {
   UNFOLD_REAL_DATA(wine, "density/winequality-red.csv");
   const Examples measured = read_examples(Input::open(wine), {});
