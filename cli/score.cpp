@@ -160,10 +160,10 @@ Score::Score()
   for (OptionRow& row : statement_rows(table_)) options_.add(std::move(row));
   options_.add({.name = "text",
                 .target = &text_,
-                .help = "by line: print the text of each line after its score",
+                .help = "by line: print the text of each line, or the entries of each example, after its score",
                 .group = OptionGroup::data,
                 .common = true,
-                .kinds = Kind::text | Kind::log});
+                .kinds = Kind::text | Kind::log | Kind::fields});
   options_.add({.name = "masked",
                 .target = &masked_,
                 .help = "logs: print the values that placeholders stand for",
@@ -391,10 +391,12 @@ void Score::run_on_fields(Console& console) const {
   if (by_ == "state" || by_ == "value" || by_ == "session")
     throw UsageError(fmt::format("--by {} is for {}; data with fields supports --by symbol and --by line", by_,
                                  by_ == "state" ? "an hmm" : "a log"));
+  if (by_ != "line") options_.refuse("requires --by line", text_);
   ConsoleReporter reporter(console);
   score_fields({.model = inputs_[0],
                 .data = inputs_[1],
                 .by_example = by_ == "line",
+                .text = text_,
                 .json = json_,
                 .follow = follow_,
                 .unknown = unknown_,

@@ -197,6 +197,20 @@ TEST_F(FieldsTest, LinesOfDifferentLengthsAreRankedByTheirZScore) {
   const nlohmann::json top =
       only_object(output_of({"score", run_, file, "--by", "line", "--top", "60", "--json"}))["scores"];
   for (std::size_t i = 1; i < top.size(); ++i) EXPECT_LE(top[i]["z_score"], top[i - 1]["z_score"]);
+
+  const std::string with_text = output_of({"score", run_, file, "--by", "line", "--text"});
+  EXPECT_EQ(first_line(with_text), "example\tsession\tpositions\tbits\tbits_per_position\tz_score\ttext");
+  EXPECT_THAT(with_text, HasSubstr("\thome item item home\n2\ts1\t"));
+  const nlohmann::json texts =
+      only_object(output_of({"score", run_, file, "--by", "line", "--text", "--json"}))["scores"];
+  EXPECT_EQ(texts[1]["text"], "item home item item home item item home");
+  expect_failure({"score", run_, file, "--text"}, 2, "--text requires --by line");
+}
+
+TEST_F(FieldsTest, ScoresOfLabeledTextsMayShowTheTexts) {
+  const std::string file = data("lines", labeled_lines(40)), odd = data("odd", "pos\tgood bad good\n");
+  train_on(file, {"--model", "bigru:4"});
+  EXPECT_THAT(output_of({"score", run_, odd, "--by", "line", "--text"}), HasSubstr("\tgood bad good\n"));
 }
 
 TEST_F(FieldsTest, TagKeepsTheCommentsOfConllu) {

@@ -48,6 +48,25 @@ struct EntryNats {
 double or_zero(double nats) { return std::isnan(nats) ? 0 : nats; }
 ScoreJson bits_or_null(double nats) { return std::isnan(nats) ? ScoreJson() : ScoreJson(bits(nats)); }
 
+/// Returns the column whose entries are the text of an example. Throws UsageError if there is none.
+const ExampleColumn& column_of_text(const Examples& examples, const std::vector<HeadScores>& heads) {
+  for (const HeadScores& head : heads)
+    if (const ExampleColumn* column = examples.find(head.field); column != nullptr && !column->once) return *column;
+  for (const ExampleColumn& column : examples.columns)
+    if (!column.once && !column.derived && column.is_text()) return column;
+  throw UsageError(fmt::format(
+      "--text: the examples of {} contain no text; omit --text, and find them by their numbers", examples.source));
+}
+
+/// Returns the text of an example as it was written, or its entries with blanks between them.
+std::string text_of_example(const ExampleColumn& column, const Examples& examples, Index example) {
+  if (column.is_text() && column.cells.size() == at(examples.count())) return std::string(column.cells[example]);
+  std::string text;
+  for (Index p = examples.begin(example); p < examples.end(example); ++p)
+    text += (text.empty() || column.characters ? "" : " ") + entry_text(column, p);
+  return text;
+}
+
 /// Formats rows of scores.
 class FieldScoreTable {
  public:
@@ -102,6 +121,7 @@ class FieldScoreTable {
     std::string head = "example" + (group_.empty() ? "" : "\t" + escape_cell(group_));
     if (request_.by_example) head += "\tpositions\tbits\tbits_per_position";
     if (has_z_scores()) head += "\tz_score";
+    if (request_.text) head += "\ttext";
     if (!request_.by_example && !once_) head += "\tposition";
     for (const HeadScores& h : heads)
       if (!request_.by_example) head += fmt::format("\t{0}\t{0}.bits", escape_cell(h.field));
@@ -145,6 +165,11 @@ class FieldScoreTable {
       row.rank = z;
       row.text += fmt::format("\t{}", decimals(z));
       row.json["z_score"] = z;
+    }
+    if (request_.text) {
+      const std::string text = text_of_example(column_of_text(examples, heads), examples, e);
+      row.text += '\t' + escape_cell(text);
+      row.json["text"] = text;
     }
     row.text += '\n';
     put(std::move(row));
