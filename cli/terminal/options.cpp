@@ -65,6 +65,17 @@ std::string where_in_specs(std::string_view name, std::span<const std::string> n
   return found;
 }
 
+/// Returns what is wrong with the arguments, without the terms of CLI11.
+std::string parse_fault(const CLI::ParseError& error, const OptionRows& rows) {
+  std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr || !text.ends_with(" missing")) return text;
+  const std::size_t name = text.rfind("--", text.find(':'));
+  if (name == std::string::npos) return text;
+  const OptionRow* row = find_row(rows, text.substr(name + 2, text.find(':') - name - 2));
+  if (row == nullptr || row->placeholder.empty()) return text;
+  return fmt::format("--{0} needs a value: --{0} {1}", row->name, row->placeholder);
+}
+
 }  // namespace
 
 CommandOptions::CommandOptions(std::string verb, std::string summary, std::vector<std::string> examples)
@@ -177,7 +188,7 @@ bool CommandOptions::read_arguments(std::span<const std::string> arguments) {
   try {
     app.parse(reversed_words(words));
   } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{}; see `unfold {} --help`", error.what(), verb_));
+    throw UsageError(fmt::format("{}; see `unfold {} --help`", parse_fault(error, rows_), verb_));
   }
   if (help || all_requested_) return true;
   std::vector<std::string> inputs = app.remaining();

@@ -236,6 +236,7 @@ TEST_F(FieldsTest, NextEventsHaveAProbabilityForEachClass) {
     for (int i = 0; i < 6; ++i) rows += fmt::format("s{},{}\n", s, i % 3 == 0 ? "home" : i % 3 == 1 ? "item" : "pay");
   const std::string file = data("sessions.csv", rows);
   train_on(file, {"--group", "session", "--model", "gru:8", "--steps", "60", "--predict", "page", "--ahead", "1"});
+  expect_failure({"predict", run_, "--ahead", "3"}, 2, "the sequences that --ahead 3 continues, in the format that");
   const Arguments ahead = {"predict", run_, file, "--ahead", "3", "--probabilities"};
   EXPECT_EQ(first_line(output_of(ahead)),
             "example\tsession\tahead\tpage.best\tpage.probability\tpage.home\tpage.item\tpage.pay");

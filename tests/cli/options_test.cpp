@@ -55,6 +55,10 @@ TEST_F(Options, exclusive_bounds_are_supported) {
   EXPECT_EQ(budget, 0.001);
 }
 
+TEST_F(Options, AnOptionWithoutItsValueIsNamedWithItsPlaceholder) {
+  EXPECT_EQ(refusal({"--config"}), "--config needs a value: --config FILE; see `unfold try --help`");
+}
+
 TEST_F(Options, files_are_classified_by_use) {
   std::optional<std::string> plot, absent;
   table_.add({.name = "plot", .target = &plot, .help = "plot", .file = FileUse::written});

@@ -19,6 +19,7 @@
 #include "app/predict/predictions.h"
 #include "app/predict/table_writer.h"
 #include "base/options/integer_range.h"
+#include "base/options/shell_argument.h"
 #include "data/readers/conllu_lines.h"
 #include "data/readers/memory_data.h"
 #include "data/readers/open_data.h"
@@ -221,6 +222,17 @@ void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
         "two options");
 }
 
+/// Returns the message for a request without data. `finds`: the model finds sequences that conditions may define.
+std::string missing_data(const PredictRequest& request, bool finds) {
+  if (finds) return "predict needs DATA, or --given FIELD=VALUE";
+  const std::string format = "in the format that the model was trained on";
+  if (request.ahead == 0) return fmt::format("predict needs DATA: a file {}", format);
+  return fmt::format(
+      "predict needs DATA: the sequences that --ahead {0} continues, {1}, such as the training data: unfold predict "
+      "{2} DATA --ahead {0}",
+      request.ahead, format, shell_argument(request.model));
+}
+
 }  // namespace
 
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
@@ -259,7 +271,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
                       "without search options, which gives the next value at every position",
                       target_field(model), request.model));
     if (request.follow) return follow_stream<T>(model, request, write, reporter);
-    if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
+    if (invented && request.given.empty()) throw UsageError(missing_data(request, finds));
     if (model.data().source == "columns")
       for (const std::string& file : request.data)
         if (MemoryFiles::find(file) == nullptr) Input::keep(file);
