@@ -223,6 +223,43 @@ bool is_grouped(const TableSchema& schema) {
   return std::ranges::find(schema.columns, ColumnRole::group, &ColumnSchema::role) != schema.columns.end();
 }
 
+/// Returns the first columns, and of the others those that are predicted, group the rows or order them.
+std::vector<const ColumnSchema*> described_columns(const TableSchema& schema) {
+  constexpr std::size_t kMostOthers = 20;
+  std::vector<const ColumnSchema*> columns;
+  for (std::size_t c = 0; c < schema.columns.size(); ++c) {
+    const ColumnRole role = schema.columns[c].role;
+    const bool shown = role != ColumnRole::read && role != ColumnRole::left_out;
+    if (c < kMostDescribedColumns || (shown && columns.size() < kMostDescribedColumns + kMostOthers))
+      columns.push_back(&schema.columns[c]);
+  }
+  return columns;
+}
+
+/// Returns the table of the columns.
+std::string columns_text(const TableSchema& schema) {
+  const std::vector<const ColumnSchema*> shown = described_columns(schema);
+  std::size_t width = 6;
+  for (const ColumnSchema* column : shown) width = std::max(width, escape_cell(column->name, kMostShownBytes).size());
+  std::string text = fmt::format("{:{}}  {:10}  {:9}  {:>8}  {:>5}  contents; examples; reasons\n", "column", width,
+                                 "type", "role", "missing", "odd");
+  for (const ColumnSchema* column : shown) {
+    std::vector<std::string> examples;
+    for (const std::string& example : column->examples) examples.push_back(escape_cell(example, kMostShownBytes));
+    text +=
+        fmt::format("{:{}}  {:10}  {:9}  {:>8}  {:>5}  {}; {}; {}; {}\n", escape_cell(column->name, kMostShownBytes),
+                    width, type_name(column->type), role_name(column->role), column->missing, column->odd,
+                    contents_of(*column), examples.empty() ? "-" : fmt::format("{}", fmt::join(examples, " | ")),
+                    escape_cell(column->type_reason, 200), escape_cell(column->role_reason, 200));
+    for (const OddCell& cell : column->odd_cells)
+      text += fmt::format("{:{}}  line {}: \"{}\" does not fit\n", "", width, cell.line,
+                          escape_cell(cell.text, kMostOddBytes));
+  }
+  if (shown.size() < schema.columns.size())
+    text += fmt::format("... and {} more columns; --json lists all\n", schema.columns.size() - shown.size());
+  return text;
+}
+
 }  // namespace
 
 std::string describe(const TableSchema& schema) {
@@ -240,30 +277,7 @@ std::string describe(const TableSchema& schema) {
   for (const std::string& note : schema.notes) text += fmt::format("note      {}\n", escape_cell(note, 500));
   for (const std::string& fault : faults_of(schema)) text += fmt::format("warning   {}\n", fault);
   text += "\n";
-  std::size_t width = 6;
-  const std::size_t shown = std::min(schema.columns.size(), kMostDescribedColumns);
-  for (std::size_t c = 0; c < shown; ++c) {
-    width = std::max(width, escape_cell(schema.columns[c].name, kMostShownBytes).size());
-  }
-  text += fmt::format("{:{}}  {:10}  {:9}  {:>8}  {:>5}  contents; examples; reasons\n", "column", width, "type",
-                      "role", "missing", "odd");
-  for (std::size_t c = 0; c < shown; ++c) {
-    const ColumnSchema& column = schema.columns[c];
-    std::vector<std::string> examples;
-    for (const std::string& example : column.examples) examples.push_back(escape_cell(example, kMostShownBytes));
-    text += fmt::format("{:{}}  {:10}  {:9}  {:>8}  {:>5}  {}; {}; {}; {}\n", escape_cell(column.name, kMostShownBytes),
-                        width, type_name(column.type), role_name(column.role), column.missing, column.odd,
-                        contents_of(column), examples.empty() ? "-" : fmt::format("{}", fmt::join(examples, " | ")),
-                        escape_cell(column.type_reason, 200), escape_cell(column.role_reason, 200));
-    for (const OddCell& cell : column.odd_cells) {
-      text += fmt::format("{:{}}  line {}: \"{}\" does not fit\n", "", width, cell.line,
-                          escape_cell(cell.text, kMostOddBytes));
-    }
-  }
-  if (shown < schema.columns.size()) {
-    text += fmt::format("... and {} more columns; --json lists all\n", schema.columns.size() - shown);
-  }
-  return text;
+  return text + columns_text(schema);
 }
 
 namespace {

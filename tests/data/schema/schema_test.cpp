@@ -150,6 +150,20 @@ TEST(TableSchema, DescriptionNamesTypesRolesAndOddCells) {
       "        line 4: \"3.5*\" does not fit\n");
 }
 
+TEST(TableSchema, DescriptionOfManyColumnsContainsThePredictedOne) {
+  std::string header, rows;
+  for (int c = 0; c < 300; ++c) header += fmt::format("c{},", c);
+  for (int r = 0; r < 20; ++r) {
+    for (int c = 0; c < 300; ++c) rows += fmt::format("{}.5,", (7 * r + 13 * c * r) % 101);
+    rows += r % 3 == 0 ? "yes\n" : "no\n";
+  }
+  const std::string text = describe(infer_table_schema("data", header + "label\n" + rows));
+  EXPECT_NE(text.find("\nc199 "), std::string::npos);
+  EXPECT_EQ(text.find("\nc200 "), std::string::npos);
+  EXPECT_NE(text.find("\nlabel   category    predicted "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n... and 100 more columns; --json lists all\n"), std::string::npos);
+}
+
 /// Returns a table with a column of dates and one of the given cells, repeated in turn.
 std::string dated_cells(const Texts& cells, char separator, bool dotted) {
   std::string text = std::string("day") + separator + "sales\n";
