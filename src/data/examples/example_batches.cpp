@@ -30,6 +30,25 @@ struct Use {
   bool target = false;  ///< both read and predicted
 };
 
+/// The rows of a field in a batch, of one of the two kinds.
+struct FieldRows {
+  FieldRows(const Use& use, Batch& out) {
+    if (use.field->type == Type::symbols)
+      symbols = &out.symbol_field(use.name);
+    else
+      values = &out.value_field(use.name);
+  }
+  void clear(Index positions, Index size) const {
+    if (symbols != nullptr)
+      symbols->clear(positions);
+    else
+      values->clear(positions, size);
+  }
+
+  SymbolRows* symbols = nullptr;
+  ValueRows* values = nullptr;
+};
+
 /// The contents of a batch: one segment of each example, as a chain, and how the state is carried.
 struct Cut {
   struct Stretch {
@@ -310,17 +329,13 @@ class ExampleFiller {
   }
 
   void put(const Use& use, Random* random, Batch& out) {
-    const bool symbols = use.field->type == Type::symbols;
     if (use.field->spelt) return put_spelling(use, random, out);
     const int part = use.field->source ? kSourcePart : use.predicted ? 0 : read_part(out);
-    const Index positions = out.structure.part(part).positions();
-    if (symbols)
-      out.symbol_field(use.name).clear(positions);
-    else
-      out.value_field(use.name).clear(positions, use.field->size);
+    const FieldRows to(use, out);
+    to.clear(out.structure.part(part).positions(), use.field->size);
     if (use.column == nullptr) return;
-    if (use.field->source) return put_source(use, random, out);
-    if (part == 0 && use.field->once && use.predicted) return put_at_ends(use, random, out);
+    if (use.field->source) return put_source(use, random, out, to);
+    if (part == 0 && use.field->once && use.predicted) return put_at_ends(use, random, out, to);
     const Structure& own = out.structure.part(part);
     for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
       const Cut::Stretch& stretch = cut_->stretches[i];
@@ -328,8 +343,7 @@ class ExampleFiller {
       for (Index t = 0; t < stretch.length; ++t) {
         const Index entry = entry_at(use, stretch.example, stretch.first + shown(i, t));
         if (entry < 0 || (!use.predicted && !use.target && unread_[at(rows[t])] != 0)) continue;
-        const bool present =
-            symbols ? put_symbol(use, entry, rows[t], random, out) : put_values(use, entry, rows[t], out);
+        const bool present = put_entry(use, entry, rows[t], random, to);
         if ((use.predicted || use.target) && present) predicted_[at(rows[t])] = 1;
       }
     }
@@ -395,15 +409,13 @@ class ExampleFiller {
   }
 
   /// Writes fields that are predicted once per example, at its last position.
-  void put_at_ends(const Use& use, Random* random, Batch& out) {
+  void put_at_ends(const Use& use, Random* random, const Batch& out, const FieldRows& to) {
     for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
       const Cut::Stretch& stretch = cut_->stretches[i];
       const Index last = examples_.length(stretch.example);
       if (stretch.first + stretch.length < last || last - 1 < examples_.warmup(stretch.example)) continue;
       const Index row = out.structure.row(static_cast<Index>(i), out.structure.size(static_cast<Index>(i)) - 1);
-      const bool present = use.field->type == Type::symbols ? put_symbol(use, stretch.example, row, random, out)
-                                                            : put_values(use, stretch.example, row, out);
-      if (present) predicted_[at(row)] = 1;
+      if (put_entry(use, stretch.example, row, random, to)) predicted_[at(row)] = 1;
     }
   }
 
@@ -441,13 +453,13 @@ class ExampleFiller {
             seen_symbol(spellings_[c][t], *use.field, counts, random);
   }
 
-  void put_source(const Use& use, Random* random, Batch& out) {
+  void put_source(const Use& use, Random* random, const Batch& out, const FieldRows& to) {
     const Structure& source = out.structure.part(kSourcePart);
     for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
       const Range chain = use.column->chain(cut_->stretches[i].example);
       for (Index t = use.back; t < chain.size(); ++t) {
         const Index row = source.row(static_cast<Index>(i), t), entry = chain.begin + t - use.back;
-        use.field->type == Type::symbols ? put_symbol(use, entry, row, random, out) : put_values(use, entry, row, out);
+        put_entry(use, entry, row, random, to);
       }
     }
   }
@@ -459,10 +471,12 @@ class ExampleFiller {
     return position < use.back ? -1 : examples_.begin(example) + position - use.back;
   }
 
-  bool put_symbol(const Use& use, Index entry, Index row, Random* random, Batch& out) {
+  /// Writes an entry of a column to a row. Returns whether it is present.
+  bool put_entry(const Use& use, Index entry, Index row, Random* random, const FieldRows& to) const {
+    if (to.values != nullptr) return put_values(use, entry, row, *to.values);
     const Symbol symbol =
         seen_symbol(use.column->symbols[at(entry)], *use.field, counts_[at(&use - uses_.data())], random);
-    out.symbol_field(use.name).symbols[at(row)] = symbol;
+    to.symbols->symbols[at(row)] = symbol;
     return symbol != kNoSymbol;
   }
 
@@ -476,11 +490,10 @@ class ExampleFiller {
     return hidden ? field.alphabet->unknown() : symbol;
   }
 
-  bool put_values(const Use& use, Index entry, Index row, Batch& out) {
+  static bool put_values(const Use& use, Index entry, Index row, ValueRows& to) {
     if (use.column->present[at(entry)] == 0) return false;
-    ValueRows& field = out.value_field(use.name);
     const float* from = use.column->values.data() + entry * use.field->size;
-    for (Index i = 0; i < use.field->size; ++i) field.set(row, i, from[i]);
+    for (Index i = 0; i < use.field->size; ++i) to.set(row, i, from[i]);
     return true;
   }
 
