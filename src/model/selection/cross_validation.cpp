@@ -67,6 +67,20 @@ std::vector<Index> classes_of(const ExampleSet& examples, const std::string& fie
 
 namespace {
 
+/// Reports the progress of the training without one fold as the fraction of all folds.
+class FoldProgress final : public Observer {
+ public:
+  FoldProgress(const FoldTraining& training, Index fold, Index folds)
+      : training_(training), fold_(static_cast<double>(fold)), folds_(static_cast<double>(folds)) {}
+  void progress(const ProgressEvent& event) override {
+    if (training_.progress) training_.progress((fold_ + event.fraction) / folds_);
+  }
+
+ private:
+  const FoldTraining& training_;
+  double fold_, folds_;
+};
+
 /// Stores the signals at the end of each held-out example. `held` contains the numbers of these examples among all
 /// `count` examples.
 template <class T>
@@ -102,7 +116,8 @@ CrossValidation<T> cross_validate(const std::string& name, const ExampleSet& exa
     options.epochs = training.epochs;
     options.seed = training.seed;
     options.stop = training.stop;
-    train(model, example_sources<T>(rest, none, batches, training.seed), options, "", team);
+    FoldProgress progress(training, fold, count);
+    train(model, example_sources<T>(rest, none, batches, training.seed), options, "", team, &progress);
     Evaluator<T> evaluator(model.network(), team);
     const Evaluation found = evaluator.run(model.parameters(), *example_reader(held_out, batches), {},
                                            [&](const Batch& batch, std::span<const Matrix<const T>> heads) {

@@ -5,6 +5,7 @@
 ///   const CrossValidation<float> found = cross_validate<float>("bilstm:64", training, layout, folds, {}, team);
 
 #include <atomic>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,7 +31,8 @@ struct FoldTraining {
   double epochs = 15;
   Index batch = 16;
   std::uint64_t seed = 1;
-  const std::atomic<bool>* stop = nullptr;  ///< interrupts training if set
+  const std::atomic<bool>* stop = nullptr;    ///< interrupts training if set
+  std::function<void(double)> progress = {};  ///< called after every step with the fraction of all folds that is done
 };
 
 /// Predictions for each example by a network that was trained without the fold of the example.

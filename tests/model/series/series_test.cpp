@@ -206,8 +206,14 @@ TEST(SeriesSelection, TriesCandidatesAndKeepsTheBest) {
 TEST(SeriesSelection, TrainsANetworkWithoutEachFifth) {
   Waves waves(20);
   Team team(1);
-  const SeriesSelection<float> found =
-      select_series_model<float>(waves.set, waves.layout, {.network = "lstm:4", .training = {.epochs = 2}}, team, {});
+  std::vector<double> done;
+  const SeriesSelectionOptions options{
+      .network = "lstm:4", .training = {.epochs = 2, .progress = [&](double fraction) { done.push_back(fraction); }}};
+  const SeriesSelection<float> found = select_series_model<float>(waves.set, waves.layout, options, team, {});
+  ASSERT_GE(done.size(), 10u);
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+  EXPECT_GT(done.front(), 0);
+  EXPECT_DOUBLE_EQ(done.back(), 1);
   ASSERT_TRUE(found.candidates.back().tried);
   EXPECT_FALSE(found.candidates.back().fitted);
   EXPECT_NEAR(found.candidates.back().nats, std::log(2.0), 0.4);  // hardly trained

@@ -29,6 +29,11 @@ namespace {
 constexpr const char* kSeriesNetwork = "bilstm:64,dropout=0.3";
 constexpr const char* kRowNetwork = "rnn:64,dropout=0.2";
 
+/// Returns what a candidate is for independent rows, which have no earlier positions to read.
+const char* layer_of_rows(const SeriesCandidate& candidate) {
+  return candidate.fitted ? "one layer of random units, " : "one layer of trained units, ";
+}
+
 }  // namespace
 
 bool selects_series_model(const FieldPlan& plan, const Examples& examples, const Given& given, const TrainSettings& s) {
@@ -59,15 +64,20 @@ void set_series_defaults(const FieldPlan& plan, const Examples& examples, TrainS
 template <class T>
 SelectedSeriesModel<T> select_series_model(const ExampleSet& training, const NetworkLayout& layout,
                                            const TrainSettings& s, Team& team, Reporter& reporter) {
-  const SeriesSelectionOptions options{.seed = static_cast<std::uint64_t>(s.seed),
-                                       .network = are_rows(training) ? kRowNetwork : kSeriesNetwork,
-                                       .training = {.optimizer = s.optimizer,
-                                                    .epochs = s.epochs.value_or(FoldTraining().epochs),
-                                                    .batch = s.batch,
-                                                    .stop = reporter.stop()}};
+  const bool rows = are_rows(training);
+  const std::string network = rows ? kRowNetwork : kSeriesNetwork, what = "cross-validation of " + network;
+  const SeriesSelectionOptions options{
+      .seed = static_cast<std::uint64_t>(s.seed),
+      .network = network,
+      .training = {.optimizer = s.optimizer,
+                   .epochs = s.epochs.value_or(FoldTraining().epochs),
+                   .batch = s.batch,
+                   .stop = reporter.stop(),
+                   .progress = [&](double done) { reporter.progress({.what = what, .done = done}); }}};
   SeriesSelection<T> found =
       select_series_model<T>(training, layout, options, team, [&](const SeriesCandidate& candidate) {
-        reporter.remark(fmt::format("trying {} ({})", candidate.model, operation_count_text(candidate.operations)));
+        reporter.remark(fmt::format("trying {} ({}{})", candidate.model, rows ? layer_of_rows(candidate) : "",
+                                    operation_count_text(candidate.operations)));
       });
   for (const SeriesCandidate& candidate : found.candidates)
     reporter.remark(
