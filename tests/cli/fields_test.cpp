@@ -313,6 +313,21 @@ TEST_F(FieldsTest, RefusesToPredictOrReadTheColumnThatSeparatesSequences) {
       "--predict part: part separates the sequences");
 }
 
+TEST_F(FieldsTest, AColumnThatGroupsTheRowsDoesSoIfReadNamesIt) {
+  std::string rows = "user,time,page\n";
+  for (int i = 0; i < 120; ++i)
+    rows += fmt::format("u{},2025-03-01T{:02}:{:02}:00,{}\n", i % 10, i / 60, i % 60, i % 3 == 0 ? "home" : "item");
+  const std::string file = data("events.csv", rows);
+  const Finished trained =
+      unfold_command({"train", file, "--read", "page,user", "--model", "gru:4", "--steps", "2", "--out", run_});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("column user groups the rows and is not read, although --read names it"));
+  const std::string settings = read_bytes(run_ + "/config.toml");
+  EXPECT_THAT(settings, HasSubstr("\nread = \"page\"\n"));
+  EXPECT_THAT(settings, HasSubstr("\nsequences = \"user\"\n"));
+  EXPECT_THAT(output_of({"score", run_, file, "--by", "line"}), StartsWith("example\tuser\tpositions\t"));
+}
+
 TEST_F(FieldsTest, validation_file_and_named_parts_are_used) {
   const std::string file = data("lines", labeled_lines(40)), other = data("other", labeled_lines(7));
   const nlohmann::json trained = train_on(file, {"--model", "bigru:4", "--valid", other});

@@ -207,6 +207,20 @@ ReaderOptions training_reader_options(const TrainSettings& s, const std::vector<
   return options;
 }
 
+namespace {
+
+/// Removes the column that groups the rows from the inputs, which a note of the schema states. If the user has chosen
+/// this column, reading it is an error.
+void leave_out_group(const Examples& examples, TrainSettings& s) {
+  if (!s.read || s.sequences) return;
+  Names reads = split_names(*s.read, column_names(examples));
+  for (const ColumnSchema& column : examples.schema->columns)
+    if (column.role == ColumnRole::group && std::erase(reads, column.name) > 0)
+      s.read = fmt::format("{}", fmt::join(reads, ","));
+}
+
+}  // namespace
+
 Examples read_training_fields(TrainSettings& s, Reporter& reporter) {
   ReaderOptions options = reader_options(s);
   MemoryData* memory = memory_of(s.data);
@@ -221,6 +235,7 @@ Examples read_training_fields(TrainSettings& s, Reporter& reporter) {
   require_target_beside_weights(examples, s);
   reporter.remark(describe_briefly(*examples.schema));
   if (!s.read && !s.predict) refuse_rows_of_periods(*examples.schema);
+  leave_out_group(examples, s);
   settle_sequences(examples, s);
   return examples;
 }

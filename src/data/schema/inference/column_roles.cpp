@@ -99,7 +99,7 @@ class RoleAssignment {
       } else if (target != nullptr && (targets_.empty() ? &column == target : is_one_of_targets(column))) {
         set(column, ColumnRole::predicted, target_reason_);
       } else if (&column == group) {
-        set(column, ColumnRole::group, group_reason_);
+        set_group(column);
       } else if (&column == order && (column.type == ColumnType::date || !named(options_.read, column))) {
         set(column, ColumnRole::order, order_reason_ + (named(options_.read, column) ? "; read, too (--read)" : ""));
       } else {
@@ -116,6 +116,15 @@ class RoleAssignment {
   static void set(ColumnSchema& column, ColumnRole role, std::string reason) {
     column.role = role;
     column.role_reason = std::move(reason);
+  }
+
+  void set_group(ColumnSchema& column) {
+    set(column, ColumnRole::group, group_reason_);
+    if (options_.group || !named(options_.read, column)) return;
+    schema_.notes.push_back(
+        fmt::format("column {0} groups the rows and is not read, although --read names it: it is the same in all rows "
+                    "of a sequence",
+                    escape_cell(column.name, 40)));
   }
 
   void set_reading(ColumnSchema& column, const ColumnSchema* target) const {
@@ -464,6 +473,13 @@ class RoleAssignment {
     return named(options_.predict, column) || named(options_.read, column) || options_.group == column.name;
   }
 
+  /// Returns whether a column may group the rows: with --read, it does as without, unless it is the only input.
+  bool may_group(const ColumnSchema& column) const {
+    if (named(options_.predict, column)) return false;
+    return !named(options_.read, column) ||
+           std::ranges::count_if(schema_.columns, [&](const ColumnSchema& c) { return named(options_.read, c); }) > 1;
+  }
+
   const ColumnSchema* find_group(bool ordered) {
     if (options_.group) {
       group_reason_ = "set by --group";
@@ -473,7 +489,7 @@ class RoleAssignment {
     for (const ColumnSchema& column : schema_.columns) {
       const bool type = column.type == ColumnType::identifier || column.type == ColumnType::category ||
                         column.type == ColumnType::integer;
-      if (!type || is_taken(column) || column.class_labels || options_.order == column.name) continue;
+      if (!type || !may_group(column) || column.class_labels || options_.order == column.name) continue;
       if (!is_group_name(column.name) || column.distinct < 2) continue;
       if (column.distinct * (ordered ? kRowsPerGroup : kRowsPerUnorderedGroup) > column.entries()) continue;
       if (!ordered && (!is_identifier_name(column.name) || column.name.size() <= 2)) continue;
@@ -492,7 +508,7 @@ class RoleAssignment {
     for (const ColumnSchema& column : schema_.columns) {
       const bool texts = column.type == ColumnType::identifier || column.type == ColumnType::category;
       if (!column.panel || (!texts && column.type != ColumnType::integer) || column.missing > 0) continue;
-      if (&column == &order || is_taken(column) || is_class_name(column.name) || is_date_part(column)) continue;
+      if (&column == &order || !may_group(column) || is_class_name(column.name) || is_date_part(column)) continue;
       if (is_date_name(column.name) || is_position_name(column.name) || lower_name(column.name) == "quarter") continue;
       if (column.distinct < 2 || column.distinct * kRowsPerGroup > column.entries()) continue;
       const double full = static_cast<double>(column.distinct) * static_cast<double>(order.distinct);
@@ -513,7 +529,7 @@ class RoleAssignment {
     for (const PanelPositions::Pair& pair : positions_) {
       const ColumnSchema &own_order = schema_.columns[pair.order], &own_group = schema_.columns[pair.group];
       if ((order != nullptr && order != &own_order) || (group != nullptr && group != &own_group)) continue;
-      if ((order == nullptr && is_taken(own_order)) || (group == nullptr && is_taken(own_group))) continue;
+      if ((order == nullptr && is_taken(own_order)) || (group == nullptr && !may_group(own_group))) continue;
       if (group == nullptr && !can_be_counted(own_group, pair)) continue;
       if (pair.series < 2 || !names_series(pair) || !leaves_target(own_group, own_order)) continue;
       if (best == nullptr || preference(pair) > preference(*best)) best = &pair;
