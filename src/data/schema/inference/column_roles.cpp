@@ -9,6 +9,7 @@
 #include "base/options/shell_argument.h"
 #include "data/schema/column_names.h"
 #include "data/schema/describe_schema.h"
+#include "data/schema/inference/independent_rows.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -16,62 +17,17 @@ namespace {
 
 constexpr Index kRowsPerGroup = 2;
 constexpr Index kRowsPerUnorderedGroup = 3;
-constexpr Index kRowsOfSequence = 4;  ///< groups with fewer rows on average are not sequences if the rows are records
-constexpr double kWordsOfText = 3;    ///< mean number of words of entries that describe a row
-constexpr Index kRowsToCompare = 20;  ///< with fewer rows, their neighbors do not show whether they are a sequence
-constexpr Index kRowsOfDay = 5;       ///< minimum mean number of rows of a day, if times of day order the rows
-constexpr double kShareOfPanel = 0.5, kShareOfNumberedPanel = 0.9;  ///< minimum fraction of all pairs of a group and a
-                                                                    ///< time that occur
+constexpr Index kRowsOfDay = 5;                ///< minimum mean number of rows of a day, if times of day order the rows
+constexpr double kShareOfNumberedPanel = 0.9;  ///< like kShareOfPanel, if integers distinguish the rows
 
 /// Returns the name of a column as an argument in a suggested command.
 std::string shell_name(const ColumnSchema& column) { return shell_argument(escape_cell(column.name, kMostOddBytes)); }
-
-/// Decides by the columns that depend on the preceding rows whether the rows are a sequence. One of 30 columns seems to
-/// depend on them by chance, so a single column decides only if it certainly does. Sorted columns always depend on
-/// them.
-class SerialColumns {
- public:
-  void add_input(const ColumnSchema& column, bool certainly) {
-    unsorted_numbers_ = unsorted_numbers_ && !column.sorted && column.type != ColumnType::category;
-    if (column.sorted && column.type != ColumnType::category) return;
-    const bool counts = !column.sorted;
-    ++inputs_;
-    serial_ += counts && column.serial ? 1 : 0;
-    certain_ += counts && certainly ? 1 : 0;
-  }
-  void add_target(const ColumnSchema& column, bool certainly) {
-    only_sorted_ = only_sorted_ && column.sorted;
-    if (column.sorted || is_class_name(column.name)) return;
-    decides_ = true;
-    target_ = target_ || column.serial;
-    certain_target_ = certain_target_ || certainly;
-  }
-  void add_residuals_of_target(bool depend) { certain_target_ = certain_target_ || depend; }
-  bool has_certain_target() const { return certain_target_; }
-  /// Returns whether nearly all columns depend on the preceding rows, or the predicted column does and there are only
-  /// one or two numbers in addition to it. In a table of examples that was sorted, or put together from several
-  /// sources, some columns do.
-  bool are_a_sequence() const {
-    constexpr Index kFewInputs = 2;
-    if (inputs_ == 0) return target_ || only_sorted_;
-    const bool nearly_all = inputs_ <= kFewInputs ? certain_ == inputs_ : 5 * serial_ >= 4 * inputs_;
-    const bool small = inputs_ <= kFewInputs && unsorted_numbers_ && certain_target_;
-    return small || (nearly_all && (target_ || !decides_));
-  }
-  bool some_depend() const { return serial_ > 0 || target_ || certain_target_; }
-
- private:
-  Index inputs_ = 0, serial_ = 0, certain_ = 0;
-  bool target_ = false, certain_target_ = false, only_sorted_ = true;
-  bool unsorted_numbers_ = true;  ///< all inputs are numbers and none is sorted
-  bool decides_ = false;          ///< whether a predicted column is neither sorted nor named like a class
-};
 
 class RoleAssignment {
  public:
   RoleAssignment(TableSchema& schema, const SchemaOptions& options, const std::vector<PanelPositions::Pair>& positions,
                  const std::vector<bool>& serial, const ResidualDependence& residuals)
-      : schema_(schema), options_(options), positions_(positions), serial_(serial), residuals_(residuals) {}
+      : schema_(schema), options_(options), positions_(positions), rows_(schema, options, serial, residuals) {}
 
   void assign() {
     require_no_separate_rows();
@@ -84,7 +40,7 @@ class RoleAssignment {
     if (!apart && group == nullptr && order != nullptr) group = find_panel(*order);
     if (!apart && (group == nullptr || order == nullptr)) find_counted_panel(group, order);
     if (text_ != nullptr) order = nullptr;
-    if (!apart && are_records(group, order)) {
+    if (!apart && rows_.are_records(group, order, inferred_target(nullptr))) {
       records_ = true;
       group = order = nullptr;
     }
@@ -196,7 +152,7 @@ class RoleAssignment {
     if (column.words >= kWordsOfText) return false;
     if (static_cast<double>(column.distinct) < kDifferent * static_cast<double>(column.entries())) return false;
     const auto inputs = std::ranges::count_if(schema_.columns, [&](const ColumnSchema& other) {
-      return predictable(other) && !named(options_.predict, other);
+      return is_predictable(other) && !named(options_.predict, other);
     });
     return inputs - (options_.predict.empty() ? 1 : 0) >= kFewestInputs;
   }
@@ -214,7 +170,7 @@ class RoleAssignment {
              (options_.predict.empty() ? !is_class_name(column.name) : named(options_.predict, column));
     });
     const bool classes = std::any_of(schema_.columns.begin(), schema_.columns.end(), [](const ColumnSchema& column) {
-      return is_class_name(column.name) && predictable(column);
+      return is_class_name(column.name) && is_predictable(column);
     });
     return order->type == ColumnType::date && order->step.regular && numbers && !classes;
   }
@@ -235,7 +191,7 @@ class RoleAssignment {
     }
     schema_.independent_rows = records_ || are_independent(nullptr);
     if (schema_.independent_rows)
-      schema_.rows_reason = rows_reason_;
+      schema_.rows_reason = rows_.reason();
     else if (schema_.columns.size() > 1 && schema_.periods.empty())
       schema_.rows_reason = "no column orders or groups the rows; they are read in the order of the file";
   }
@@ -249,166 +205,12 @@ class RoleAssignment {
     return regular ? std::string() : "the rows follow each other" + in_order;
   }
 
-  /// Returns whether the rows of short groups, or rows with separate identifiers and irregular times, are records such
-  /// as tickets or orders rather than the steps of sequences: they have texts or a class.
-  bool are_records(const ColumnSchema* group, const ColumnSchema* order) {
-    if (!options_.infer_roles || options_.rows || options_.order || options_.group || !schema_.periods.empty())
-      return false;
-    if ((group == nullptr && order == nullptr) || (order != nullptr && !is_irregular(*order))) return false;
-    if (group != nullptr && order != nullptr && are_dates_properties(*group, *order)) return true;
-    const ColumnSchema* described = nullptr;
-    for (const ColumnSchema& column : schema_.columns) {
-      if (&column == group || &column == order) continue;
-      const bool named_class = is_class_name(column.name) && column.type == ColumnType::category;
-      const bool text = column.words >= kWordsOfText && column.type == ColumnType::category;
-      if (described == nullptr && column.distinct > 1 && (named_class || (group != nullptr && text)))
-        described = &column;
-    }
-    if (described == nullptr) return false;
-    if (group == nullptr) {
-      const ColumnSchema* identifier = row_identifier();
-      if (identifier == nullptr) return false;
-      rows_reason_ = fmt::format("each row has its own {} and a {}", escape_cell(identifier->name, 40),
-                                 escape_cell(described->name, 40));
-      return true;
-    }
-    if (group->entries() >= kRowsOfSequence * group->distinct) return false;
-    rows_reason_ = fmt::format("there are only {:.1f} rows per {} on average, and each row has a {}",
-                               static_cast<double>(group->entries()) / static_cast<double>(group->distinct),
-                               escape_cell(group->name, 40), escape_cell(described->name, 40));
-    return true;
-  }
-  static bool is_irregular(const ColumnSchema& order) { return order.type == ColumnType::date && !order.step.regular; }
-
-  /// Returns whether a date, such as the begin of a contract, is a property of each row rather than its position among
-  /// the rows with the same entry, such as a city: the dates are neither regular nor sorted within the groups, each row
-  /// has a separate identifier or a class, and the other columns do not depend on the preceding rows.
-  bool are_dates_properties(const ColumnSchema& group, const ColumnSchema& order) {
-    constexpr Index kRowsPerDescent = 3, kDescentsPerGroup = 2, kFewestInputs = 2;
-    const Index descents = order.step.descents;  // dates sorted within adjacent groups have one descent per group
-    const bool unsorted =
-        kRowsPerDescent * descents >= order.entries() && descents >= kDescentsPerGroup * group.distinct;
-    const double full = static_cast<double>(group.distinct) * static_cast<double>(order.distinct);
-    const bool is_panel = group.panel && static_cast<double>(group.entries()) >= kShareOfPanel * full;
-    if (!is_irregular(order) || !unsorted || is_panel || is_identifier_name(group.name)) return false;
-    const ColumnSchema* inferred = options_.predict.empty() ? find_target(nullptr, nullptr) : nullptr;
-    const ColumnSchema* described = nullptr;
-    SerialColumns found;
-    Index inputs = 0;
-    for (const ColumnSchema& column : schema_.columns) {
-      if (&column == &group || &column == &order || !predictable(column)) continue;
-      if (&column == inferred || named(options_.predict, column)) {
-        if (is_class_name(column.name)) described = &column;
-        found.add_target(column, certainly_serial(column));
-      } else {
-        found.add_input(column, certainly_serial(column));
-        ++inputs;
-      }
-    }
-    const ColumnSchema* identifier = row_identifier();
-    if (identifier != nullptr) described = identifier;
-    if (described == nullptr || inputs < kFewestInputs || found.are_a_sequence()) return false;
-    rows_reason_ = fmt::format("each row has {} {}, and its {} is neither regular nor sorted",
-                               identifier != nullptr ? "its own" : "a", escape_cell(described->name, 40),
-                               escape_cell(order.name, 40));
-    return true;
+  /// Returns the column that is predicted without a group; null if --predict names it.
+  const ColumnSchema* inferred_target(const ColumnSchema* order) {
+    return options_.predict.empty() ? find_target(nullptr, order) : nullptr;
   }
 
-  /// Returns a column that is named like an identifier and differs in all rows; null if there is none.
-  const ColumnSchema* row_identifier() const {
-    const auto found = std::ranges::find_if(schema_.columns, [](const ColumnSchema& column) {
-      return column.type == ColumnType::identifier && is_identifier_name(column.name) && column.missing == 0 &&
-             column.distinct == column.entries();
-    });
-    return found == schema_.columns.end() ? nullptr : &*found;
-  }
-
-  /// Returns whether the contents of the rows suggest that each row is a separate example. `order`: a column of dates
-  /// that may be only a property of each row, because rows do not follow it.
-  bool are_independent(const ColumnSchema* order) {
-    if (!options_.infer_roles || options_.rows || options_.order || options_.group || !schema_.periods.empty())
-      return false;
-    // A few dates that recur in any order, such as the year of a model of a car, have a regular step, too.
-    const bool follows =
-        order != nullptr && (order->type != ColumnType::date || order->step.order != DateStep::Order::unsorted ||
-                             (order->step.regular && 2 * order->distinct >= order->entries()));
-    if (follows) return false;
-    Index numbers = 0;
-    SerialColumns found;
-    bool target = false, target_is_class = false, target_is_category = false;
-    std::string identifier;
-    const ColumnSchema* inferred = options_.predict.empty() ? find_target(nullptr, order) : nullptr;
-    for (const ColumnSchema& column : schema_.columns) {
-      if (&column == inferred || named(options_.predict, column)) {
-        const bool is_class = is_class_name(column.name);
-        if (named(options_.read, column)) return false;
-        found.add_target(column, certainly_serial(column));
-        target = target || predictable(column);
-        target_is_class = target_is_class || is_class;
-        target_is_category = target_is_category || column.type == ColumnType::category;
-      } else if (column.type == ColumnType::identifier) {
-        if (is_identifier_name(column.name) && column.distinct == column.entries()) identifier = column.name;
-      } else if (predictable(column) && (options_.read.empty() || named(options_.read, column))) {
-        numbers += column.type == ColumnType::category ? 0 : 1;
-        found.add_input(column, certainly_serial(column));
-      }
-    }
-    if (!target) return false;
-    if (numbers == 0 && !are_records_of_categories(inferred)) return false;
-    if (!identifier.empty() && target_is_category && !found.has_certain_target()) {
-      rows_reason_ = fmt::format("each row has its own {}", escape_cell(identifier, 40));
-      return true;
-    }
-    found.add_residuals_of_target(have_serial_residuals(inferred));
-    if (numbers > 0 && found.are_a_sequence()) return false;
-    rows_reason_ = found.some_depend()
-                       ? "no column orders or groups the rows, although some neighbors are similar"
-                       : "no column orders or groups the rows, and neighbors are not more similar than other rows";
-    return target_is_class || schema_.rows >= kRowsToCompare;
-  }
-
-  /// Returns whether rows without numbers describe a class by several categories, so that they are not the symbols of
-  /// a sequence with labels: no category has many values, and either there are many categories, or none depends on the
-  /// preceding rows.
-  bool are_records_of_categories(const ColumnSchema* inferred) const {
-    constexpr Index kMostValues = 50, kFewestInputs = 2, kManyInputs = 3;
-    Index inputs = 0, serial = 0;
-    for (const ColumnSchema& column : schema_.columns) {
-      const bool is_target = &column == inferred || named(options_.predict, column);
-      if (is_target ? !is_class_name(column.name) : !predictable(column)) {
-        if (is_target || column.type == ColumnType::text) return false;
-        continue;
-      }
-      if (!is_target && !options_.read.empty() && !named(options_.read, column)) continue;
-      if (column.distinct > kMostValues) return false;
-      serial += column.serial && !column.sorted ? 1 : 0;
-      inputs += is_target ? 0 : 1;
-    }
-    return inputs >= (serial == 0 ? kFewestInputs : kManyInputs) && schema_.rows >= kRowsToCompare;
-  }
-
-  /// Returns whether the residuals of the only predicted number depend on the preceding rows. If the rows are sorted,
-  /// residuals may have a trend.
-  bool have_serial_residuals(const ColumnSchema* inferred) const {
-    const ColumnSchema* target = nullptr;
-    std::vector<std::size_t> inputs;
-    for (std::size_t c = 0; c < schema_.columns.size(); ++c) {
-      const ColumnSchema& column = schema_.columns[c];
-      const bool is_number = column.type == ColumnType::number || column.type == ColumnType::integer;
-      if (column.sorted && predictable(column)) return false;
-      if (&column == inferred || named(options_.predict, column)) {
-        if (target != nullptr || !is_number || is_class_name(column.name)) return false;
-        target = &column;
-      } else if (is_number && (options_.read.empty() || named(options_.read, column))) {
-        inputs.push_back(c);
-      }
-    }
-    return target != nullptr && residuals_.depends(static_cast<std::size_t>(target - schema_.columns.data()), inputs);
-  }
-
-  bool certainly_serial(const ColumnSchema& column) const {
-    return serial_[static_cast<std::size_t>(&column - schema_.columns.data())];
-  }
+  bool are_independent(const ColumnSchema* order) { return rows_.are_independent(order, inferred_target(order)); }
 
   void require_no_separate_rows() const {
     if (options_.rows != RowMeaning::independent || (!options_.group && !options_.order)) return;
@@ -570,7 +372,7 @@ class RoleAssignment {
   /// Returns whether there is something to predict in addition to the group and the order.
   bool leaves_target(const ColumnSchema& group, const ColumnSchema& order) const {
     return !options_.predict.empty() || std::ranges::any_of(schema_.columns, [&](const ColumnSchema& column) {
-      return &column != &group && &column != &order && predictable(column) && !is_date_part(column);
+      return &column != &group && &column != &order && is_predictable(column) && !is_date_part(column);
     });
   }
 
@@ -595,11 +397,6 @@ class RoleAssignment {
   bool predicts_event() const {
     const std::vector<std::string>& predict = options_.predict;
     return predict.empty() || (options_.infer_roles && predict.size() == 1 && predict.front() == event_->name);
-  }
-
-  static bool predictable(const ColumnSchema& column) {
-    return column.type == ColumnType::number || column.type == ColumnType::integer ||
-           column.type == ColumnType::category;
   }
 
   /// Returns whether a column has only two values, such as 0 and 1 for holidays.
@@ -649,7 +446,7 @@ class RoleAssignment {
     const ColumnSchema* last = nullptr;
     const ColumnSchema *quantity = nullptr, *last_quantity = nullptr;  // of a series
     for (const ColumnSchema& column : schema_.columns) {
-      if (&column == group || &column == order || named(options_.read, column) || !predictable(column)) continue;
+      if (&column == group || &column == order || named(options_.read, column) || !is_predictable(column)) continue;
       if (is_date_part(column)) continue;
       if (is_class_name(column.name)) {
         target_reason_ = "it is named like a class or target";
@@ -660,8 +457,8 @@ class RoleAssignment {
       last_quantity = &column;
       if (quantity == nullptr && is_quantity_name(column.name)) quantity = &column;
     }
-    if (const ColumnSchema* value = schema_.find("value");
-        value != nullptr && value != group && value != order && !named(options_.read, *value) && predictable(*value)) {
+    if (const ColumnSchema* value = schema_.find("value"); value != nullptr && value != group && value != order &&
+                                                           !named(options_.read, *value) && is_predictable(*value)) {
       target_reason_ = "it is named value";
       return value;
     }
@@ -695,13 +492,12 @@ class RoleAssignment {
   TableSchema& schema_;
   const SchemaOptions& options_;
   const std::vector<PanelPositions::Pair>& positions_;
-  const std::vector<bool>& serial_;
-  const ResidualDependence& residuals_;
+  IndependentRows rows_;
   const ColumnSchema* event_ = nullptr;
   std::vector<const ColumnSchema*> targets_;  ///< several predicted columns; empty if there is at most one
   const ColumnSchema* text_ = nullptr;        ///< rows are examples with separate texts
-  bool records_ = false;                      ///< rows are examples, as `are_records` decides
-  std::string group_reason_, order_reason_, target_reason_, rows_reason_;
+  bool records_ = false;                      ///< rows are examples, as `rows_` has decided by their groups or dates
+  std::string group_reason_, order_reason_, target_reason_;
 };
 
 }  // namespace
