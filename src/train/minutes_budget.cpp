@@ -44,7 +44,8 @@ double MinutesBudget<T>::validation_seconds() const {
 
 template <class T>
 double MinutesBudget<T>::reserve() const {
-  return validation_seconds() * (1 + run_.options.validations_after) + 2 * saving_seconds_;
+  const bool known = knows_steps() || run_.state.validation_seconds > 0;
+  return (known ? validation_seconds() * (1 + run_.options.validations_after) : 0) + 2 * saving_seconds_;
 }
 
 template class MinutesBudget<float>;

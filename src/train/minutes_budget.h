@@ -27,7 +27,7 @@ class MinutesBudget {
   /// Returns the maximum number of rows per validation. A full validation that would take more than a tenth of the
   /// budget is reduced to a twentieth.
   Index validation_rows() const;
-  /// Returns the time needed after the last step.
+  /// Returns the time needed after the last step. The time of a validation is not estimated from the first step alone.
   double reserve() const;
   /// Returns whether a validation now would leave time for another step and the final validation.
   bool has_time_for_validation() const {

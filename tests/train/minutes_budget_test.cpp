@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "tests/optim/small_network.h"
 #include "unfold/train/trainer.h"
@@ -16,7 +17,10 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 /// Measures the longest step.
 class LongestStep final : public Observer {
  public:
+  /// `delay`: seconds that are added to the first step.
+  explicit LongestStep(double delay) : delay_(delay) {}
   void progress(const ProgressEvent& event) override {
+    if (event.step == 1) std::this_thread::sleep_for(std::chrono::duration<double>(delay_));
     longest_ = std::max(longest_, event.seconds - last_);
     last_ = event.seconds;
   }
@@ -30,7 +34,7 @@ class LongestStep final : public Observer {
   double share() const { return share_; }
 
  private:
-  double longest_ = 0, last_ = 0, share_ = 0;
+  double delay_, longest_ = 0, last_ = 0, share_ = 0;
   int validations_ = 0;
 };
 
@@ -42,7 +46,7 @@ struct Timed {
   double share = 0;
 };
 
-Timed train_for(double seconds, Index training, Index validation, TrainerOptions options) {
+Timed train_for(double seconds, Index training, Index validation, TrainerOptions options, double delay = 0) {
   const std::string text = wavy_text(training + validation);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   const auto parts = split_corpus(
@@ -52,7 +56,7 @@ Timed train_for(double seconds, Index training, Index validation, TrainerOptions
   options.minutes = seconds / 60;
   Team team(1);
   Trainer<float> trainer(small.network, small.parameters, {corpus, parts[0], &parts[1], nullptr}, options, team);
-  LongestStep observer;
+  LongestStep observer(delay);
   trainer.set_observer(&observer);
   const auto start = Clock::now();
   Timed timed{.result = trainer.run()};
@@ -102,6 +106,14 @@ TEST(Budget, long_validation_is_shortened_within_a_time_budget) {
   EXPECT_EQ(whole.share, 1);
   EXPECT_NEAR(static_cast<double>(whole.result.validation_symbols), 1000, 1);
   EXPECT_GT(whole.validations, 0);
+}
+
+TEST(Budget, ASlowFirstStepDoesNotEndTheRun) {
+  TrainerOptions options;
+  options.batches = {.window = 32, .batch = 8};
+  const Timed timed = train_for(2, 20000, 400000, options, 0.3);
+  EXPECT_EQ(timed.result.reason, "minutes");
+  EXPECT_GT(timed.result.steps, 10);
 }
 
 TEST(Budget, step_budget_validates_everything) {
