@@ -15,6 +15,7 @@
 #include "app/fields/template_data.h"
 #include "app/schema/field_checks.h"
 #include "app/schema/table_fields.h"
+#include "app/settings/defaults.h"
 #include "app/settings/evaluation_split.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
@@ -34,6 +35,7 @@
 #include "model/network/length_model.h"
 #include "model/network/linear.h"
 #include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/train/objective/output_feedback.h"
 
@@ -74,8 +76,18 @@ const WordReads& runs_of_words(const Examples& examples) {
 /// Parts of words that help with unseen words at the leaves of a tree.
 const WordReads kPartsOfLeaves{.parts = {"lower", "prefix3", "suffix3"}};
 
-void add_with_parts(const ExampleColumn& column, const WordReads& words, Names& reads) {
-  const bool open = column.is_text() && is_open(column);
+/// Returns whether the default network for labels, which reads the words of few different words in their order, could
+/// not read all examples once in the given minutes.
+bool lacks_time_for_order(const Examples& examples, const TrainSettings& s) {
+  constexpr double kSecondsAMinute = 60;
+  constexpr double kPositionsASecond = 20'000;  // of kLabelModel, on two cores
+  return s.minutes && canonical_model(s.model) == canonical_model(kDefaultModel) &&
+         kSecondsAMinute * *s.minutes * kPositionsASecond < static_cast<double>(examples.positions());
+}
+
+/// `parts_of_few`: parts are read even if there are few different words.
+void add_with_parts(const ExampleColumn& column, const WordReads& words, bool parts_of_few, Names& reads) {
+  const bool open = column.is_text() && (parts_of_few || is_open(column));
   if (!open || words.whole) reads.push_back(column.name);
   if (!open) return;
   for (const char* part : words.parts) reads.push_back(fmt::format("{}.{}", column.name, part));
@@ -102,15 +114,16 @@ bool reads_own_past(const Examples& examples, const Predicted& head) {
 }
 
 /// Returns the fields that the schema of a table reads, with parts of words for an open vocabulary.
-Names default_table_reads(const Examples& examples, const std::vector<Predicted>& heads) {
+Names default_table_reads(const Examples& examples, const std::vector<Predicted>& heads, bool hurried) {
   Names reads;
+  const bool texts = examples.schema->text() != nullptr;
   const bool past = std::ranges::any_of(heads, [&](const Predicted& head) { return reads_own_past(examples, head); });
   for (const std::string& name : schema_reads(examples, predicted_names(heads), past)) {
     const ExampleColumn& column = examples.column(name);
     if (column.once || past || column.characters || has_independent_rows(examples))
       reads.push_back(name);
     else
-      add_with_parts(column, examples.schema->text() != nullptr ? runs_of_words(examples) : kPartsOfWords, reads);
+      add_with_parts(column, texts ? runs_of_words(examples) : kPartsOfWords, texts && hurried, reads);
   }
   // If all other columns are left out, the earlier values are the only inputs.
   if (reads.empty())
@@ -121,8 +134,9 @@ Names default_table_reads(const Examples& examples, const std::vector<Predicted>
 
 /// Returns all other fields at every position; predicted numbers are read too, because their past values are the most
 /// informative.
-Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
-  if (examples.schema != nullptr) return default_table_reads(examples, heads);
+Names default_reads(const Examples& examples, const std::vector<Predicted>& heads, const TrainSettings& s) {
+  const bool hurried = lacks_time_for_order(examples, s);
+  if (examples.schema != nullptr) return default_table_reads(examples, heads, hurried);
   Names reads;
   bool forecasts = false, tags = false;
   const bool source = has_source(examples), new_text = !examples.are_trees() && !predicts(heads, "form");
@@ -142,7 +156,7 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
                      examples.are_trees() ? kPartsOfLeaves
                      : tags               ? kPartsOfWords
                                           : runs_of_words(examples),
-                     reads);
+                     hurried && !tags && !examples.are_trees() && !examples.are_grids() && !column.characters, reads);
   }
   return reads;
 }
@@ -320,7 +334,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   Names reads = s.read               ? split_names(*s.read, known)
                 : s.ends             ? Names{heads.front().field}
                 : is_of_crf(s.model) ? default_templates(examples, predicted_names(heads))
-                                     : default_reads(examples, heads);
+                                     : default_reads(examples, heads, s);
   reads = with_date_parts(examples, reads);
   std::erase_if(reads, [&](const std::string& name) { return name == s.sequences.value_or(""); });
   const bool grids = examples.are_grids();

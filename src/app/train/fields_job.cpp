@@ -53,7 +53,9 @@ void FieldsJob::settle() {
   examples_ = read_training_fields(s, context_.reporter());
   if (s.symbols == kAnyText) s.symbols = tokenization_of(examples_);
   settle_mixture(s, known);
+  const TrainSettings unplanned = s;
   plan_ = plan_fields(examples_, s);
+  context_.reporter().note_if(note_on_minutes(plan_, examples_, unplanned));
   if (context_.given().contains(&TrainSettings::read) && !known.contains(&TrainSettings::model))
     if (const std::optional<std::string> reads = reads_of_texts(plan_, examples_, s)) {
       context_.reporter().remark(

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/fields/defaults/problem_defaults.h"
 #include "app/fields/example_split.h"
 #include "unfold/base/error.h"
 
@@ -91,6 +92,43 @@ TEST(FieldPlan, open_vocabulary_words_are_also_read_by_their_parts) {
   EXPECT_THAT(
       plan_fields(sentences(600), settings).layout.reads,
       ElementsAre("word", "word.lower", "word.shape", "word.prefix2", "word.prefix3", "word.suffix2", "word.suffix3"));
+}
+
+/// Returns `count` texts of four words, of which there are two, with a label.
+Examples texts_of_two_words(Index count) {
+  ExampleColumn text{.name = "text"}, label{.name = "label", .once = true};
+  Examples examples{.source = "made"};
+  for (Index e = 0; e < count; ++e) {
+    for (Index w = 0; w < 4; ++w) text.texts.push_back((e >> w) % 2 == 0 ? "up" : "down");
+    label.texts.push_back(e % 2 == 0 ? "a" : "b");
+    examples.ends.push_back(4 * (e + 1));
+  }
+  examples.columns = {text, label};
+  return examples;
+}
+
+TEST(FieldPlan, TextsOfFewWordsAreReadInGroupsIfTheTimeIsShort) {
+  const Examples examples = texts_of_two_words(50'000);
+  const auto groups = ElementsAre("text", "text.plain", "text.plain.run2", "text.plain.run3");
+  TrainSettings hurried{.minutes = 0.1};
+  const TrainSettings unplanned = hurried;
+  const FieldPlan plan = plan_fields(examples, hurried);
+  EXPECT_THAT(plan.layout.reads, groups);
+  EXPECT_THAT(note_on_minutes(plan, examples, unplanned),
+              HasSubstr("would not read all 50000 examples once in 0.1 minutes"));
+  TrainSettings all = hurried;
+  Given given;
+  FieldPlan settled = plan;
+  set_problem_defaults(settled, examples, given, all);
+  EXPECT_THAT(all.model, testing::StartsWith("bag:256,start=logistic"));
+
+  for (TrainSettings slow :
+       {TrainSettings{}, TrainSettings{.minutes = 5}, TrainSettings{.model = "bilstm:8", .minutes = 0.1}}) {
+    const TrainSettings before = slow;
+    const FieldPlan ordered = plan_fields(examples, slow);
+    EXPECT_THAT(ordered.layout.reads, ElementsAre("text"));
+    EXPECT_EQ(note_on_minutes(ordered, examples, before), "");
+  }
 }
 
 TEST(FieldPlan, numbers_are_predicted_from_their_previous_values) {

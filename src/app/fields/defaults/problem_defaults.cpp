@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 #include <tuple>
+#include <utility>
 #include "app/fields/defaults/event_defaults.h"
 #include "app/fields/defaults/grid_defaults.h"
 #include "app/fields/density_data.h"
@@ -275,6 +276,16 @@ std::optional<std::string> reads_of_texts(const FieldPlan& plan, const Examples&
   }
   if (!changed) return {};
   return fmt::format("{}", fmt::join(reads, ","));
+}
+
+std::string note_on_minutes(const FieldPlan& plan, const Examples& examples, TrainSettings s) {
+  if (!s.minutes || s.read) return {};
+  const double minutes = *std::exchange(s.minutes, {});
+  if (plan_fields(examples, s).layout.reads == plan.layout.reads) return {};
+  return fmt::format(
+      "a network that reads the words in their order would not read all {} examples once in {:.4g} minute{}, so they "
+      "are read as words and groups of words; --model {} overrides this",
+      examples.count(), minutes, minutes == 1 ? "" : "s", kLabelModel);
 }
 
 }  // namespace unfold
