@@ -724,7 +724,7 @@ TEST_F(HabitsTest, JsonLinesWithoutListsAreRowsOfATable) {
   expect_failure(Arguments{"train", data("odd.jsonl", lines_of(60, row) + "{\"size\": [1]}\n"), "--format", "records",
                            "--out", run_} +
                      small(),
-                 3, "line 61: \"size\" is a list or an object");
+                 3, "line 61: \"size\" is a list, but a row has strings");
 }
 
 TEST_F(HabitsTest, WholeNumbersOfJsonLinesAreClassesAndTextsAreWrittenAsTheyStand) {

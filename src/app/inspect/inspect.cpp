@@ -239,6 +239,9 @@ Inspection inspect_records(const std::string& file, const TrainSettings& s) {
   const Examples examples = read_fields(
       settings.data, training_reader_options(settings, s.read || s.predict ? columns : std::vector<std::string>()));
   TableSchema schema = *examples.schema;
+  for (const std::string& remark : examples.remarks)
+    if (std::ranges::find(schema.notes, remark) == schema.notes.end())
+      schema.notes.push_back(without_source(remark, examples.source));
   for (const ColumnSchema& column : examples.schema->columns)
     if (column.role == ColumnRole::predicted)
       for (std::string& note : label_notes(examples, {column.name})) schema.notes.push_back(std::move(note));

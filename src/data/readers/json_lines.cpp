@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/printable.h"
 #include "data/cells/numeric_cell.h"
 #include "data/readers/reader_text.h"
 #include "unfold/base/error.h"
@@ -45,32 +46,71 @@ std::size_t object_size(std::string_view text) {
   return text.size();
 }
 
-/// Collects the keys of the outermost object.
-class KeyCollector : public nlohmann::json_sax<nlohmann::json> {
+/// Collects the paths of the members of an object and of the objects within it.
+class PathCollector : public nlohmann::json_sax<nlohmann::json> {
  public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return ++depth_ > 0; }
-  bool end_object() override { return --depth_ >= 0; }
-  bool start_array(std::size_t) override { return ++depth_ > 0; }
-  bool end_array() override { return --depth_ >= 0; }
+  bool null() override { return see_value(); }
+  bool boolean(bool) override { return see_value(); }
+  bool number_integer(number_integer_t) override { return see_value(); }
+  bool number_unsigned(number_unsigned_t) override { return see_value(); }
+  bool number_float(number_float_t, const string_t&) override { return see_value(); }
+  bool string(string_t&) override { return see_value(); }
+  bool binary(binary_t&) override { return see_value(); }
+  bool start_object(std::size_t) override {
+    if (in_list_ > 0) return ++in_list_ > 0;
+    if (!begins_.empty()) path_ += '.';
+    begins_.push_back(path_.size());
+    return static_cast<Index>(begins_.size()) <= kMostJsonDepth;  // bounds the lengths of the paths
+  }
+  bool end_object() override {
+    if (in_list_ > 0) return --in_list_ > 0;
+    begins_.pop_back();
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    if (in_list_ == 0) see_value();
+    return ++in_list_ > 0;
+  }
+  bool end_array() override { return --in_list_ >= 0; }
   bool key(string_t& name) override {
-    if (depth_ == 1 && seen_.insert(name).second) keys.push_back(name);
+    if (in_list_ > 0) return true;
+    path_.resize(begins_.back());
+    path_ += name;
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
 
-  std::vector<std::string> keys;
+  std::vector<std::string> paths;
 
  private:
-  Index depth_ = 0;
+  bool see_value() {
+    if (in_list_ == 0 && !begins_.empty() && seen_.insert(path_).second) paths.push_back(path_);
+    return true;
+  }
+
+  std::string path_;
+  std::vector<std::size_t> begins_;  ///< where the keys of the open objects begin in the path
+  Index in_list_ = 0;                ///< number of open lists, and of open objects within lists
   std::set<std::string, std::less<>> seen_;
 };
+
+/// Returns whether a value, or all values of an object, are strings, numbers, true, false or null.
+bool has_single_values(const nlohmann::json& value, Index depth) {
+  if (!value.is_object()) return !value.is_array();
+  return depth < kMostJsonDepth &&
+         std::ranges::all_of(value, [&](const nlohmann::json& inner) { return has_single_values(inner, depth + 1); });
+}
+
+void visit_members(const nlohmann::json& object, const std::string& before,
+                   const std::function<void(const std::string&, const nlohmann::json&)>& use) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string path = before + key;
+    if (value.is_object())
+      visit_members(value, path + ".", use);
+    else
+      use(path, value);
+  }
+}
 
 }  // namespace
 
@@ -160,7 +200,7 @@ std::vector<nlohmann::json> first_objects(const DataSample& sample, Index most) 
 }
 
 nlohmann::json object_in_line(const std::string& source, std::string_view line, Index number) {
-  JsonLimits limits{.depth = 8};
+  JsonLimits limits{.depth = kMostJsonDepth};
   limits.values = std::max<Index>(limits.values, static_cast<Index>(line.size()));
   limits.containers = std::max<Index>(limits.containers, static_cast<Index>(line.size()) / 4);
   nlohmann::json object;
@@ -174,16 +214,27 @@ nlohmann::json object_in_line(const std::string& source, std::string_view line, 
   return object;
 }
 
+void for_each_member(const nlohmann::json& object,
+                     const std::function<void(const std::string&, const nlohmann::json&)>& use) {
+  visit_members(object, {}, use);
+}
+
+std::string note_on_nested(const std::string& source, const std::string& path) {
+  if (path.empty()) return {};
+  return fmt::format("{}: values in nested objects are read with the names of all keys on the way to them, such as {}",
+                     source, in_quotes(path));
+}
+
 bool is_record(const nlohmann::json& object) {
-  return object.is_object() && !object.empty() && std::ranges::none_of(object.items(), [](const auto& item) {
-           return item.value().is_structured() || (item.key() == "text" && item.value().is_string());
-         });
+  return object.is_object() && !object.empty() && has_single_values(object, 0) &&
+         std::ranges::none_of(object.items(),
+                              [](const auto& item) { return item.key() == "text" && item.value().is_string(); });
 }
 
 std::vector<std::string> written_keys(std::string_view object) {
-  KeyCollector collector;
+  PathCollector collector;
   nlohmann::json::sax_parse(object, &collector);
-  return std::move(collector.keys);
+  return std::move(collector.paths);
 }
 
 std::vector<std::string> record_keys(std::string_view text) {

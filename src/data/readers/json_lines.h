@@ -1,6 +1,7 @@
 #pragma once
 /// Shared functions of the readers for JSON Lines: one object per line or in one list, and values as strings.
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -45,15 +46,26 @@ std::vector<nlohmann::json> first_objects(const DataSample& sample, Index most);
 /// Parses the object in a line. Throws a DataError that names the line and the remedy.
 nlohmann::json object_in_line(const std::string& source, std::string_view line, Index number);
 
-/// Returns whether every value of an object is a string, a number, true, false or null, and the object has no running
-/// text under the key "text". Lines are then the rows of a table (format `records`) and not examples with lists (format
-/// `jsonl`).
+/// Maximum depth of objects and lists within each other.
+inline constexpr Index kMostJsonDepth = 8;
+
+/// Calls use(path, value) for each member of an object and of the objects within it, whose path is "outer.inner".
+/// REQUIRES an object from object_in_line, whose depth is bounded.
+void for_each_member(const nlohmann::json& object,
+                     const std::function<void(const std::string& path, const nlohmann::json& value)>& use);
+/// Returns the note that values of objects within objects are read, of which `path` is the first; empty if there is no
+/// path.
+std::string note_on_nested(const std::string& source, const std::string& path);
+
+/// Returns whether every value of an object, and of the objects within it, is a string, a number, true, false or null,
+/// and the object has no running text under the key "text". Lines are then the rows of a table (format `records`) and
+/// not examples with lists (format `jsonl`).
 bool is_record(const nlohmann::json& object);
 
-/// Returns the keys of an object in the order in which they are written, each once.
+/// Returns the paths of the members of an object in the order in which they are written, each once.
 std::vector<std::string> written_keys(std::string_view object);
 
-/// Returns the keys of the objects in the complete lines of a text, each once; lines that are not objects are ignored.
+/// Returns the paths of the members in the complete lines of a text, each once; lines that are not objects are ignored.
 std::vector<std::string> record_keys(std::string_view text);
 
 bool is_json_text(const nlohmann::json& value);  ///< a string, true or false

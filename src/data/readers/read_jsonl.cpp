@@ -1,5 +1,6 @@
 /// The format `jsonl` (JSON Lines): one JSON object per line, one per example. Lists are fields with one entry per
-/// position; single strings and numbers are fields with one entry per example.
+/// position; single strings and numbers are fields with one entry per example. The members of nested objects are
+/// fields, too, whose names are their paths.
 
 #include <fmt/format.h>
 
@@ -50,6 +51,8 @@ class JsonField {
     column_.width = type.width;
   }
   const JsonType& type() const { return type_; }
+  Index entries() const { return column_.entries(); }
+  const std::string& name() const { return column_.name; }
   Index line() const { return line_; }  ///< line where the key first occurred
 
   void reserve(double factor) { reserve_entries(column_, factor); }
@@ -162,6 +165,7 @@ class JsonlReader {
   }
 
   Examples take() {
+    if (!nested_.empty()) examples_.remarks.push_back(note_on_nested(examples_.source, nested_));
     examples_.columns.reserve(fields_.size());
     for (JsonField& field : fields_) examples_.columns.push_back(field.take(examples_.count()));
     return std::move(examples_);
@@ -228,13 +232,14 @@ class JsonlReader {
   }
 
   void read_object(const JsonValue& object) {
-    for (const auto& [key, value] : object.items()) {
+    for_each_member(object, [&](const std::string& path, const JsonValue& value) {
       std::size_t place = kNoPlace;
-      if (key == kTextKey && value.is_string())
+      if (nested_.empty() && !object.contains(path)) nested_ = path;
+      if (path == kTextKey && value.is_string())
         read_text(value.get_ref<const std::string&>(), place);
       else
-        read_value(key, value, place);
-    }
+        read_value(path, value, place);
+    });
   }
 
   void end_object() {
@@ -262,15 +267,22 @@ class JsonlReader {
       set_length(key, static_cast<Index>(value.size()));
       if (std::all_of(value.begin(), value.end(), [](const JsonValue& entry) { return entry.is_null(); })) return;
       JsonField& field = field_of(key, {.once = false, .width = width_of_list(key, value)}, place);
-      field.pad(examples_.positions());
+      pad(field, examples_.positions());
       for (const JsonValue& entry : value) field.add(entry);
       drop_cells_of_lists(key, field);
     } else if (!value.is_null()) {
       const Index width = width_of(key, value);
       JsonField& field = field_of(key, {.once = true, .width = width}, place);
-      field.pad(examples_.count());
+      pad(field, examples_.count());
       field.add(value);
     }
+  }
+
+  /// Adds the entries that earlier examples do not have. Throws DataError if this example has entries already.
+  void pad(JsonField& field, Index entries) const {
+    if (field.entries() > entries)
+      refuse(fmt::format("\"{}\" is a key and the path of a value in a nested object; rename one", field.name()));
+    field.pad(entries);
   }
 
   /// All lists of an example must have the length of the first one.
@@ -291,6 +303,11 @@ class JsonlReader {
         std::all_of(value.begin(), value.end(), [](const JsonValue& entry) { return entry.is_number(); })) {
       return static_cast<Index>(value.size());
     }
+    if (value.is_object() && !value.empty())
+      refuse(
+          fmt::format("\"{0}\" is a list of objects; write one list for each of their keys, for example with jq -c "
+                      "'.\"{0}.{1}\" = [.\"{0}\"[].\"{1}\"] | del(.\"{0}\")'",
+                      key, value.items().begin().key()));
     refuse(fmt::format(
         "\"{}\" must be a string, a number, or a list of strings, numbers or lists of numbers; use null for a "
         "missing entry",
@@ -345,7 +362,8 @@ class JsonlReader {
   Index running_texts_ = 0, running_symbols_ = 0;
   bool text_lists_ = false;  ///< some strings are in lists of words, so examples do not have a single text
   std::string length_key_;
-  TextList symbols_;  ///< the symbols of a text
+  std::string nested_;  ///< the first path of a value in a nested object; empty: there is none
+  TextList symbols_;    ///< the symbols of a text
 };
 
 /// Returns all running texts, to detect their kind. Empty if the kind is specified or there is no running text.

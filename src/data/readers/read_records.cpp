@@ -1,5 +1,6 @@
 /// The format `records`: one JSON object per line or a list of them, each a row of a table. All values are strings,
-/// numbers, true, false or null; keys are columns. The schema decides how columns are read, as for the format `table`.
+/// numbers, true, false, null, or objects of them; keys, and the paths of values in nested objects, are columns. The
+/// schema decides how columns are read, as for the format `table`.
 
 #include <fmt/format.h>
 
@@ -47,6 +48,7 @@ class RecordColumn {
   explicit RecordColumn(std::string name) { column_.name = std::move(name); }
 
   void reserve(double factor) { reserve_entries(column_, factor); }
+  Index entries() const { return entries_; }
   void pad(Index rows) {
     while (entries_ < rows) add_entry(/*missing=*/true);
   }
@@ -116,6 +118,7 @@ class RecordsReader {
   Examples take() {
     const auto rows = static_cast<Index>(examples_.lines.size());
     if (rows == 0) return std::move(examples_);
+    if (!nested_.empty()) examples_.remarks.push_back(note_on_nested(source_, nested_));
     for (RecordColumn& column : columns_) {
       column.pad(rows);
       examples_.columns.push_back(column.take());
@@ -153,20 +156,25 @@ class RecordsReader {
     return std::ranges::any_of(members, [](const JsonMember& member) { return member.kind == JsonMember::Kind::list; });
   }
 
-  /// Reads an object that the scanner does not accept.
+  /// Reads an object that the scanner does not accept. The members of objects within it are columns, too.
   void read_parsed(const nlohmann::json& object, std::string_view text, Index line) {
-    for (const auto& [key, value] : object.items()) {
-      if (value.is_structured())
+    for_each_member(object, [&](const std::string& path, const nlohmann::json& value) {
+      if (value.is_array())
         throw_data_error(source_, line,
-                         fmt::format("\"{}\" is a list or an object, but a row has strings, numbers, true, false and "
-                                     "null; --format jsonl reads lists",
-                                     key));
+                         fmt::format("\"{}\" is a list, but a row has strings, numbers, true, false and null; --format "
+                                     "jsonl reads lists",
+                                     path));
       // The columns are in the order in which the keys are written; `object` is sorted by key.
-      if (!places_.contains(key))
+      if (!places_.contains(path))
         for (const std::string& written : written_keys(text)) place_of(written);
+      if (nested_.empty() && !object.contains(path)) nested_ = path;
       const std::string shown = value.is_null() ? std::string() : json_text(value);
-      add(place_of(key), member_of(value, shown));
-    }
+      const std::size_t place = place_of(path);
+      if (columns_[place].entries() > static_cast<Index>(examples_.lines.size()))
+        throw_data_error(source_, line,
+                         fmt::format("\"{}\" is a key and the path of a value in a nested object; rename one", path));
+      add(place, member_of(value, shown));
+    });
   }
 
   static JsonMember member_of(const nlohmann::json& value, std::string_view text) {
@@ -202,6 +210,7 @@ class RecordsReader {
   std::map<std::string, std::size_t, std::less<>> places_;
   JsonScanner scanner_;
   std::vector<std::size_t> places_of_members_;  ///< columns of the members of the last scanned object
+  std::string nested_;                          ///< the first path of a value in a nested object; empty: there is none
 };
 
 Examples read_records(const Input& input, const ReaderOptions& options) {

@@ -2,6 +2,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/reading.h"
@@ -111,13 +112,59 @@ TEST(JsonlReader, invalid_jsonl_is_rejected_with_its_line) {
   refused("{\"x\": [[1], 2]}\n", "entries of different kinds");
   refused("{\"x\": []}\n", "data: line 1: \"x\" is empty");
   refused("{\"x\": [1], \"text\": \"\"}\n", "line 1: \"text\" is empty");
-  refused("{\"x\": {\"y\": 1}}\n", "\"x\" must be a string, a number, or a list");
+  refused("{\"x\": [{\"y\": 1}, {\"y\": 2}]}\n",
+          "line 1: \"x\" is a list of objects; write one list for each of their keys, for example with jq -c "
+          "'.\"x.y\" = [.\"x\"[].\"y\"] | del(.\"x\")'");
   refused("{\"x\": [[]]}\n", "\"x\" must be a string, a number, or a list");
   refused("{\"x\": [1]}\n[1]\n", "data: line 2: not a JSON object");
   refused("{\"x\": [1]}\n{\"x\": [NaN]}\n", "data: line 2: not valid JSON");
   refused("{\"x\": [1]}\n{\"y\": 1}\n", "data: line 2: there is no list and no text");
   refused("{\"x\": [1], \"x\": [2]}\n", "the key \"x\" occurs twice");
   refused("{\"x\": [1e999]}\n", "data: line 1");
+}
+
+TEST(JsonlReader, MembersOfNestedObjectsAreColumnsOfATable) {
+  const std::string lines =
+      "{\"user\": \"a\", \"geo\": {\"lat\": 1.5, \"place\": {\"city\": \"x\", \"zip\": null}}, \"label\": 3}\n"
+      "{\"user\": \"b\", \"geo\": {}, \"label\": 4}\n"
+      "{\"user\": \"c\", \"geo.lat\": 2.5, \"geo\": {\"place\": {\"city\": \"y\"}, \"new\": true}, \"label\": 5}\n";
+  EXPECT_EQ(format_of("data.jsonl", lines), "records");
+  const Examples rows = read_as("records", lines);
+  EXPECT_EQ(names_of(rows), (Texts{"user", "geo.lat", "geo.place.city", "geo.place.zip", "label", "geo.new"}));
+  EXPECT_EQ(column_of(rows, "geo.lat").numbers, (Numbers{1.5, 0, 2.5}));
+  EXPECT_EQ(column_of(rows, "geo.lat").missing, (Flags{0, 1, 0}));
+  EXPECT_EQ(entries_of(rows, "geo.place.city"), (Texts{"x", "", "y"}));
+  ASSERT_EQ(std::ranges::count_if(rows.remarks, [](const auto& note) { return contains(note, "nested objects"); }), 1);
+  EXPECT_TRUE(contains(refusal("records", "{\"a.b\": 1, \"a\": {\"b\": 2}}\n"),
+                       "data: line 1: \"a.b\" is a key and the path of a value in a nested object"));
+  EXPECT_TRUE(contains(refusal("records", "{\"a\": {\"b\": [1]}}\n"), "line 1: \"a.b\" is a list"));
+}
+
+TEST(JsonlReader, MembersOfNestedObjectsAreFieldsOfExamples) {
+  const std::string lines =
+      "{\"text\": \"it is so\", \"meta\": {\"k\": 1, \"tag\": [\"a\", \"b\", \"c\"]}, \"label\": \"p\"}\n"
+      "{\"text\": \"yes sir\", \"meta\": {\"k\": 2, \"tag\": [\"a\", \"b\"]}, \"label\": \"q\"}\n";
+  EXPECT_EQ(format_of("data.jsonl", lines), "jsonl");
+  const Examples examples = read_as("jsonl", lines);
+  EXPECT_EQ(names_of(examples), (Texts{"label", "meta.k", "meta.tag", "text"}));
+  EXPECT_EQ(column_of(examples, "meta.k").numbers, (Numbers{1, 2}));
+  EXPECT_TRUE(column_of(examples, "meta.k").once);
+  EXPECT_EQ(entries_of(examples, "meta.tag"), (Texts{"a", "b", "c", "a", "b"}));
+  ASSERT_FALSE(examples.remarks.empty());
+  EXPECT_TRUE(contains(examples.remarks.back(), "such as \"meta.k\"")) << examples.remarks.back();
+  EXPECT_TRUE(contains(refusal("jsonl", "{\"a.b\": 1, \"a\": {\"b\": 2}}\n"), "\"a.b\" is a key and the path"));
+  EXPECT_TRUE(contains(refusal("jsonl", "{\"a.b\": [1], \"a\": {\"b\": [2]}}\n"), "\"a.b\" is a key and the path"));
+}
+
+TEST(JsonlReader, TheDepthOfNestedObjectsIsBounded) {
+  const auto nested = [](int depth) {
+    std::string object = "1";
+    for (int level = 0; level < depth; ++level) object = "{\"a\": " + object + "}";
+    return object + "\n";
+  };
+  EXPECT_EQ(names_of(read_as("records", nested(8))), (Texts{"a.a.a.a.a.a.a.a"}));
+  EXPECT_TRUE(contains(refusal("records", nested(9)), "data: line 1"));
+  EXPECT_TRUE(contains(message_of<DataError>([&] { read_as("", nested(30'000), {}, "data.jsonl"); }), "line 1"));
 }
 
 RC_GTEST_PROP(JsonlReader, written_jsonl_round_trips, ()) {
