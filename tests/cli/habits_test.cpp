@@ -120,7 +120,8 @@ TEST_F(HabitsTest, ColumnsThatNewDataShouldHaveWithATextAreNamed) {
   EXPECT_EQ(predicted.out.substr(0, predicted.out.find('\n')), "body\tcategory.best\tcategory.probability");
   const auto no_text = [](int i) { return i % 3 ? "low" : "high"; };
   expect_failure({"predict", run_, data("none.csv", lines_of(10, no_text, "priority"))}, 3,
-                 "the model reads this column: add it");
+                 "the model reads this column: add it, with empty cells if its values are not known, or train a model "
+                 "without it (train --read priority)");
   EXPECT_THAT(trained(file, {"--read", "body"}).err, testing::Not(HasSubstr(note)));
 }
 

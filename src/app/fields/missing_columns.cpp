@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/fields/field_model.h"
+#include "base/options/shell_argument.h"
 #include "base/options/suggestions.h"
 #include "base/printable.h"
 #include "data/examples/derived.h"
@@ -46,22 +47,36 @@ std::vector<std::string> joined_texts(const Model& model) {
   return names;
 }
 
-[[noreturn]] void refuse_missing(const ColumnsByName& columns, const std::string& field) {
+std::string column_of(std::string field, Type type) {
+  if (type == Type::values) return field;
+  while (const std::optional<DerivedField> derived = parse_derived(field)) field = derived->field;
+  return field;
+}
+
+/// Returns " (train --read A,B)" with the columns of the inputs that the data has; empty if there is none, or too many.
+std::string read_present(const Model& model, const ColumnsByName& columns, const std::vector<std::string>& inputs) {
+  constexpr std::size_t kMostNames = 8;
+  std::vector<std::string> names;
+  for (const std::string& input : inputs) {
+    std::string name = column_of(input, model.data().field(input).type);
+    if (parse_template(name).empty() && columns.find(name) != nullptr && std::ranges::find(names, name) == names.end())
+      names.push_back(std::move(name));
+  }
+  if (names.empty() || names.size() > kMostNames) return {};
+  return fmt::format(" (train --read {})", shell_argument(fmt::format("{}", fmt::join(names, ","))));
+}
+
+[[noreturn]] void refuse_missing(const Model& model, const ColumnsByName& columns,
+                                 const std::vector<std::string>& inputs, const std::string& field) {
   try {
     (void)need_origin(columns, field);
   } catch (const DataError& error) {
     throw DataError(
         fmt::format("{}; the model reads this column: add it, with empty cells if its values are not known, or train a "
-                    "model without it (train --read with the other columns)",
-                    error.what()));
+                    "model without it{}",
+                    error.what(), read_present(model, columns, inputs)));
   }
   throw DataError(fmt::format("{} has no field {}", columns.examples().source, in_quotes(field)));
-}
-
-std::string column_of(std::string field, Type type) {
-  if (type == Type::values) return field;
-  while (const std::optional<DerivedField> derived = parse_derived(field)) field = derived->field;
-  return field;
 }
 
 /// Returns the columns of the data that are not inputs.
@@ -104,7 +119,7 @@ std::string loss_without(const Model& model, const std::string& column) {
 void add_missing_columns(const Model& model, const std::vector<std::string>& inputs, Examples& examples) {
   const ColumnsByName columns(examples);
   for (const std::string& text : joined_texts(model))
-    if (FieldOrigin(columns, text).column == nullptr) refuse_missing(columns, text);
+    if (FieldOrigin(columns, text).column == nullptr) refuse_missing(model, columns, inputs, text);
   std::vector<MissingInput> missing;
   std::set<std::string> known;
   std::string first;
@@ -119,16 +134,16 @@ void add_missing_columns(const Model& model, const std::vector<std::string>& inp
     }
     if (columns.find(name) != nullptr || !parse_template(input).empty() || field.spelt || field.source ||
         is_text_column(model, name))
-      refuse_missing(columns, input);
+      refuse_missing(model, columns, inputs, input);
     if (first.empty()) first = input;
     if (std::ranges::find(missing, name, &MissingInput::name) == missing.end())
       missing.push_back({name, field.once, field.type == Type::values ? field.size : 0});
   }
   if (missing.empty()) return;
-  if (!any) refuse_missing(columns, first);
+  if (!any) refuse_missing(model, columns, inputs, first);
   const std::vector<std::string> others = other_columns(examples, known);
   for (const MissingInput& input : missing)
-    if (!did_you_mean(input.name, others).empty()) refuse_missing(columns, input.name);
+    if (!did_you_mean(input.name, others).empty()) refuse_missing(model, columns, inputs, input.name);
   constexpr std::size_t kMostNamed = 10;
   for (std::size_t i = 0; i < missing.size(); ++i) {
     if (i < kMostNamed)
