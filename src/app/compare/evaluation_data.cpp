@@ -10,6 +10,7 @@
 #include "app/fields/example_split.h"
 #include "app/fields/field_plan.h"
 #include "app/settings/evaluation_split.h"
+#include "data/schema/table_schema.h"
 #include "model/registry/run_folder.h"
 #include "unfold/base/formats/config.h"
 
@@ -62,15 +63,52 @@ EvaluationText load_evaluation(const SymbolModel& model, const EvaluationFiles& 
   return {std::move(corpus), std::move(part)};
 }
 
+namespace {
+
+/// Returns the first column of dates that ascend over all positions.
+SeriesDates ascending_dates(const Examples& examples) {
+  if (examples.schema == nullptr || examples.count() != 1) return {};
+  for (const ColumnSchema& column : examples.schema->columns) {
+    const ExampleColumn* cells = examples.find(column.name);
+    if (column.type != ColumnType::date || !column.date_format || cells == nullptr || !cells->is_text() || cells->once)
+      continue;
+    SeriesDates found{.column = column.name, .dates = {}};
+    found.dates.reserve(at(examples.positions()));
+    std::optional<Moment> before;
+    bool ascend = true;
+    for (Index p = 0; p < examples.positions() && ascend; ++p) {
+      const std::optional<Moment> date =
+          cells->present(p) ? parse_date(cells->texts[p], *column.date_format) : std::nullopt;
+      ascend = !date || !before || date->seconds() >= before->seconds();
+      if (date) before = date;
+      found.dates.push_back(date);
+    }
+    if (ascend && before) return found;
+  }
+  return {};
+}
+
+}  // namespace
+
 ExampleSet judged_examples(const Model& model, const NetworkLayout& layout, const EvaluationFiles& judged,
-                           const std::string& unknown) {
+                           const std::string& unknown, SeriesDates* dates) {
   const Examples examples = read_for(model, judged.files);
   ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicted_fields(layout),
                  parse_unknown_policy(unknown));
+  if (dates != nullptr) *dates = ascending_dates(examples);
   if (judged.split.empty()) return all;
   const Problem problem = stored_problem(model, layout);
   const ExampleSplit split(examples, parse_split(judged.split), problem, predicted_fields(layout));
   auto parts = split.parts(all, stored_settings(model).window);
+  if (dates != nullptr && !dates->dates.empty()) {  // a series is split by position, and the parts follow each other
+    const auto predicted = [](const ExampleSet& part) {
+      return part.count() == 0 ? 0 : part.length(0) - part.warmup(0);
+    };
+    const Index after = judged.part == "test" ? 0 : predicted(parts[2]);
+    const Index own = predicted(parts[judged.part == "test" ? 2 : 1]);
+    const auto end = dates->dates.end() - after;
+    dates->dates = {end - own, end};
+  }
   return std::move(parts[judged.part == "test" ? 2 : 1]);
 }
 

@@ -83,9 +83,11 @@ PageJson chart_block(const std::string& title, const Axis& x, const Axis& y, con
   }
   PageJson all = PageJson::array();
   for (const ChartSeries& s : series) all.push_back(series_json(s));
+  PageJson x_axis = {{"label", x.label}, {"log", x.logarithmic}};
+  for (const AxisTick& tick : x.ticks) x_axis["ticks"].push_back({tick.at, tick.label});
   return {{"kind", "chart"},
           {"title", title},
-          {"x", {{"label", x.label}, {"log", x.logarithmic}}},
+          {"x", std::move(x_axis)},
           {"y", {{"label", y.label}, {"log", y.logarithmic}}},
           {"series", std::move(all)}};
 }

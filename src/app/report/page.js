@@ -106,7 +106,9 @@
   const axis = (of, name) => ({
     type: of.log ? "logarithmic" : "linear",
     title: { display: true, text: of.label, color: css("--soft") },
+    afterBuildTicks: scale => { if (of.ticks) scale.ticks = of.ticks.map(([value]) => ({ value })); },
     grid: { color: css("--line") }, ticks: { color: css("--soft"), maxTicksLimit: 8, maxRotation: 0, callback: value => {
+      if (of.ticks) return (of.ticks.find(tick => tick[0] === value) || [0, ""])[1];
       if (of.log && Math.abs(Math.log10(value) % 1) > 1e-9) return "";
       if (Math.abs(value) >= 1e6) return +(value / 1e6).toPrecision(4) + " M";
       if (Math.abs(value) >= 1e4) return +(value / 1e3).toPrecision(4) + " k";

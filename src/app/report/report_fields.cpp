@@ -11,6 +11,7 @@
 #include "app/fields/evaluation/transduction_metrics.h"
 #include "app/fields/field_entries.h"
 #include "app/fields/field_model.h"
+#include "app/plots/time_ticks.h"
 #include "app/report/report_parts.h"
 #include "app/report/report_positions.h"
 #include "app/sample/piano_roll.h"
@@ -43,7 +44,7 @@ class FieldInspector {
       : model_(model), request_(request), team_(thread_count(request.threads)) {
     const EvaluationFiles judged = evaluation_files(request.runs.front(), request.data);
     data_ = judged.text();
-    const ExampleSet set = judged_examples(model, model.layout(), judged, "skip");
+    const ExampleSet set = judged_examples(model, model.layout(), judged, "skip", &dates_);
     Index positions = 0, count = 0;
     while (count < set.count() && positions < request.symbols) positions += set.length(count++);
     std::vector<Index> first;
@@ -244,6 +245,7 @@ class FieldInspector {
     const FieldColumn& column = set_->column(of.name);
     Curve seen{.label = "observed", .points = {}}, forecast{.label = "forecast", .points = {}};
     Index inside = 0, counted = 0;
+    std::vector<std::optional<Moment>> dates;  // of the points
     for (Index p = 0; p < set_->positions(); ++p) {
       const Index example = example_of(p);
       if (of.once) break;
@@ -255,15 +257,26 @@ class FieldInspector {
       if (counted > kForecastShown) continue;
       seen.points.push_back({static_cast<double>(counted), {y, y, y}});
       forecast.points.push_back({static_cast<double>(counted), band});
+      const Index place = p - set_->begin(example) - set_->warmup(example);
+      if (place < static_cast<Index>(dates_.dates.size())) dates.push_back(dates_.dates[at(place)]);
     }
     if (counted == 0) return section;
     const std::string which = of.size > 1 ? fmt::format(", the first of its {} numbers", of.size) : std::string();
-    section.blocks.push_back(chart_block(fmt::format("{}{}, of {}", of.name, which, data_), {"position"}, {of.name},
+    section.blocks.push_back(chart_block(fmt::format("{}{}, of {}", of.name, which, data_), axis_of(dates), {of.name},
                                          {{.curve = forecast}, {.curve = seen, .style = "thin"}}));
     section.blocks.push_back(
         note_block(fmt::format("{:.1f} % of {} observed values are in the interval.",
                                100 * static_cast<double>(inside) / static_cast<double>(counted), counted)));
     return section;
+  }
+
+  /// Returns the axis of the points 1, 2, ...: with the dates of a series, or positions.
+  Axis axis_of(const std::vector<std::optional<Moment>>& dates) const {
+    Axis axis{.label = dates_.column};
+    if (!dates.empty())
+      axis.ticks = time_ticks(0, static_cast<Index>(dates.size()) - 1, [&](Index i) { return dates[at(i)]; });
+    for (AxisTick& tick : axis.ticks) tick.at += 1;
+    return axis.ticks.empty() ? Axis{.label = "position"} : axis;
   }
 
   PageSection attention() {
@@ -350,6 +363,7 @@ class FieldInspector {
   const ReportRequest& request_;
   Team team_;
   std::string data_;
+  SeriesDates dates_;
   std::optional<ExampleSet> set_;
   std::optional<std::size_t> labels_, numbers_;  // indices of the heads for labels and for numbers
   Calibration calibration_;

@@ -214,6 +214,35 @@ TEST_F(Report, numeric_report_shows_forecasts_with_bands) {
     EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
 }
 
+TEST_F(Report, ForecastsOfADatedSeriesHaveDatesOnTheirAxis) {
+  std::string table = "day,value\n";
+  for (int i = 0; i < 300; ++i)
+    table += fmt::format("2024-{:02}-{:02},{}\n", 1 + i / 28, 1 + i % 28, std::sin(0.3 * i));
+  TrainRequest request{.out = folder_.path("dated")};
+  request.settings.data = {folder_.write("dated.csv", table)};
+  request.settings.predict = "value";
+  request.settings.model = "gru:4";
+  request.settings.split = "60/20/20";
+  request.settings.steps = 5;
+  request.run.threads = 1;
+  request.given = {"predict", "model", "split", "steps"};
+  train(request);
+  const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
+  const nlohmann::json chart = section(data, "forecasts").at("blocks")[0];
+  if (chart.at("kind") != "chart") {  // this build draws pictures
+    EXPECT_THAT(chart.at("svg").get<std::string>(), HasSubstr("2024-10"));
+    return;
+  }
+  EXPECT_EQ(chart.at("x").at("label"), "day");
+  // The last fifth begins on day 240, the 17th of September; months are too coarse for 60 days.
+  for (const nlohmann::json& tick : chart.at("x").at("ticks")) {
+    EXPECT_GT(tick[0].get<double>(), 0);
+    EXPECT_LE(tick[0].get<double>(), 60);
+    EXPECT_THAT(tick[1].get<std::string>(), HasSubstr("2024-"));
+  }
+  EXPECT_GE(chart.at("x").at("ticks").size(), 2u);
+}
+
 TEST(Page, page_shows_numbers_as_written) {
   const FieldSpecification field{
       .name = "load", .type = FieldSpecification::Type::values, .size = 1, .mean = {2.9}, .deviation = {1.3}};
