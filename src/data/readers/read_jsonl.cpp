@@ -289,8 +289,10 @@ class JsonlReader {
   void set_length(std::string_view key, Index length) {
     if (length == 0) refuse(fmt::format("\"{}\" is empty; remove this example", key));
     if (length_ >= 0 && length != length_) {
-      refuse(fmt::format("\"{}\" has {} entries, but \"{}\" has {}; the lists of an example must have the same length",
-                         length_key_, length_, key, length));
+      refuse(fmt::format(
+          "\"{0}\" has {1} entries, but \"{2}\" has {3}; the lists of an example must have the same length: "
+          "leave one of them out, or write it as one string",
+          length_key_, length_, key, length));
     }
     length_ = length;
     length_key_ = key;
