@@ -76,21 +76,54 @@ const WordReads& runs_of_words(const Examples& examples) {
 /// Parts of words that help with unseen words at the leaves of a tree.
 const WordReads kPartsOfLeaves{.parts = {"lower", "prefix3", "suffix3"}};
 
-/// Returns whether the default network for labels, which reads the words of few different words in their order, could
-/// not read all examples once in the given minutes.
+/// Returns whether the minutes are too few for the default network for labels, which reads the words of few different
+/// words in their order: it would read neither all examples nor its default budget of 40,000.
 bool lacks_time_for_order(const Examples& examples, const TrainSettings& s) {
-  constexpr double kSecondsAMinute = 60;
-  constexpr double kPositionsASecond = 20'000;  // of kLabelModel, on two cores
-  return s.minutes && canonical_model(s.model) == canonical_model(kDefaultModel) &&
-         kSecondsAMinute * *s.minutes * kPositionsASecond < static_cast<double>(examples.positions());
+  constexpr double kSecondsAMinute = 60, kShareOfTraining = 0.75;  // the rest is for reading and validation
+  constexpr double kPositionsASecond = 20'000;                     // of kLabelModel, on two cores
+  constexpr Index kMostExamples = 40'000;
+  if (!s.minutes || examples.count() == 0) return false;
+  const double read = std::min(1.0, static_cast<double>(kMostExamples) / static_cast<double>(examples.count()));
+  return kSecondsAMinute * kShareOfTraining * *s.minutes * kPositionsASecond <
+         read * static_cast<double>(examples.positions());
 }
 
-/// `parts_of_few`: parts are read even if there are few different words.
-void add_with_parts(const ExampleColumn& column, const WordReads& words, bool parts_of_few, Names& reads) {
-  const bool open = column.is_text() && (parts_of_few || is_open(column));
+/// Returns whether the different words occur only a few times each, as in small sets of texts.
+bool has_rare_words(const ExampleColumn& column) {
+  constexpr std::size_t kFewOccurrences = 10;
+  const std::set<std::string_view> distinct(column.texts.begin(), column.texts.end());
+  return kFewOccurrences * distinct.size() > column.texts.size();
+}
+
+/// Returns whether a column of few different words is read as words and pairs of words: labels of texts are predicted
+/// with the default model, and a network that reads the words in their order would not learn enough.
+bool reads_runs_of_few_words(const Examples& examples, const ExampleColumn& column, const std::vector<Predicted>& heads,
+                             const TrainSettings& s) {
+  const auto is_label = [&](const Predicted& head) {
+    const ExampleColumn& predicted = examples.column(head.field);
+    return predicted.once && predicted.is_text();
+  };
+  const bool is_running_text = examples.schema != nullptr || column.name == "text";
+  if (!is_running_text || column.characters || examples.are_trees() || examples.are_grids() || has_source(examples))
+    return false;
+  if (!std::ranges::all_of(heads, is_label) || canonical_model(s.model) != canonical_model(kDefaultModel)) return false;
+  return lacks_time_for_order(examples, s) || has_rare_words(column);
+}
+
+/// Adds a column of words, or if there are many different words, also its parts.
+void add_with_parts(const ExampleColumn& column, const WordReads& words, Names& reads) {
+  const bool open = column.is_text() && is_open(column);
   if (!open || words.whole) reads.push_back(column.name);
   if (!open) return;
   for (const char* part : words.parts) reads.push_back(fmt::format("{}.{}", column.name, part));
+}
+
+/// Adds a column of words from which labels are predicted.
+void add_with_runs(const Examples& examples, const ExampleColumn& column, const std::vector<Predicted>& heads,
+                   const TrainSettings& s, Names& reads) {
+  const bool few = column.is_text() && !is_open(column) && reads_runs_of_few_words(examples, column, heads, s);
+  if (!few) return add_with_parts(column, runs_of_words(examples), reads);
+  for (const char* part : kRunsOfWords.parts) reads.push_back(fmt::format("{}.{}", column.name, part));
 }
 
 /// Returns whether the field has one entry per example, which is known at all positions.
@@ -114,16 +147,17 @@ bool reads_own_past(const Examples& examples, const Predicted& head) {
 }
 
 /// Returns the fields that the schema of a table reads, with parts of words for an open vocabulary.
-Names default_table_reads(const Examples& examples, const std::vector<Predicted>& heads, bool hurried) {
+Names default_table_reads(const Examples& examples, const std::vector<Predicted>& heads, const TrainSettings& s) {
   Names reads;
-  const bool texts = examples.schema->text() != nullptr;
   const bool past = std::ranges::any_of(heads, [&](const Predicted& head) { return reads_own_past(examples, head); });
   for (const std::string& name : schema_reads(examples, predicted_names(heads), past)) {
     const ExampleColumn& column = examples.column(name);
     if (column.once || past || column.characters || has_independent_rows(examples))
       reads.push_back(name);
+    else if (examples.schema->text() != nullptr)
+      add_with_runs(examples, column, heads, s, reads);
     else
-      add_with_parts(column, texts ? runs_of_words(examples) : kPartsOfWords, texts && hurried, reads);
+      add_with_parts(column, kPartsOfWords, reads);
   }
   // If all other columns are left out, the earlier values are the only inputs.
   if (reads.empty())
@@ -135,8 +169,7 @@ Names default_table_reads(const Examples& examples, const std::vector<Predicted>
 /// Returns all other fields at every position; predicted numbers are read too, because their past values are the most
 /// informative.
 Names default_reads(const Examples& examples, const std::vector<Predicted>& heads, const TrainSettings& s) {
-  const bool hurried = lacks_time_for_order(examples, s);
-  if (examples.schema != nullptr) return default_table_reads(examples, heads, hurried);
+  if (examples.schema != nullptr) return default_table_reads(examples, heads, s);
   Names reads;
   bool forecasts = false, tags = false;
   const bool source = has_source(examples), new_text = !examples.are_trees() && !predicts(heads, "form");
@@ -151,12 +184,12 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
     if (forecasts && !column.is_text()) reads.push_back(column.name);
     if (column.source)
       reads.push_back(column.name);
-    else if (!forecasts && !predicts(heads, column.name))
-      add_with_parts(column,
-                     examples.are_trees() ? kPartsOfLeaves
-                     : tags               ? kPartsOfWords
-                                          : runs_of_words(examples),
-                     hurried && !tags && !examples.are_trees() && !examples.are_grids() && !column.characters, reads);
+    else if (forecasts || predicts(heads, column.name))
+      continue;
+    else if (examples.are_trees() || tags)
+      add_with_parts(column, examples.are_trees() ? kPartsOfLeaves : kPartsOfWords, reads);
+    else
+      add_with_runs(examples, column, heads, s, reads);
   }
   return reads;
 }

@@ -283,9 +283,10 @@ std::string note_on_minutes(const FieldPlan& plan, const Examples& examples, Tra
   const double minutes = *std::exchange(s.minutes, {});
   if (plan_fields(examples, s).layout.reads == plan.layout.reads) return {};
   return fmt::format(
-      "a network that reads the words in their order would not read all {} examples once in {:.4g} minute{}, so they "
-      "are read as words and groups of words; --model {} overrides this",
-      examples.count(), minutes, minutes == 1 ? "" : "s", kLabelModel);
+      "in {:.4g} minute{}, a network that reads the words in their order would read too few examples; words and pairs "
+      "of "
+      "words are read instead; --model {} overrides this",
+      minutes, minutes == 1 ? "" : "s", kLabelModel);
 }
 
 }  // namespace unfold
