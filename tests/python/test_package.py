@@ -177,7 +177,7 @@ class StreamsTest(unittest.TestCase):
         self.model = unfold.load(golden("lstm"))
         self.symbols = self.model.encode(TEXT)
 
-    def test_each_stream_has_the_results_of_a_stream_of_its_own(self):
+    def test_each_stream_has_the_results_of_a_separate_stream(self):
         streams = self.model.streams(3, threads=2)
         alone = [self.model.stream() for _ in range(3)]
         self.assertEqual(len(streams), 3)

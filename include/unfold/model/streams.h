@@ -9,7 +9,7 @@
 ///     streams->observe(symbols);
 ///   }
 ///
-/// Each stream has the results of a predictor of its own (predictor.h), bit for bit, whatever the other streams do. The
+/// Each stream has the results of a separate predictor (predictor.h), bit for bit, whatever the other streams do. The
 /// memory is that of one state and three rows of outputs for each stream. The model and the team must outlive the
 /// streams.
 
