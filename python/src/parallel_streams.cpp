@@ -81,8 +81,7 @@ void ParallelStreams::reset(nb::handle given) {
 void add_parallel_streams(nb::module_& module) {
   nb::class_<ParallelStreams>(module, "Streams",
                               "Many streams of a model, read side by side; created by `Model.streams(count)`. Each has "
-                              "the results of a `Stream` "
-                              "separate `Stream`. Use it in one thread at a time.")
+                              "the results of a separate `Stream`. Use it in one thread at a time.")
       .def("__len__", &ParallelStreams::count)
       .def(
           "push", &ParallelStreams::push, nb::arg("symbols").none(),
