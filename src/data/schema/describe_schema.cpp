@@ -237,7 +237,7 @@ std::vector<const ColumnSchema*> described_columns(const TableSchema& schema) {
 }
 
 /// Returns the table of the columns.
-std::string columns_text(const TableSchema& schema) {
+std::string text_of_columns(const TableSchema& schema) {
   const std::vector<const ColumnSchema*> shown = described_columns(schema);
   std::size_t width = 6;
   for (const ColumnSchema* column : shown) width = std::max(width, escape_cell(column->name, kMostShownBytes).size());
@@ -277,7 +277,7 @@ std::string describe(const TableSchema& schema) {
   for (const std::string& note : schema.notes) text += fmt::format("note      {}\n", escape_cell(note, 500));
   for (const std::string& fault : faults_of(schema)) text += fmt::format("warning   {}\n", fault);
   text += "\n";
-  return text + columns_text(schema);
+  return text + text_of_columns(schema);
 }
 
 namespace {
