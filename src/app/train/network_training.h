@@ -3,7 +3,7 @@
 
 #include "app/train/corpus_training.h"
 #include "app/train/setup/initial_model.h"
-#include "model/network/parallel_starts.h"
+#include "model/network/fitting/parallel_starts.h"
 #include "unfold/model/network/language_model.h"
 
 namespace unfold {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/common/reporter.h"
-#include "model/network/parallel_starts.h"
+#include "model/network/fitting/parallel_starts.h"
 #include "unfold/distributed/processes.h"
 
 namespace unfold {

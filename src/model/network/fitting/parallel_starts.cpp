@@ -1,4 +1,4 @@
-#include "model/network/parallel_starts.h"
+#include "model/network/fitting/parallel_starts.h"
 
 #include <fmt/format.h>
 
