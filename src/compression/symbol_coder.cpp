@@ -121,7 +121,7 @@ SymbolDecoder::SymbolDecoder(Predictor& predictor, std::string_view code)
 Symbol SymbolDecoder::decode() {
   if (deciding_ != nullptr) {
     DecisionDecoder coder(coder_);
-    return deciding_->code(0, coder);
+    return deciding_->code(kNoSymbol, coder);
   }
   if (bitwise_ == nullptr) {
     frequencies_.set(predictor_.log_probabilities(), position_++);

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "compression/symbol_coder.h"
+#include "model/context_mixing/integer_decision.h"
 #include "model/ppm/ppm.h"
 #include "numerics/simd.h"
 #include "unfold/base/error.h"
@@ -93,6 +95,22 @@ TEST(PackedPpm, model_restarts_when_memory_is_full_and_still_round_trips) {
   for (std::size_t i = 0; i < text.size(); ++i) ASSERT_EQ(decoder.decode(), text[i]) << i;
 }
 
+TEST(PackedPpm, sequences_after_a_reset_round_trip) {
+  const auto text = wordy_text(20000, 30, 13);
+  PackedPpm writer(30, 6, kMemory), reader(30, 6, kMemory);
+  SymbolEncoder encoder(writer);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i % 7 == 3) writer.reset();
+    encoder.encode(text[i]);
+  }
+  const std::string code = encoder.finish();
+  SymbolDecoder decoder(reader, code);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i % 7 == 3) reader.reset();
+    ASSERT_EQ(decoder.decode(), text[i]) << i;
+  }
+}
+
 TEST(PackedPpm, copies_are_independent) {
   const auto text = wordy_text(800, 20, 8);
   PackedPpm model(20, 4, kMemory);
@@ -154,6 +172,22 @@ TEST(PackedPpm, unsupported_ppm_settings_are_rejected) {
   EXPECT_THROW(PackedPpm(4, 33, kMemory), UsageError);
   EXPECT_THROW(PackedPpm(4, 3, 1000), UsageError);
   EXPECT_THROW(PackedPpm(4, 3, kMemory).observe(4), UsageError);
+}
+
+TEST(IntegerDecision, estimates_approach_the_frequencies_of_each_hint) {
+  IntegerDecision decision;
+  Random random(14, "decisions");
+  std::array<double, 2> sums{};
+  for (int i = 0; i < 20000; ++i) {
+    const auto kind = static_cast<std::uint32_t>(i % 2);
+    decision.select({.hints = {kind, kind, 0}, .refine = kind, .gates = {kind, 0}});
+    const std::uint32_t p = decision.estimate(30000);
+    ASSERT_TRUE(p > 0 && p < 65536);
+    if (i >= 10000) sums[kind] += p / 65536.0 / 5000;
+    decision.learn(random.below(10) < (kind == 0 ? 1 : 7));
+  }
+  EXPECT_NEAR(sums[0], 0.1, 0.02);
+  EXPECT_NEAR(sums[1], 0.7, 0.02);
 }
 
 TEST(RangeCoder, totals_other_than_powers_of_two_round_trip) {

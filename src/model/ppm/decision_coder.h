@@ -25,7 +25,7 @@ class DecisionCoder {
 
 class DecisionPredictor : public Predictor {
  public:
-  /// Codes the next symbol and observes it; a decoder ignores `symbol`. Returns the symbol.
+  /// Codes the next symbol and observes it. Returns the symbol. `symbol`: kNoSymbol if the coder is a decoder.
   virtual Symbol code(Symbol symbol, DecisionCoder& coder) = 0;
   /// Returns the approximate size in bytes of the state that decisions read and write repeatedly; 0: not counted.
   virtual double decision_bytes() const { return 0; }

@@ -17,8 +17,12 @@ namespace unfold {
 namespace {
 
 constexpr std::uint32_t kIncrement = 4;                 // the increment for one occurrence
-constexpr std::uint32_t kMostCountOfSymbol = 250;       // counts above this are halved
+constexpr std::uint32_t kMostCountOfSymbol = 124;       // counts above this are halved
 constexpr std::uint32_t kMaxDeterministicCount = 4000;  // ... if the context contains almost no other symbols
+constexpr std::uint32_t kMostCountOfFirst = 30;         // of the single symbol of a context that gets a second one
+constexpr std::uint32_t kMostInheritedCount = 255;
+constexpr std::uint32_t kMostTotal = 60000;
+constexpr std::uint32_t kReliableCount = 32;  // from this count on, the next shorter context is not updated
 constexpr std::uint32_t kNowhere = ~0U;
 constexpr std::uint32_t kIsContext = 1U << 31;
 
@@ -94,11 +98,25 @@ class EntryBlocks {
   }();
 };
 
-/// The counts of a context without the masked symbols.
+/// The symbols of a context that are not masked: their number, the sum of their counts, and the most frequent of them
+/// with its count and index.
 struct Left {
-  std::uint32_t total = 0, size = 0, favorite_count = 0;
+  std::uint32_t total = 0, size = 0, favorite_count = 0, favorite_index = 0;
   std::uint8_t favorite = 0;
 };
+
+/// Where a known symbol is in a context: its index (the size of the context if the context does not contain it) and the
+/// sum of the counts of the preceding symbols that are not masked.
+struct Search {
+  std::uint32_t index = 0, before = 0;
+};
+
+/// Returns the index of a symbol among `size` entries; `size` if there is none.
+std::uint32_t index_of(const PackedEntry* entries, std::uint32_t size, std::uint8_t symbol) {
+  std::uint32_t i = 0;
+  while (i < size && entries[i].symbol != symbol) ++i;
+  return i;
+}
 
 /// Used when the symbol is known, so nothing needs to be coded.
 class NoCoder final : public DecisionCoder {
@@ -128,8 +146,7 @@ struct PackedPpm::Body {
 
   void start() {
     longest = longest_order = 0;
-    one = two = 0;
-    history = past = 0;
+    one = two = history = 0;
     current = false;
   }
 
@@ -171,214 +188,215 @@ struct PackedPpm::Body {
   Left left_of(const PackedContext& c, bool any_masked) const {
     Left left;
     if (c.single()) {
-      if (!any_masked || !masked(c.symbol())) left = {c.total, 1, c.total, c.symbol()};
+      if (!any_masked || !masked(c.symbol())) left = {c.total, 1, c.total, 0, c.symbol()};
       return left;
     }
     const PackedEntry* const entries = blocks.at(c.block);
-    if (!any_masked) return c.head == 0 ? left : Left{c.total, c.head, entries[0].count, entries[0].symbol};
+    if (!any_masked) return c.head == 0 ? left : Left{c.total, c.head, entries[0].count, 0, entries[0].symbol};
     for (std::uint32_t i = 0; i < c.head; ++i) {
       const PackedEntry& e = entries[i];
       if (masked(e.symbol)) continue;
       left.total += e.count;
       ++left.size;
-      if (e.count > left.favorite_count) left.favorite_count = e.count, left.favorite = e.symbol;
+      if (e.count > left.favorite_count) left.favorite_count = e.count, left.favorite_index = i;
     }
+    left.favorite = entries[left.favorite_index].symbol;
     return left;
   }
 
-  /// Returns the count of a symbol in a context; 0 if it does not occur there.
-  std::uint32_t count_of(const PackedContext& c, std::uint8_t symbol) const {
-    if (c.single()) return c.symbol() == symbol ? c.total : 0;
-    const PackedEntry* const entries = blocks.at(c.block);
-    for (std::uint32_t i = 0; i < c.head; ++i)
-      if (entries[i].symbol == symbol) return entries[i].count;
-    return 0;
+  /// Returns the index of a symbol in a context; the size of the context if it does not occur there.
+  std::uint32_t find(const PackedContext& c, std::uint8_t symbol) const {
+    if (c.single()) return c.symbol() == symbol ? 0 : 1;
+    return index_of(blocks.at(c.block), c.head, symbol);
+  }
+  std::uint8_t symbol_at(const PackedContext& c, std::uint32_t i) const {
+    return c.single() ? c.symbol() : blocks.at(c.block)[i].symbol;
+  }
+  std::uint32_t count_at(const PackedContext& c, std::uint32_t i) const {
+    return c.single() ? c.total : blocks.at(c.block)[i].count;
+  }
+  Following& following(std::uint32_t at, std::uint32_t i) {
+    PackedContext& c = contexts[at];
+    return c.single() ? c.block : blocks.at(c.block)[i].following;
   }
 
-  /// The features of a context that its two decisions depend on.
+  Search search(const PackedContext& c, Symbol known) const {
+    Search found;
+    if (known == kNoSymbol) return found;
+    const PackedEntry* const entries = blocks.at(c.block);
+    const auto symbol = static_cast<std::uint8_t>(known);
+    for (; found.index < c.head && entries[found.index].symbol != symbol; ++found.index)
+      if (!masked(entries[found.index].symbol)) found.before += entries[found.index].count;
+    return found;
+  }
+
+  /// The features of a context that its decisions depend on.
   struct Features {
-    std::uint32_t below = 0, sure = 0, size = 0, more = 0, partial = 0, order = 0, favorite = 0, place = 0;
+    std::uint32_t sure = 0, size = 0, more = 0, partial = 0, order = 0, favorite = 0;
   };
 
-  Features features(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth) const {
-    Features x;
-    std::uint32_t below_size = 0;
-    if (c.suffix != kNowhere) {
-      const PackedContext& shorter = contexts[c.suffix];
-      below_size = shorter.size();
-      if (const std::uint32_t n = count_of(shorter, left.favorite); n > 0)
-        x.below = shorter.single() ? 17 : 1 + n * 15 / shorter.total;
-    }
+  Features features(const PackedContext& c, const Left& left, std::uint32_t order) const {
     const std::uint32_t f = left.favorite_count, n = left.size;
-    x.partial = n != c.size() ? 1 : 0;
-    x.sure = n == 1 ? 16 + std::min(level(f / 2), 15U) : f * 15 / left.total;      // below 32
-    x.size = std::min(level(n), 11U) * 16 + std::min(level(left.total / 2), 15U);  // below 192
-    x.more = std::min(level(below_size > n ? below_size - n : 0), 15U);
-    x.order = std::min(order, 15U);
-    x.favorite = left.favorite;
-    x.place = (x.order * 8 + std::min(depth, 7U)) * 2 + x.partial;
-    return x;
+    const std::uint32_t below = c.suffix == kNowhere ? 0 : contexts[c.suffix].size();
+    return {.sure = n == 1 ? 16 + std::min(level(f / 2), 15U) : f * 15 / left.total,      // below 32
+            .size = std::min(level(n), 11U) * 16 + std::min(level(left.total / 2), 15U),  // below 192
+            .more = std::min(level(below > n ? below - n : 0), 15U),
+            .partial = n != c.size() ? 1U : 0U,
+            .order = std::min(order, 15U),
+            .favorite = left.favorite};
   }
 
-  /// Selects the case of the decision whether the next symbol is the favorite. Returns its prior.
-  std::uint32_t select_favorite(const Features& x, const Left& left) {
+  /// Selects the case of the decision whether the next symbol is the favorite of a context without masked symbols.
+  /// Returns its prior.
+  UNFOLD_ALWAYS_INLINE std::uint32_t select_favorite(const Features& x, const Left& left) {
     const std::uint32_t f = left.favorite_count, n = left.size;
+    const std::uint32_t recent = history & 15;
+    const std::uint32_t high = (x.favorite >> 6 != 0 ? 1U : 0U) + (one >> 6 != 0 ? 2U : 0U);
+    const std::uint32_t counts = n == 1 ? 1U << 31 | x.sure << 16 | x.more << 8 | recent << 2 | high
+                                        : x.size << 16 | x.sure << 8 | x.more << 4 | recent;
     favorites.select(
-        {.hints = {(x.sure << 16 | x.size << 8 | x.partial << 4 | std::min(level(f), 15U)) * 4 + (history & 3),
-                   (one << 20 | x.sure << 12 | x.order << 4 | x.partial),
-                   (x.below << 20 | x.sure << 12 | x.more << 4 | x.partial),
-                   (past << 13 | x.sure << 8 | x.order << 4 | x.partial),
-                   (two << 16 | one << 8 | x.favorite) * 16 + x.order,
-                   (x.favorite << 16 | one << 8 | x.sure << 1 | x.partial)},
+        {.hints = {counts, (two << 16 | one << 8 | x.favorite) * 16 + x.order, x.favorite << 16 | one << 8 | x.sure},
          .refine = one * 32 + x.sure,
-         .gates = {x.place * 2 + (n == 1 ? 1 : 0), x.sure * 32 + x.below, x.favorite * 4 + (history & 3)}});
-    return std::clamp(f * 65536 / (left.total + 2 * n), 64U, 65472U);
+         .gates = {x.order * 2 + (n == 1 ? 1 : 0), x.favorite * 4 + (history & 3)}});
+    return std::clamp(f * 65536 / (left.total + n + 4), 64U, 65472U);
   }
 
-  /// Does the same for the decision whether the context does not contain the next symbol, if it is not the favorite.
-  std::uint32_t select_escape(const Features& x, const Left& left) {
-    const std::uint32_t f = left.favorite_count, n = left.size;
-    escapes.select(
-        {.hints = {(x.more << 20 | x.size << 8 | x.sure << 4 | x.partial) * 4 + (history & 3),
-                   (one << 20 | x.size << 8 | x.order << 4 | x.partial), (x.below << 20 | x.size << 8 | x.partial),
-                   (past << 16 | x.size << 8 | x.order << 4 | x.partial),
-                   (two << 16 | one << 8 | x.order << 4) + x.size / 16,
-                   (x.favorite << 20 | one << 12 | x.size << 1 | x.partial)},
-         .refine = one * 32 + x.size / 8,
-         .gates = {x.place, x.size * 4 + (history & 3), x.favorite * 4 + (history & 3)}});
-    return std::clamp(2 * n * 65536 / (left.total - f + 2 * n), 64U, 65472U);
+  /// Does the same for the decision whether a context does not contain the next symbol, if its favorite with the count
+  /// `excluded` has been ruled out.
+  UNFOLD_ALWAYS_INLINE std::uint32_t select_escape(const Features& x, const Left& left, std::uint32_t excluded,
+                                                   std::uint32_t depth) {
+    const std::uint32_t n = left.size, recent = history & 3;
+    escapes.select({.hints = {(x.more << 14 | x.size << 6 | x.sure << 1 | x.partial) * 4 + recent,
+                              one << 20 | x.size << 8 | x.order << 4 | x.partial,
+                              (two << 16 | one << 8 | x.order << 4) + x.size / 16},
+                    .refine = one * 32 + x.size / 8,
+                    .gates = {(x.order * 8 + std::min(depth, 7U)) * 2 + x.partial, x.favorite * 4 + recent}});
+    return std::clamp(2 * n * 65536 / (left.total - excluded + 2 * n), 64U, 65472U);
   }
 
-  /// The path of a symbol: the contexts from which it escaped and the context that contains it.
+  /// The path of a symbol: the contexts from which it escaped, and the context that contains it with its index there.
   struct Way {
-    std::array<std::uint32_t, 34> unknown{};
+    std::array<std::uint32_t, 34> unknown;
     std::uint32_t escaped = 0;
-    std::uint32_t found = kNowhere, order = 0;
+    std::uint32_t found = kNowhere, index = 0, order = 0;
   };
 
   Symbol code(Symbol known, DecisionCoder& coder) {
-    const auto wanted = static_cast<std::uint8_t>(known);
     unmask_all();
     Way way;
-    std::uint32_t free = alphabet, order = longest_order, answer = 4;
-    Symbol symbol = kNoSymbol;
-    bool any_masked = false;
-    std::uint32_t last_size = 0;
-    for (std::uint32_t at = longest; at != kNowhere; at = contexts[at].suffix, --order) {
+    std::uint32_t free = alphabet, order = longest_order, last_size = 0;
+    for (std::uint32_t at = longest; at != kNowhere && free > 0; at = contexts[at].suffix, --order) {
       const PackedContext& c = contexts[at];
-      const Left left = any_masked && c.size() == last_size ? Left() : left_of(c, any_masked);
-      last_size = c.size();
-      if (left.size > 0) {
-        symbol = code_in(c, left, order, way.escaped, free, wanted, coder, answer);
-        if (symbol != kNoSymbol) {
+      const std::uint32_t size = c.size();
+      if (size > last_size) {  // otherwise it contains only masked symbols
+        way.index = last_size == 0 ? code_first(c, order, free, known, coder)
+                                   : code_masked(c, order, way.escaped, free, known, coder);
+        if (way.index < size) {
           way.found = at;
           way.order = order;
           break;
         }
-        any_masked = true;
+        last_size = size;
       }
       way.unknown[way.escaped++] = at;
-      if (free == 0) break;
     }
-    if (symbol == kNoSymbol) symbol = code_new(free, wanted, coder);
-    past = (past * 4 + (answer == 0 ? 0 : 1 + std::min(way.escaped, 2U))) & 0xFFFF;
-    history = (history * 4 + (answer == 0 ? 0 : 1 + std::min(way.escaped, 2U))) & 0xFF;
+    const std::uint8_t symbol =
+        way.found == kNowhere ? code_new(free, known, coder) : symbol_at(contexts[way.found], way.index);
+    const bool favorite = way.escaped == 0 && way.index == 0;
+    history = (history * 4 + (favorite ? 0 : 1 + std::min(way.escaped, 2U))) & 0xFF;
     if (learning)
-      learn(static_cast<std::uint8_t>(symbol), way);
+      learn(symbol, way);
     else
-      move_on(static_cast<std::uint8_t>(symbol));
+      move_on(symbol);
     two = one;
-    one = static_cast<std::uint8_t>(symbol);
+    one = symbol;
     current = false;
-    return symbol;
+    return static_cast<Symbol>(symbol);
   }
 
-  /// Codes the symbol if the context contains it; otherwise returns kNoSymbol and masks the symbols of the context.
-  Symbol code_in(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth,
-                 std::uint32_t& free, std::uint8_t wanted, DecisionCoder& coder, std::uint32_t& answer) {
+  // The next two functions code the index of the symbol in a context. If the context does not contain the symbol, they
+  // mask the symbols of the context and return its size.
+
+  /// For the longest context. The first decision is whether the symbol is the favorite.
+  UNFOLD_ALWAYS_INLINE std::uint32_t code_first(const PackedContext& c, std::uint32_t order, std::uint32_t& free,
+                                                Symbol known, DecisionCoder& coder) {
     foresee(after_favorite(c));
+    const Left left = left_of(c, false);
     const bool certain = left.size == free;  // the symbol must be one of the remaining symbols
-    if (certain && left.size == 1) return left.favorite;
-    const Features x = features(c, left, order, depth);
+    if (certain && left.size == 1) return 0;
+    const Features x = features(c, left, order);
     const std::uint32_t prior = select_favorite(x, left);
-    const std::uint32_t escape_prior = left.size == 1 || certain ? 0 : select_escape(x, left);
-    const std::uint32_t p = favorites.estimate(prior);
-    const bool yes = coder.decide(wanted == left.favorite, p);
-    if (yes) approach(after_favorite(c));
-    if (learning) favorites.learn(yes);
-    if (yes) {
-      answer = depth;
-      return left.favorite;
-    }
+    const bool favorite = coder.decide(known == left.favorite, favorites.estimate(prior));
+    if (favorite) approach(after_favorite(c));
+    if (learning) favorites.learn(favorite);
+    if (favorite) return 0;
     mask(left.favorite);
     --free;
-    if (left.size == 1) return kNoSymbol;
-    if (!certain) {
-      const std::uint32_t p_escape = escapes.estimate(escape_prior);
-      const bool escaped = coder.decide(wanted_elsewhere(c, wanted), p_escape);
-      if (learning) escapes.learn(escaped);
-      if (escaped) {
-        const PackedEntry* const entries = blocks.at(c.block);
-        for (std::uint32_t i = 0; i < c.head; ++i) mask(entries[i].symbol);
-        free -= left.size - 1;
-        return kNoSymbol;
-      }
+    if (left.size == 1) return 1;
+    const Search place = search(c, known);
+    if (!certain && escapes_from(c, place, select_escape(x, left, left.favorite_count, 0), coder)) {
+      free -= left.size - 1;
+      return left.size;
     }
-    return code_other(c, left.total - left.favorite_count, wanted, coder);
+    return code_by_counts(c, left.total - left.favorite_count, place, known, coder);
   }
 
-  bool wanted_elsewhere(const PackedContext& c, std::uint8_t wanted) const {
-    return masked(wanted) || count_of(c, wanted) == 0;
+  /// For a shorter context.
+  std::uint32_t code_masked(const PackedContext& c, std::uint32_t order, std::uint32_t depth, std::uint32_t& free,
+                            Symbol known, DecisionCoder& coder) {
+    const Left left = left_of(c, true);
+    const Search place = search(c, known);
+    if (left.size < free && escapes_from(c, place, select_escape(features(c, left, order), left, 0, depth), coder)) {
+      free -= left.size;
+      return c.size();
+    }
+    if (left.size == 1) return left.favorite_index;
+    return code_by_counts(c, left.total, place, known, coder);
   }
 
-  Symbol code_other(const PackedContext& c, std::uint32_t total, std::uint8_t wanted, DecisionCoder& coder) const {
+  /// Codes whether a context does not contain the symbol. If so, masks its symbols.
+  UNFOLD_ALWAYS_INLINE bool escapes_from(const PackedContext& c, const Search& place, std::uint32_t prior,
+                                         DecisionCoder& coder) {
+    const bool escaped = coder.decide(place.index == c.head, escapes.estimate(prior));
+    if (learning) escapes.learn(escaped);
+    if (escaped) {
+      const PackedEntry* const entries = blocks.at(c.block);
+      for (std::uint32_t i = 0; i < c.head; ++i) mask(entries[i].symbol);
+    }
+    return escaped;
+  }
+
+  /// Codes which of the symbols that are not masked occurs, in proportion to their counts. Returns its index.
+  std::uint32_t code_by_counts(const PackedContext& c, std::uint32_t total, Search place, Symbol known,
+                               DecisionCoder& coder) const {
     const PackedEntry* const entries = blocks.at(c.block);
-    std::uint32_t first = 0;
-    for (std::uint32_t i = 0; i < c.head && entries[i].symbol != wanted; ++i)
-      if (!masked(entries[i].symbol)) first += entries[i].count;
-    const std::uint32_t place = coder.place(first, total);
-    first = 0;
-    for (std::uint32_t i = 0;; ++i) {
-      const PackedEntry& e = entries[i];
-      if (masked(e.symbol)) continue;
-      if (place < first + e.count) {
-        coder.take(first, e.count, total);
-        return e.symbol;
+    if (known == kNoSymbol) {
+      for (const std::uint32_t position = coder.place(0, total);; ++place.index) {
+        const PackedEntry& e = entries[place.index];
+        if (masked(e.symbol)) continue;
+        if (position < place.before + e.count) break;
+        place.before += e.count;
       }
-      first += e.count;
     }
+    coder.take(place.before, entries[place.index].count, total);
+    return place.index;
   }
 
   /// Codes a symbol that no context contains, with the uniform distribution over the remaining symbols.
-  Symbol code_new(std::uint32_t free, std::uint8_t wanted, DecisionCoder& coder) const {
+  std::uint8_t code_new(std::uint32_t free, Symbol known, DecisionCoder& coder) const {
     std::uint32_t rank = 0;
-    for (std::uint32_t x = 0; x < wanted; ++x) rank += masked(static_cast<std::uint8_t>(x)) ? 0 : 1;
+    for (Symbol x = 0; x < known; ++x) rank += masked(static_cast<std::uint8_t>(x)) ? 0 : 1;
     const std::uint32_t place = coder.place(rank, free);
     coder.take(place, 1, free);
     std::uint32_t left = place;
     for (std::uint32_t x = 0; x < alphabet; ++x) {
       if (masked(static_cast<std::uint8_t>(x))) continue;
-      if (left-- == 0) return static_cast<Symbol>(x);
+      if (left-- == 0) return static_cast<std::uint8_t>(x);
     }
     return 0;
   }
 
   // Learning.
-
-  struct Place {
-    std::uint16_t* count;
-    Following* following;
-  };
-
-  /// Returns the entry of a symbol in a context; null pointers if there is none.
-  Place find(std::uint32_t at, std::uint8_t symbol) {
-    PackedContext& c = contexts[at];
-    if (c.single()) return c.symbol() == symbol ? Place{&c.total, &c.block} : Place{nullptr, nullptr};
-    PackedEntry* const entries = blocks.at(c.block);
-    for (std::uint32_t i = 0; i < c.head; ++i)
-      if (entries[i].symbol == symbol) return {&entries[i].count, &entries[i].following};
-    return {nullptr, nullptr};
-  }
 
   void halve(PackedContext& c) {
     PackedEntry* const entries = blocks.at(c.block);
@@ -390,23 +408,22 @@ struct PackedPpm::Body {
     c.total = static_cast<std::uint16_t>(total);
   }
 
-  /// Increments the count of a symbol that the context contains and keeps the entries sorted by frequency.
-  void count(std::uint32_t at, std::uint8_t symbol, std::uint32_t by) {
-    PackedContext& c = contexts[at];
+  /// Increments a count and keeps the entries sorted by frequency. Returns the new index of the entry.
+  UNFOLD_ALWAYS_INLINE std::uint32_t count(PackedContext& c, std::uint32_t i, std::uint32_t by) {
     if (c.single()) {
       c.total = static_cast<std::uint16_t>(std::min(c.total + by, kMaxDeterministicCount));
-      return;
+      return 0;
     }
     PackedEntry* const entries = blocks.at(c.block);
-    std::uint32_t i = 0;
-    while (entries[i].symbol != symbol) ++i;
-    entries[i].count = static_cast<std::uint16_t>(entries[i].count + by);
+    PackedEntry mine = entries[i];
+    mine.count = static_cast<std::uint16_t>(mine.count + by);
     c.total = static_cast<std::uint16_t>(c.total + by);
-    const PackedEntry mine = entries[i];
     for (; i > 0 && entries[i - 1].count < mine.count; --i) entries[i] = entries[i - 1];
     entries[i] = mine;
+    if (mine.count <= kMostCountOfSymbol && c.total <= kMostTotal) return i;
     const bool nearly_alone = (c.total - mine.count) * 16U < mine.count;
-    if (mine.count > (nearly_alone ? kMaxDeterministicCount : kMostCountOfSymbol) || c.total > 60000) halve(c);
+    if (mine.count > (nearly_alone ? kMaxDeterministicCount : kMostCountOfSymbol) || c.total > kMostTotal) halve(c);
+    return i;
   }
 
   void add(std::uint32_t at, std::uint8_t symbol, std::uint32_t start, Following following) {
@@ -418,6 +435,7 @@ struct PackedPpm::Body {
       return;
     }
     if (c.single()) {
+      c.total = static_cast<std::uint16_t>(std::min<std::uint32_t>(c.total, kMostCountOfFirst));
       const PackedEntry first{.symbol = c.symbol(), .count = c.total, .following = c.block};
       c.block = blocks.take(2);
       *blocks.at(c.block) = first;
@@ -433,7 +451,7 @@ struct PackedPpm::Body {
     for (; i > 0 && entries[i - 1].count < start; --i) entries[i] = entries[i - 1];
     entries[i] = {.symbol = symbol, .count = static_cast<std::uint16_t>(start), .following = following};
     c.total = static_cast<std::uint16_t>(c.total + start);
-    if (c.total > 60000) halve(c);
+    if (c.total > kMostTotal) halve(c);
   }
 
   /// Returns the initial count of a symbol that is new in `c`, derived from its probability in the next shorter
@@ -446,65 +464,83 @@ struct PackedPpm::Body {
     return std::clamp((2 * count_there * here + 3 * there) / (2 * there), 1U, 2 * kIncrement);
   }
 
-  /// Returns the child of a context for a symbol that it contains; the child is created on the second occurrence.
+  /// Returns the child of a context for a symbol; the child is created on the second occurrence.
   std::uint32_t child(std::uint32_t at, std::uint32_t order, std::uint8_t symbol) {
-    const Place entry = find(at, symbol);
-    if (entry.following == nullptr) return 0;
-    if ((*entry.following & kIsContext) != 0) return *entry.following & ~kIsContext;
-    const Following seen = *entry.following;
+    const std::uint32_t i = find(contexts[at], symbol);
+    return i < contexts[at].size() ? child_at(at, order, i) : 0;
+  }
+  std::uint32_t child_at(std::uint32_t at, std::uint32_t order, std::uint32_t i) {
+    const Following seen = following(at, i);
+    return (seen & kIsContext) != 0 ? seen & ~kIsContext : new_child(at, order, i, seen);
+  }
+  std::uint32_t new_child(std::uint32_t at, std::uint32_t order, std::uint32_t i, Following seen) {
     const std::uint32_t suffix = contexts[at].suffix;
-    const std::uint32_t shorter = suffix == kNowhere ? 0 : child(suffix, order - 1, symbol);
-    std::uint32_t made = shorter;
-    if (order < most_order && seen != 0 && seen - 1 < text.size()) {
-      const std::uint8_t next = text[seen - 1];
-      const std::uint32_t there = count_of(contexts[shorter], next);
-      made = static_cast<std::uint32_t>(contexts.size());
-      const std::uint32_t start = there == 0 ? kIncrement / 2 : inherited(0, 0, shorter, there);
-      contexts.push_back({.head = static_cast<std::uint16_t>(PackedContext::kSingle | next),
-                          .total = static_cast<std::uint16_t>(start),
-                          .block = seen + 1,
-                          .suffix = shorter});
-    } else if (order < most_order) {
-      return shorter;  // no successor is known
+    const std::uint32_t shorter = suffix == kNowhere ? 0 : child(suffix, order - 1, symbol_at(contexts[at], i));
+    if (order == most_order) {
+      following(at, i) = kIsContext | shorter;
+      return shorter;
     }
-    *find(at, symbol).following = kIsContext | made;
+    if (seen == 0 || seen - 1 >= text.size()) return shorter;  // no successor is known
+    const std::uint8_t next = text[seen - 1];
+    const PackedContext& s = contexts[shorter];
+    const std::uint32_t k = find(s, next);
+    if (k == s.size()) {  // a sequence ended there: the next symbol is the first successor
+      following(at, i) = next_position();
+      return shorter;
+    }
+    const std::uint32_t there = count_at(s, k);
+    const std::uint32_t start = s.single() ? std::clamp(there, inherited(0, 0, shorter, there), kMostInheritedCount)
+                                           : inherited(0, 0, shorter, there);
+    const auto made = static_cast<std::uint32_t>(contexts.size());
+    contexts.push_back({.head = static_cast<std::uint16_t>(PackedContext::kSingle | next),
+                        .total = static_cast<std::uint16_t>(start),
+                        .block = seen + 1,
+                        .suffix = shorter});
+    following(at, i) = kIsContext | made;
     return made;
   }
 
+  /// Returns the successor that denotes the position of the next symbol in the history.
+  Following next_position() const { return static_cast<Following>(text.size() + 1); }
+
   void learn(std::uint8_t symbol, const Way& way) {
     text.push_back(symbol);
-    const auto next = static_cast<Following>(text.size() + 1);  // where the following symbol will be stored
-    std::uint32_t shorter = way.found, count_there = 0;
-    if (way.found != kNowhere) {
-      count_there = *find(way.found, symbol).count;
-      count(way.found, symbol, kIncrement);
-      const std::uint32_t suffix = contexts[way.found].suffix;
-      if (suffix != kNowhere && count_there < kIncrement * 8 && find(suffix, symbol).count != nullptr)
-        count(suffix, symbol, 2);
-    }
-    for (std::uint32_t i = way.escaped; i-- > 0;) {
-      const PackedContext& c = contexts[way.unknown[i]];
-      const std::uint32_t start = inherited(c.total, c.size(), shorter, count_there);
-      add(way.unknown[i], symbol, start, next);
-      shorter = way.unknown[i];
-      count_there = start;
-    }
-    if (way.found != kNowhere) {
-      longest = child(way.found, way.order, symbol);
-      longest_order = longest == 0 ? 0 : std::min(way.order + 1, most_order);
-    } else {
+    if (way.found == kNowhere) {
+      add_to_unknown(symbol, way, 0);
       longest = longest_order = 0;
+    } else {
+      PackedContext& c = contexts[way.found];
+      const std::uint32_t there = count_at(c, way.index), i = count(c, way.index, kIncrement);
+      const bool expected = way.escaped == 0 && (following(way.found, i) & kIsContext) != 0;
+      if (!expected && there < kReliableCount && c.suffix != kNowhere) {
+        PackedContext& shorter = contexts[c.suffix];
+        if (const std::uint32_t k = find(shorter, symbol); k < shorter.size()) count(shorter, k, kIncrement / 2);
+      }
+      if (way.escaped > 0) add_to_unknown(symbol, way, there);
+      longest = child_at(way.found, way.order, i);
+      longest_order = longest == 0 ? 0 : std::min(way.order + 1, most_order);
     }
     if (full()) forget();
+  }
+
+  /// Adds a symbol to the contexts from which it escaped. `there`: its count in the context that contains it.
+  void add_to_unknown(std::uint8_t symbol, const Way& way, std::uint32_t there) {
+    std::uint32_t shorter = way.found;
+    for (std::uint32_t i = way.escaped; i-- > 0;) {
+      const std::uint32_t at = way.unknown[i];
+      there = inherited(contexts[at].total, contexts[at].size(), shorter, there);
+      add(at, symbol, there, next_position());
+      shorter = at;
+    }
   }
 
   /// Moves to the longest context that already exists.
   void move_on(std::uint8_t symbol) {
     std::uint32_t order = longest_order;
     for (std::uint32_t at = longest; at != kNowhere; at = contexts[at].suffix, --order) {
-      const Place entry = find(at, symbol);
-      if (entry.following == nullptr || (*entry.following & kIsContext) == 0) continue;
-      longest = *entry.following & ~kIsContext;
+      const std::uint32_t i = find(contexts[at], symbol);
+      if (i == contexts[at].size() || (following(at, i) & kIsContext) == 0) continue;
+      longest = following(at, i) & ~kIsContext;
       longest_order = std::min(order + 1, most_order);
       return;
     }
@@ -515,11 +551,11 @@ struct PackedPpm::Body {
     probabilities.assign(alphabet, 0);
     unmask_all();
     double left_over = 1;
-    std::uint32_t free = alphabet, order = longest_order, depth = 0;
+    std::uint32_t free = alphabet, order = longest_order, depth = 0, last_size = 0;
     for (std::uint32_t at = longest; at != kNowhere && free > 0; at = contexts[at].suffix, --order, ++depth) {
       const PackedContext& c = contexts[at];
-      const Left left = left_of(c, free != alphabet);
-      if (left.size > 0) left_over *= spread(c, left, order, depth, free, left_over);
+      if (c.size() > last_size) left_over *= spread(c, last_size > 0, order, depth, free, left_over);
+      last_size = c.size();
     }
     for (std::uint32_t x = 0; x < alphabet && free > 0; ++x)
       if (!masked(static_cast<std::uint8_t>(x))) probabilities[x] = left_over / free;
@@ -529,25 +565,32 @@ struct PackedPpm::Body {
     current = true;
   }
 
-  /// Distributes probability over the symbols of a context; returns the remaining probability for the shorter contexts.
-  double spread(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth, std::uint32_t& free,
+  /// Distributes probability over the symbols of a context; returns the remaining share for the shorter contexts.
+  double spread(const PackedContext& c, bool any_masked, std::uint32_t order, std::uint32_t depth, std::uint32_t& free,
                 double share) {
-    const Features x = features(c, left, order, depth);
+    const Left left = left_of(c, any_masked);
+    const Features x = features(c, left, order);
     const bool certain = left.size == free;
-    const double p = certain && left.size == 1 ? 1 : favorites.estimate(select_favorite(x, left)) / 65536.0;
-    probabilities[left.favorite] = share * p;
-    mask(left.favorite);
     free -= left.size;
-    if (left.size == 1) return 1 - p;
-    const double escape = certain ? 0 : escapes.estimate(select_escape(x, left)) / 65536.0;
-    const double each = share * (1 - p) * (1 - escape) / (left.total - left.favorite_count);
+    double rest = 1;
+    std::uint32_t excluded = 0;
+    if (!any_masked) {
+      const double p = certain && left.size == 1 ? 1 : favorites.estimate(select_favorite(x, left)) / 65536.0;
+      probabilities[left.favorite] = share * p;
+      mask(left.favorite);
+      rest = 1 - p;
+      excluded = left.favorite_count;
+      if (left.size == 1) return rest;
+    }
+    const double escape = certain ? 0 : escapes.estimate(select_escape(x, left, excluded, depth)) / 65536.0;
+    const double each = share * rest * (1 - escape) / (left.total - excluded);
     const PackedEntry* const entries = blocks.at(c.block);
     for (std::uint32_t i = 0; i < c.head; ++i) {
       if (masked(entries[i].symbol)) continue;
       probabilities[entries[i].symbol] = each * entries[i].count;
       mask(entries[i].symbol);
     }
-    return (1 - p) * escape;
+    return rest * escape;
   }
 
   std::uint32_t alphabet, most_order;
@@ -558,8 +601,7 @@ struct PackedPpm::Body {
   GrowingArray<std::uint8_t> text;
   std::uint32_t longest = 0, longest_order = 0;
   std::uint32_t one = 0, two = 0;  // the last two symbols, the most recent first
-  std::uint32_t past = 0;
-  std::uint32_t history = 0;  // how the last four symbols were found
+  std::uint32_t history = 0;       // how the last four symbols were found
   std::array<std::uint32_t, 256> masks{};
   std::uint32_t stamp = 0;
   IntegerDecision favorites, escapes;
@@ -589,11 +631,11 @@ std::span<const float> PackedPpm::log_probabilities() {
 
 void PackedPpm::update(Symbol symbol) {
   NoCoder none;
-  code(symbol, none);
+  body_->code(symbol, none);
 }
 
 Symbol PackedPpm::code(Symbol symbol, DecisionCoder& coder) {
-  require_symbol(symbol, alphabet());
+  if (symbol != kNoSymbol) require_symbol(symbol, alphabet());
   return body_->code(symbol, coder);
 }
 

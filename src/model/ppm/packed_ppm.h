@@ -8,9 +8,9 @@
 /// and counts are cleared; the adaptive escape probabilities are kept.
 ///
 /// A symbol is coded by a sequence of decisions (decision_coder.h), context by context, beginning with the longest. The
-/// first decision is whether it is the favorite symbol. If it is not, the second one is whether it escapes. If it does
-/// not, the next decisions select it among the other symbols, by their counts. The distribution over all symbols is
-/// also available, but slower.
+/// first decision of the longest context is whether it is the favorite symbol. The next decision, which is the only one
+/// of the shorter contexts, is whether it escapes. If it does not, it is selected among the other symbols in proportion
+/// to their counts. The distribution over all symbols is also available, but slower.
 
 #include <memory>
 
