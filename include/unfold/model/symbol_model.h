@@ -53,9 +53,9 @@ class SymbolModel : public Model {
   /// Returns the predictor used to code archives. It reads all symbols as one sequence, and its results must stay
   /// bit-identical in future versions.
   std::unique_ptr<Predictor> archive_predictor() const;
-  /// Returns streams that are read side by side, each before the first symbol of a sequence. The model and the team must
-  /// outlive them. Throws UsageError if count < 1, and for more than 64 streams of models that keep tables for each
-  /// stream (ppm, ctw, cm).
+  /// Returns streams that are read side by side, each before the first symbol of a sequence. The model and the team
+  /// must outlive them. Throws UsageError if count < 1, and for more than 64 streams of models that keep tables for
+  /// each stream (ppm, ctw, cm).
   virtual std::unique_ptr<Streams> streams(Index count, Team& team) const;
   /// Returns the total surprisal of a part of a corpus in nats. The corpus must be over the model's alphabet
   /// (UsageError otherwise). By default, runs the predictor symbol by symbol; models with a faster method override

@@ -1,7 +1,7 @@
 #include "unfold/base/threads/team.h"
 
-#include <atomic>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
