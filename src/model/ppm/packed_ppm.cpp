@@ -246,8 +246,7 @@ struct PackedPpm::Body {
             .favorite = left.favorite};
   }
 
-  /// Selects the case of the decision whether the next symbol is the favorite of a context without masked symbols.
-  /// Returns its prior.
+  /// Selects the case of the decision whether the next symbol is the favorite. Returns its prior.
   UNFOLD_ALWAYS_INLINE std::uint32_t select_favorite(const Features& x, const Left& left) {
     const std::uint32_t f = left.favorite_count, n = left.size;
     const std::uint32_t recent = history & 15;
@@ -261,17 +260,15 @@ struct PackedPpm::Body {
     return std::clamp(f * 65536 / (left.total + n + 4), 64U, 65472U);
   }
 
-  /// Does the same for the decision whether a context does not contain the next symbol, if its favorite with the count
-  /// `excluded` has been ruled out.
-  UNFOLD_ALWAYS_INLINE std::uint32_t select_escape(const Features& x, const Left& left, std::uint32_t excluded,
-                                                   std::uint32_t depth) {
+  /// Does the same for the decision whether a context does not contain the next symbol, which is not the favorite.
+  UNFOLD_ALWAYS_INLINE std::uint32_t select_escape(const Features& x, const Left& left, std::uint32_t depth) {
     const std::uint32_t n = left.size, recent = history & 3;
     escapes.select({.hints = {(x.more << 14 | x.size << 6 | x.sure << 1 | x.partial) * 4 + recent,
                               one << 20 | x.size << 8 | x.order << 4 | x.partial,
                               (two << 16 | one << 8 | x.order << 4) + x.size / 16},
                     .refine = one * 32 + x.size / 8,
                     .gates = {(x.order * 8 + std::min(depth, 7U)) * 2 + x.partial, x.favorite * 4 + recent}});
-    return std::clamp(2 * n * 65536 / (left.total - excluded + 2 * n), 64U, 65472U);
+    return std::clamp(2 * n * 65536 / (left.total - left.favorite_count + 2 * n), 64U, 65472U);
   }
 
   /// The path of a symbol: the contexts from which it escaped, and the context that contains it with its index there.
@@ -289,8 +286,7 @@ struct PackedPpm::Body {
       const PackedContext& c = contexts[at];
       const std::uint32_t size = c.size();
       if (size > last_size) {  // otherwise it contains only masked symbols
-        way.index = last_size == 0 ? code_first(c, order, free, known, coder)
-                                   : code_masked(c, order, way.escaped, free, known, coder);
+        way.index = code_in(c, last_size > 0, order, way.escaped, free, known, coder);
         if (way.index < size) {
           way.found = at;
           way.order = order;
@@ -314,44 +310,30 @@ struct PackedPpm::Body {
     return static_cast<Symbol>(symbol);
   }
 
-  // The next two functions code the index of the symbol in a context. If the context does not contain the symbol, they
-  // mask the symbols of the context and return its size.
-
-  /// For the longest context. The first decision is whether the symbol is the favorite.
-  UNFOLD_ALWAYS_INLINE std::uint32_t code_first(const PackedContext& c, std::uint32_t order, std::uint32_t& free,
-                                                Symbol known, DecisionCoder& coder) {
-    foresee(after_favorite(c));
-    const Left left = left_of(c, false);
+  /// Codes the index of the symbol in a context: whether it is the favorite, whether the context does not contain it,
+  /// and which of the other symbols it is. If the context does not contain the symbol, masks the symbols of the context
+  /// and returns its size. `depth`: number of contexts from which the symbol escaped.
+  UNFOLD_ALWAYS_INLINE std::uint32_t code_in(const PackedContext& c, bool any_masked, std::uint32_t order,
+                                             std::uint32_t depth, std::uint32_t& free, Symbol known,
+                                             DecisionCoder& coder) {
+    if (!any_masked) foresee(after_favorite(c));
+    const Left left = left_of(c, any_masked);
     const bool certain = left.size == free;  // the symbol must be one of the remaining symbols
-    if (certain && left.size == 1) return 0;
+    if (certain && left.size == 1) return left.favorite_index;
     const Features x = features(c, left, order);
-    const std::uint32_t prior = select_favorite(x, left);
-    const bool favorite = coder.decide(known == left.favorite, favorites.estimate(prior));
-    if (favorite) approach(after_favorite(c));
+    const bool favorite = coder.decide(known == left.favorite, favorites.estimate(select_favorite(x, left)));
+    if (favorite && !any_masked) approach(after_favorite(c));
     if (learning) favorites.learn(favorite);
-    if (favorite) return 0;
+    if (favorite) return left.favorite_index;
     mask(left.favorite);
     --free;
-    if (left.size == 1) return 1;
+    if (left.size == 1) return c.size();
     const Search place = search(c, known);
-    if (!certain && escapes_from(c, place, select_escape(x, left, left.favorite_count, 0), coder)) {
+    if (!certain && escapes_from(c, place, select_escape(x, left, depth), coder)) {
       free -= left.size - 1;
-      return left.size;
-    }
-    return code_by_counts(c, left.total - left.favorite_count, place, known, coder);
-  }
-
-  /// For a shorter context.
-  std::uint32_t code_masked(const PackedContext& c, std::uint32_t order, std::uint32_t depth, std::uint32_t& free,
-                            Symbol known, DecisionCoder& coder) {
-    const Left left = left_of(c, true);
-    const Search place = search(c, known);
-    if (left.size < free && escapes_from(c, place, select_escape(features(c, left, order), left, 0, depth), coder)) {
-      free -= left.size;
       return c.size();
     }
-    if (left.size == 1) return left.favorite_index;
-    return code_by_counts(c, left.total, place, known, coder);
+    return code_by_counts(c, left.total - left.favorite_count, place, known, coder);
   }
 
   /// Codes whether a context does not contain the symbol. If so, masks its symbols.
@@ -572,18 +554,13 @@ struct PackedPpm::Body {
     const Features x = features(c, left, order);
     const bool certain = left.size == free;
     free -= left.size;
-    double rest = 1;
-    std::uint32_t excluded = 0;
-    if (!any_masked) {
-      const double p = certain && left.size == 1 ? 1 : favorites.estimate(select_favorite(x, left)) / 65536.0;
-      probabilities[left.favorite] = share * p;
-      mask(left.favorite);
-      rest = 1 - p;
-      excluded = left.favorite_count;
-      if (left.size == 1) return rest;
-    }
-    const double escape = certain ? 0 : escapes.estimate(select_escape(x, left, excluded, depth)) / 65536.0;
-    const double each = share * rest * (1 - escape) / (left.total - excluded);
+    const double p = certain && left.size == 1 ? 1 : favorites.estimate(select_favorite(x, left)) / 65536.0,
+                 rest = 1 - p;
+    probabilities[left.favorite] = share * p;
+    mask(left.favorite);
+    if (left.size == 1) return rest;
+    const double escape = certain ? 0 : escapes.estimate(select_escape(x, left, depth)) / 65536.0;
+    const double each = share * rest * (1 - escape) / (left.total - left.favorite_count);
     const PackedEntry* const entries = blocks.at(c.block);
     for (std::uint32_t i = 0; i < c.head; ++i) {
       if (masked(entries[i].symbol)) continue;
