@@ -28,7 +28,10 @@ class IntegerLogistic {
   /// `p` in [0, 65536), used with a resolution of 1/4096.
   std::int32_t stretch(std::uint32_t p) const { return stretch_[p >> 4]; }
   /// `x` in [-kMost, kMost].
-  std::uint32_t squash(std::int32_t x) const { return squash_[static_cast<std::size_t>(x + kMost)]; }
+  std::uint32_t squash(std::int32_t x) const {
+    const std::int32_t entry = x + kMost;
+    return squash_[static_cast<std::size_t>(entry)];
+  }
 
  private:
   IntegerLogistic();
