@@ -17,15 +17,15 @@ bool is_path(nb::handle given) { return nb::isinstance<nb::str>(given) || nb::ha
   throw UsageError("symbol " + number + " is not in an alphabet of " + std::to_string(alphabet.size()));
 }
 
-/// Copies an array of integers of this width. Returns false for other objects.
+/// Copies an array of integers of this width, which must be at least `least`. Returns false for other objects.
 template <class Whole>
-bool read_array(const Alphabet& alphabet, nb::handle given, std::vector<Symbol>& symbols) {
+bool read_array(const Alphabet& alphabet, nb::handle given, std::vector<Symbol>& symbols, Symbol least = 0) {
   nb::ndarray<const Whole, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;
   if (!nb::try_cast(given, array, false)) return false;
   symbols.reserve(array.size());
   for (std::size_t i = 0; i < array.size(); ++i) {
     const Whole x = array.data()[i];
-    if (x < 0 || x >= alphabet.size()) out_of_range(alphabet, std::to_string(x));
+    if (x < least || x >= alphabet.size()) out_of_range(alphabet, std::to_string(x));
     symbols.push_back(static_cast<Symbol>(x));
   }
   return true;
@@ -112,6 +112,14 @@ std::vector<Symbol> symbol_numbers(const Alphabet& alphabet, nb::handle given) {
   const nb::iterator all = nb::iter(given);
   for (nb::handle one : all) symbols.push_back(symbol_number(alphabet, one));
   return symbols;
+}
+
+std::optional<std::vector<Symbol>> array_of_symbols_or_none(const Alphabet& alphabet, nb::handle given) {
+  std::vector<Symbol> symbols;
+  if (read_array<std::int32_t>(alphabet, given, symbols, kNoSymbol) ||
+      read_array<std::int64_t>(alphabet, given, symbols, kNoSymbol))
+    return symbols;
+  return std::nullopt;
 }
 
 }  // namespace unfold::python

@@ -38,5 +38,8 @@ bool flag_of(nb::handle given, const char* what);
 Symbol symbol_number(const Alphabet& alphabet, nb::handle given);
 /// Returns the symbol indices of an array, a list or another iterable.
 std::vector<Symbol> symbol_numbers(const Alphabet& alphabet, nb::handle given);
+/// Returns the elements of an array of symbol indices, -1 for none; empty for objects that are not such an array.
+/// Raises UsageError.
+std::optional<std::vector<Symbol>> array_of_symbols_or_none(const Alphabet& alphabet, nb::handle given);
 
 }  // namespace unfold::python

@@ -1,28 +1,15 @@
 #include "parallel_streams.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "arguments.h"
-#include "unfold/base/error.h"
 
 namespace unfold::python {
 namespace {
 
 using Rows = nb::ndarray<nb::numpy, float, nb::ndim<2>>;
-
-/// Copies an array of integers of this width. Returns false for other objects.
-template <class Whole>
-bool copy_symbols(nb::handle given, std::vector<Symbol>& symbols) {
-  nb::ndarray<const Whole, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;
-  if (!nb::try_cast(given, array, false)) return false;
-  symbols.reserve(array.size());
-  for (std::size_t i = 0; i < array.size(); ++i) {
-    const Whole x = array.data()[i];
-    symbols.push_back(static_cast<Symbol>(x));
-    if (symbols.back() != x) throw UsageError("symbol " + std::to_string(x) + " is not in the alphabet");
-  }
-  return true;
-}
 
 bool is_absent(nb::handle given) {
   return given.is_none() || (nb::isinstance<nb::int_>(given) && PyLong_AsLong(given.ptr()) == kNoSymbol);
@@ -31,11 +18,12 @@ bool is_absent(nb::handle given) {
 }  // namespace
 
 std::vector<Symbol> ParallelStreams::symbols_of(nb::handle given) const {
-  std::vector<Symbol> symbols;
-  if (copy_symbols<std::int32_t>(given, symbols) || copy_symbols<std::int64_t>(given, symbols)) return symbols;
+  if (std::optional<std::vector<Symbol>> array = array_of_symbols_or_none(model_->alphabet(), given))
+    return *std::move(array);
   if (nb::isinstance<nb::str>(given) || nb::isinstance<nb::bytes>(given) || !nb::hasattr(given, "__iter__"))
     throw nb::type_error(
         ("symbols must be an array or a list with one symbol for each stream, not " + name_of_type(given)).c_str());
+  std::vector<Symbol> symbols;
   for (nb::handle one : nb::iter(given))
     symbols.push_back(is_absent(one) ? kNoSymbol : symbol_of(model_->alphabet(), one));
   return symbols;
