@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/formats/temporary_file.h"
+#include "base/storage/temporary_file.h"
 #include "base/printable.h"
 #include "unfold/base/error.h"
 

@@ -1,6 +1,7 @@
 #include "data/counts/count_stream.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace unfold {
@@ -11,6 +12,8 @@ class MergedStream final : public CountStream {
  public:
   explicit MergedStream(std::vector<std::unique_ptr<CountStream>> streams) {
     for (auto& stream : streams) {
+      const std::size_t most = stream->most_keys();
+      most_keys_ += std::min(most, std::numeric_limits<std::size_t>::max() - most_keys_);
       Head head{std::move(stream), {}};
       if (head.stream->next(head.key)) heads_.push_back(std::move(head));
     }
@@ -31,6 +34,7 @@ class MergedStream final : public CountStream {
     }
     return true;
   }
+  std::size_t most_keys() const override { return most_keys_; }
 
  private:
   struct Head {
@@ -40,6 +44,7 @@ class MergedStream final : public CountStream {
   static bool later(const Head& a, const Head& b) { return a.key.codes > b.key.codes; }
 
   std::vector<Head> heads_;
+  std::size_t most_keys_ = 0;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 /// A stream of keys, in ascending order, and their counts.
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -22,6 +23,8 @@ class CountStream {
   /// unchanged. All keys have the same number of codes. Throws RuntimeFailure if the stream comes from a file or from
   /// another process.
   virtual bool next(CountedKey& key) = 0;
+  /// Returns a bound on the number of keys; the largest number if it is unknown.
+  virtual std::size_t most_keys() const { return std::numeric_limits<std::size_t>::max(); }
 };
 
 /// Merges streams and adds up the counts of equal keys.

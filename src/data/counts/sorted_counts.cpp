@@ -7,12 +7,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/formats/temporary_file.h"
+#include "base/storage/temporary_file.h"
 
 namespace unfold {
 namespace {
 
-constexpr std::size_t kSmallestTable = std::size_t{1} << 12, kLeastBuffer = 64;  // keys
+constexpr std::size_t kSmallestTable = std::size_t{1} << 12, kLeastBuffer = 64,
+                      kMostBuffer = std::size_t{1} << 16;  // keys
 
 /// Packs codes into words, with the first code in the highest bits, so words compare like the codes.
 template <std::size_t W>
@@ -66,6 +67,7 @@ class TableStream final : public CountStream {
     key.count = static_cast<std::uint32_t>(entries_[at_++].count);
     return true;
   }
+  std::size_t most_keys() const override { return entries_.size(); }
 
  private:
   std::vector<TableEntry<W>> entries_;
@@ -79,13 +81,19 @@ class PieceStream final : public CountStream {
  public:
   PieceStream(std::shared_ptr<const UnnamedFile> file, std::pair<std::size_t, std::size_t> entries, std::size_t block,
               const Packing<W>& packing)
-      : file_(std::move(file)), begin_(entries.first), end_(entries.second), block_(block), packing_(packing) {}
+      : file_(std::move(file)),
+        begin_(entries.first),
+        end_(entries.second),
+        keys_(end_ - begin_),
+        block_(block),
+        packing_(packing) {}
   bool next(CountedKey& key) override {
     if (at_ == buffer_.size() && !read()) return false;
     packing_.unpack(buffer_[at_].key, key.codes);
     key.count = static_cast<std::uint32_t>(buffer_[at_++].count);
     return true;
   }
+  std::size_t most_keys() const override { return keys_; }
 
  private:
   bool read() {
@@ -98,7 +106,7 @@ class PieceStream final : public CountStream {
   }
 
   std::shared_ptr<const UnnamedFile> file_;
-  std::size_t begin_, end_, block_, at_ = 0;
+  std::size_t begin_, end_, keys_, block_, at_ = 0;
   Packing<W> packing_;
   std::vector<TableEntry<W>> buffer_;
 };
@@ -121,7 +129,8 @@ class TableCounts final : public SortedCounts {
     if (!file_) return std::make_unique<TableStream<W>>(take_sorted(), packing_);
     spill();
     table_ = {};
-    const std::size_t block = std::max(kLeastBuffer, options_.memory / pieces_.size() / sizeof(TableEntry<W>));
+    const std::size_t share = options_.memory / pieces_.size() / sizeof(TableEntry<W>);
+    const std::size_t block = std::clamp(share, kLeastBuffer, kMostBuffer);
     std::vector<std::unique_ptr<CountStream>> streams;
     streams.reserve(pieces_.size());
     const std::shared_ptr<const UnnamedFile> file = std::move(file_);

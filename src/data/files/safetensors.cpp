@@ -25,6 +25,7 @@ constexpr std::uint64_t kMaxHeader = 100'000'000;  // as in the reference implem
 constexpr std::size_t kMaxRank = 16;
 constexpr Index kMaxElements = Index{1} << 48;
 constexpr std::size_t kLengthBytes = 8, kAlignment = 64;
+constexpr std::size_t kStep = std::size_t{4} << 20;  // bytes that are read before their pages are dropped
 
 /// The position of the checksum in our files: these bytes directly after the length, then eight digits.
 constexpr std::string_view kChecksumStart = R"({"__metadata__":{"checksum":"crc32:)";
@@ -146,6 +147,16 @@ std::vector<const Tensor*> SafetensorsWriter::data_order() const {
   return order;
 }
 
+/// Calls `use` with the bytes of a tensor, in steps.
+template <class Use>
+void SafetensorsWriter::read_in_steps(const Tensor& tensor, const Use& use) const {
+  const auto drop = drops_.find(tensor.name);
+  for (std::string_view rest = tensor.bytes; !rest.empty(); rest.remove_prefix(std::min(rest.size(), kStep))) {
+    use(rest.substr(0, kStep));
+    if (drop != drops_.end()) drop->second();
+  }
+}
+
 std::string SafetensorsWriter::header(const std::vector<const Tensor*>& order) const {
   std::string json(kChecksumStart);
   json += kNoDigits;
@@ -169,11 +180,11 @@ std::string SafetensorsWriter::header(const std::vector<const Tensor*>& order) c
   out += json;
   if (secret != nullptr) {
     FileTag tag(*secret, out);
-    for (const Tensor* tensor : order) tag.add(tensor->bytes);
+    for (const Tensor* tensor : order) read_in_steps(*tensor, [&](std::string_view step) { tag.add(step); });
     out.replace(kMacAt, kMacDigits, tag.digits());
   }
   std::uint32_t sum = crc(0, out);
-  for (const Tensor* tensor : order) sum = crc(sum, tensor->bytes);
+  for (const Tensor* tensor : order) read_in_steps(*tensor, [&](std::string_view step) { sum = crc(sum, step); });
   out.replace(kChecksumAt, kChecksumDigits, fmt::format("{:08x}", sum));
   return out;
 }
@@ -190,7 +201,7 @@ void SafetensorsWriter::write(const std::string& path) const {
   const std::string head = header(order);
   AtomicFile file(path);
   file.write(head);
-  for (const Tensor* tensor : order) file.write(tensor->bytes);
+  for (const Tensor* tensor : order) read_in_steps(*tensor, [&](std::string_view step) { file.write(step); });
   file.commit();
 }
 
@@ -316,7 +327,6 @@ class HeaderReader {
 /// Reads a range of the file in steps and releases the pages of the mapping.
 template <class Use>
 void for_each_step(std::string_view stretch, const FileBytes& file, const Use& use) {
-  constexpr std::size_t kStep = std::size_t{4} << 20;
   while (!stretch.empty()) {
     const std::string_view step = stretch.substr(0, kStep);
     use(step);

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/formats/temporary_file.h"
+#include "base/storage/temporary_file.h"
 #include "unfold/base/formats/file.h"
 #include "unfold/base/types.h"
 

@@ -227,10 +227,11 @@ class ArpaReader {
     }
     if (texts_.empty()) fail("there are no words");
     trie_ = NgramTrie(order(), static_cast<Index>(texts_.size()));
-    probabilities.push_back(trie_.level(1).log_probabilities.back());
-    backoffs.push_back(begin_backoff);
-    trie_.level(1).log_probabilities = std::move(probabilities);
-    if (order() > 1) trie_.level(1).log_backoffs = std::move(backoffs);
+    NgramLevel& first = trie_.level(1);
+    std::ranges::copy(probabilities, first.log_probabilities.begin());
+    if (order() == 1) return;
+    std::ranges::copy(backoffs, first.log_backoffs.begin());
+    first.log_backoffs.back() = begin_backoff;
   }
 
   std::string text_of_word() const {
@@ -263,7 +264,8 @@ class ArpaReader {
       return a.parent != b.parent ? a.parent < b.parent : a.symbol < b.symbol;
     });
     NgramLevel &parents = trie_.level(n - 1), &here = trie_.level(n);
-    std::vector<std::uint32_t> children(parents.log_probabilities.size() + 1);
+    GrowingArray<std::uint32_t>& children = parents.children;
+    children.assign(parents.log_probabilities.size() + 1, 0);
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const ArpaEntry& e = entries[i];
       if (i > 0 && e.parent == entries[i - 1].parent && e.symbol == entries[i - 1].symbol)
@@ -274,7 +276,6 @@ class ArpaReader {
       if (n < order()) here.log_backoffs.push_back(e.log_backoff);
     }
     std::partial_sum(children.begin(), children.end(), children.begin());
-    parents.children = std::move(children);
     if (n < order()) here.children.assign(here.symbols.size() + 1, 0);
   }
 

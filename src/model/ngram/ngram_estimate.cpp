@@ -1,129 +1,250 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
 #include <limits>
-#include <numeric>
 
+#include "base/storage/growing_array.h"
+#include "base/threads/available_memory.h"
 #include "data/counts/corpus_counts.h"
 #include "model/ngram/ngram.h"
+#include "model/ngram/sentence_ngrams.h"
 #include "numerics/functions.h"
-#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
 
 constexpr std::size_t kBetweenTicks = std::size_t{1} << 20;  // n-grams
+constexpr std::size_t kBytesOfNgram = 32;                    // in all arrays together, during estimation
+constexpr std::size_t kCachedBlock = std::size_t{1} << 20;   // n-grams
 
-/// The counts of the n-grams of one order during estimation.
-struct Counts {
-  std::vector<std::uint32_t> counts, links;  // links: the n-gram without its first symbol, in the level below
-};
-
+/// Estimates the probabilities of a trie of n-grams from their sorted counts (equations: ngram.h).
+///
+/// The link of an n-gram is its index in the level below without its first symbol. Counts and probabilities of the
+/// level below are needed at the links of all n-grams of a level. The links of the n-grams with the same first symbol
+/// are ascending, so the level below is processed in blocks that fit into the cache and into memory: for each block,
+/// every first symbol contributes a stretch of its n-grams, and each stretch continues the previous one. Arrays that
+/// may not fit into memory are in temporary files (base/storage/growing_array.h).
 class Estimation {
  public:
-  /// `positions`: approximate number of n-grams, counting repetitions.
-  Estimation(CountStream& ngrams, Index positions, Index alphabet, Index order, Smoothing smoothing,
-             const FitOptions& options, Team& team)
-      : options_(options),
-        team_(team),
-        positions_(static_cast<double>(std::max<Index>(1, positions))),
-        smoothing_(smoothing),
-        trie_(order, alphabet) {
-    counts_.resize(static_cast<std::size_t>(order));
-    count(ngrams);
-    link();
-    if (smoothing_ == Smoothing::kneser_ney) adjust();
-    estimate();
-  }
+  struct Settings {
+    Index order = 1, alphabet = 1;
+    Smoothing smoothing = Smoothing::kneser_ney;
+    double positions = 1;  ///< approximate number of n-grams, counting repetitions
+  };
+  /// Computes the trie. If n-grams may exceed the memory limit, or the available memory if there is no limit, they are
+  /// stored in temporary files. Throws InterruptedError; RuntimeFailure for temporary files.
+  Estimation(CountStream& ngrams, const Settings& settings, const FitOptions& options, Team& team);
   NgramTrie take() { return std::move(trie_); }
 
  private:
-  Counts& counts(Index n) { return counts_[static_cast<std::size_t>(n - 1)]; }
+  /// The counts and links of the n-grams of one level. Level 2 has no links: the last symbol of an n-gram is its link.
+  struct Level {
+    GrowingArray<std::uint32_t> counts, links;
+    std::vector<std::uint32_t> groups;  ///< first n-gram of each first symbol, followed by the end
+  };
+  /// What a block of the level below consists of.
+  enum class Unit { ngrams, children };
 
+  Level& level(Index n) { return levels_[static_cast<std::size_t>(n - 1)]; }
+  const GrowingArray<std::uint32_t>& links(Index n) { return n == 2 ? trie_.level(2).symbols : level(n).links; }
+  template <class T>
+  GrowingArray<T> array() const {
+    return files_ ? GrowingArray<T>::in_file("n-grams") : GrowingArray<T>();
+  }
+  void choose_storage(std::size_t most_keys);
+  void release();
   void count(CountStream& ngrams);
   void add_ngram(Index n, const std::vector<Code>& codes);
-  void link();
-  void adjust();
-  void estimate();
-  std::vector<double> unigrams();
-  std::vector<double> extend(Index n, const std::vector<double>& lower);
+  void group();
+  void link(Index n);
+  void adjust(Index n, std::uint32_t first_begin);
+  std::uint32_t end_of_block(Index n, std::uint32_t begin, std::uint32_t end, Unit unit);
+  template <class Use>
+  void for_each_stretch(Index n, Unit unit, const Use& use);
+  GrowingArray<double> unigrams();
+  GrowingArray<double> extend(Index n, const GrowingArray<double>& lower);
+  GrowingArray<double> discounted(Index n, GrowingArray<double>& backoffs);
   std::array<double, 4> discounts(Index n);
-  void store_logarithms(const std::vector<double>& x, std::vector<float>& out);
+  void store_logarithms(const GrowingArray<double>& x, GrowingArray<float>& out);
+  void estimate();
 
   const FitOptions& options_;
   Team& team_;
-  double positions_;
-  Smoothing smoothing_;
+  Settings settings_;
+  bool files_ = false;
+  std::uint32_t block_ = 0;           ///< units
+  std::size_t between_releases_ = 0;  ///< n-grams
   NgramTrie trie_;
-  std::vector<Counts> counts_;
+  std::vector<Level> levels_;
 };
+
+Estimation::Estimation(CountStream& ngrams, const Settings& settings, const FitOptions& options, Team& team)
+    : options_(options),
+      team_(team),
+      settings_(settings),
+      trie_(settings.order, settings.alphabet),
+      levels_(static_cast<std::size_t>(settings.order)) {
+  choose_storage(ngrams.most_keys());
+  count(ngrams);
+  group();
+  for (Index n = 3; n <= settings_.order; ++n) link(n);
+  std::uint32_t first_begin = trie_.begin();
+  for (Index n = 1; n < settings_.order && settings_.smoothing == Smoothing::kneser_ney; ++n) {
+    adjust(n, first_begin);
+    first_begin = trie_.level(n).children[first_begin];
+  }
+  estimate();
+}
+
+void Estimation::choose_storage(std::size_t most_keys) {
+  const std::size_t limit = options_.memory_limit > 0 ? options_.memory_limit : available_memory();
+  const double keys = std::min(static_cast<double>(most_keys), settings_.positions);
+  files_ = keys * static_cast<double>(kBytesOfNgram * static_cast<std::size_t>(settings_.order)) >
+           static_cast<double>(limit);
+  const std::size_t most = std::max<std::size_t>(1, limit / (4 * sizeof(double)));
+  block_ = static_cast<std::uint32_t>(
+      std::min<std::size_t>(files_ ? most : kCachedBlock, std::numeric_limits<std::uint32_t>::max() / 2));
+  between_releases_ = std::max<std::size_t>(1000, limit / (4 * kBytesOfNgram));
+  for (Index n = 1; n <= settings_.order; ++n) {
+    level(n).counts = array<std::uint32_t>();
+    level(n).links = array<std::uint32_t>();
+    if (n == 1) continue;
+    trie_.level(n).symbols = array<std::uint32_t>();
+    trie_.level(n).log_probabilities = array<float>();
+    trie_.level(n).log_backoffs = array<float>();
+    trie_.level(n).children = array<std::uint32_t>();
+  }
+}
+
+void Estimation::release() {
+  if (!files_) return;
+  for (Index n = 1; n <= settings_.order; ++n) {
+    const NgramLevel& stored = trie_.level(n);
+    for (const auto* x : {&level(n).counts, &level(n).links, &stored.symbols, &stored.children}) x->release();
+    for (const auto* x : {&stored.log_probabilities, &stored.log_backoffs}) x->release();
+  }
+}
 
 /// Fills the symbols and children of the trie, and the counts, from the sorted n-grams of the highest order.
 void Estimation::count(CountStream& ngrams) {
-  const Index order = trie_.order(), alphabet = trie_.alphabet();
-  counts(1).counts.assign(static_cast<std::size_t>(alphabet) + 1, 0);
+  const Index order = settings_.order;
+  level(1).counts.assign(static_cast<std::size_t>(settings_.alphabet) + 1, 0);
   for (Index n = 1; n < order; ++n) trie_.level(n).children.clear();
   std::vector<Code> before(static_cast<std::size_t>(order), kEndCode);
   CountedKey here;
   double done = 0;
   for (std::size_t seen = 0; ngrams.next(here); ++seen) {
-    if (seen % kBetweenTicks == 0) options_.tick("collecting n-grams", done / positions_);
+    if (seen % kBetweenTicks == 0) options_.tick("collecting n-grams", done / settings_.positions);
+    if (seen % between_releases_ == 0) release();
     done += here.count;
     const auto changed = static_cast<Index>(std::ranges::mismatch(here.codes, before).in1 - here.codes.begin());
     const auto length = static_cast<Index>(std::ranges::find(here.codes, kEndCode) - here.codes.begin());
     for (Index n = changed + 1; n <= length; ++n) add_ngram(n, here.codes);
-    counts(1).counts[here.codes[0] - 1] += here.count;
-    for (Index n = 2; n <= length; ++n) counts(n).counts.back() += here.count;
+    level(1).counts[here.codes[0] - 1] += here.count;
+    for (Index n = 2; n <= length; ++n) level(n).counts.back() += here.count;
     std::swap(before, here.codes);
   }
   for (Index n = 1; n < order; ++n) {
     const auto children = static_cast<std::uint32_t>(trie_.level(n + 1).symbols.size());
-    trie_.level(n).children.resize(counts(n).counts.size() + 1, children);
+    trie_.level(n).children.resize(level(n).counts.size() + 1, children);
   }
 }
 
 /// Adds the n-gram of the first n codes, which is not yet in the trie.
 void Estimation::add_ngram(Index n, const std::vector<Code>& codes) {
-  NgramLevel& level = trie_.level(n);
-  if (n > 1) level.symbols.push_back(codes[static_cast<std::size_t>(n - 1)] - 1);
-  if (n > 1) counts(n).counts.push_back(0);
-  if (n == trie_.order()) return;
+  NgramLevel& stored = trie_.level(n);
+  if (n > 1) stored.symbols.push_back(codes[static_cast<std::size_t>(n - 1)] - 1);
+  if (n > 1) level(n).counts.push_back(0);
+  if (n == settings_.order) return;
   const auto children = static_cast<std::uint32_t>(trie_.level(n + 1).symbols.size());
-  if (n > 1) level.children.push_back(children);
-  while (n == 1 && level.children.size() < codes[0]) level.children.push_back(children);  // entries of absent symbols
+  if (n > 1) stored.children.push_back(children);
+  while (n == 1 && stored.children.size() < codes[0]) stored.children.push_back(children);  // absent symbols, too
 }
 
-void Estimation::link() {
-  for (Index n = 2; n <= trie_.order(); ++n) {
-    options_.tick("linking", static_cast<double>(n) / static_cast<double>(trie_.order()));
-    counts(n).links.resize(counts(n).counts.size());
-    const NgramLevel &parents = trie_.level(n - 1), &here = trie_.level(n);
-    team_.run([&](Member& me) {
-      const Range mine = me.share(static_cast<Index>(parents.children.size()) - 1);
-      for (auto p = static_cast<std::size_t>(mine.begin); p < static_cast<std::size_t>(mine.end); ++p)
-        for (std::uint32_t x = parents.children[p]; x < parents.children[p + 1]; ++x)
-          counts(n).links[x] = n == 2 ? here.symbols[x] : trie_.child(n - 2, counts(n - 1).links[p], here.symbols[x]);
-    });
-  }
+void Estimation::group() {
+  level(1).groups.resize(static_cast<std::size_t>(settings_.alphabet) + 2);
+  for (std::uint32_t w = 0; w < level(1).groups.size(); ++w) level(1).groups[w] = w;
+  for (Index n = 2; n <= settings_.order; ++n)
+    for (const std::uint32_t first : level(n - 1).groups) level(n).groups.push_back(trie_.level(n - 1).children[first]);
+}
+
+/// Returns the end of a block of n-grams of level n. It has at most block_ units, or one n-gram.
+std::uint32_t Estimation::end_of_block(Index n, std::uint32_t begin, std::uint32_t end, Unit unit) {
+  if (unit == Unit::ngrams) return end - begin > block_ ? begin + block_ : end;
+  const std::uint32_t* const children = trie_.level(n).children.data();
+  const std::uint64_t most = std::uint64_t{children[begin]} + block_;
+  const auto first_above = std::upper_bound(children + begin, children + end + 1, most) - children;
+  return std::clamp(static_cast<std::uint32_t>(first_above - 1), begin + 1, end);
+}
+
+/// Calls use(first, begin, end) for stretches [begin, end) of all n-grams of level n with the same first symbol. The
+/// stretches that follow each other have links in the same block of level n - 1; the threads divide level n - 1.
+template <class Use>
+void Estimation::for_each_stretch(Index n, Unit unit, const Use& use) {
+  const GrowingArray<std::uint32_t>& children = trie_.level(n - 1).children;
+  const std::uint32_t* const link = links(n).data();
+  const std::vector<std::uint32_t>& groups = level(n).groups;
+  const auto nodes = static_cast<std::uint32_t>(children.size() - 1), all = children.back();
+  const auto cut = [&](Index child) {
+    if (child >= static_cast<Index>(all)) return nodes;
+    return static_cast<std::uint32_t>(std::ranges::lower_bound(children, static_cast<std::uint32_t>(child)) -
+                                      children.begin());
+  };
+  team_.run([&](Member& me) {
+    const Range mine = me.share(static_cast<Index>(all));
+    const std::uint32_t last = cut(mine.end);
+    std::uint32_t begin = cut(mine.begin);
+    std::vector<std::uint32_t> at(groups.size() - 1);
+    for (std::size_t w = 0; w < at.size(); ++w)
+      at[w] = static_cast<std::uint32_t>(std::lower_bound(link + groups[w], link + groups[w + 1], begin) - link);
+    std::size_t used = 0;
+    while (begin < last) {
+      const std::uint32_t end = end_of_block(n - 1, begin, last, unit);
+      for (std::size_t w = 0; w < at.size(); ++w) {
+        std::uint32_t x = at[w];
+        while (x < groups[w + 1] && link[x] < end) ++x;
+        if (x == at[w]) continue;
+        use(w, at[w], x);
+        used += x - at[w];
+        at[w] = x;
+        if (used < between_releases_) continue;
+        used = 0;
+        release();
+      }
+      begin = end;
+    }
+  });
+  release();
+}
+
+/// Computes the links of level n from those of level n - 1, for n > 2.
+void Estimation::link(Index n) {
+  options_.tick("linking", static_cast<double>(n - 1) / static_cast<double>(settings_.order));
+  level(n).links.resize(level(n).counts.size());
+  std::uint32_t* const out = level(n).links.data();
+  const std::uint32_t* const symbols = trie_.level(n).symbols.data();
+  const std::uint32_t* const children = trie_.level(n - 1).children.data();
+  const std::uint32_t* const shorter = links(n - 1).data();
+  for_each_stretch(n - 1, Unit::children, [&](std::size_t /*first*/, std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t p = begin; p < end; ++p)
+      for (std::uint32_t x = children[p]; x < children[p + 1]; ++x) out[x] = trie_.child(n - 2, shorter[p], symbols[x]);
+  });
 }
 
 /// Below the highest order: replaces counts with the number of different symbols before an n-gram, except for n-grams
-/// that begin a sentence, which are the last of their level.
-void Estimation::adjust() {
-  std::uint32_t first_begin = trie_.begin();
-  for (Index n = 1; n < trie_.order(); ++n) {
-    std::vector<std::uint32_t>& adjusted = counts(n).counts;
-    std::fill(adjusted.begin(), adjusted.begin() + first_begin, 0);
-    for (const std::uint32_t link : counts(n + 1).links)
-      if (link < first_begin) ++adjusted[link];
-    first_begin = trie_.level(n).children[first_begin];
-  }
+/// that begin a sentence, which are the last of their level, from `first_begin` on.
+void Estimation::adjust(Index n, std::uint32_t first_begin) {
+  std::uint32_t* const adjusted = level(n).counts.data();
+  std::fill_n(adjusted, first_begin, 0);
+  const std::uint32_t* const link = links(n + 1).data();
+  for_each_stretch(n + 1, Unit::ngrams, [&](std::size_t /*first*/, std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t x = begin; x < end; ++x) ++adjusted[link[x]];
+  });
 }
 
 /// Returns the discounts D(k) of Chen and Goodman for k = 0, 1, 2 and more.
 std::array<double, 4> Estimation::discounts(Index n) {
   std::array<double, 5> seen{};  // number of n-grams with each count
-  const auto& all = counts(n).counts;
+  const auto& all = level(n).counts;
   for (std::size_t i = 0; i < all.size() - (n == 1 ? 1 : 0); ++i)
     if (all[i] <= 4) ++seen[all[i]];
   std::array<double, 4> d{};
@@ -136,134 +257,121 @@ std::array<double, 4> Estimation::discounts(Index n) {
   return defined ? d : std::array<double, 4>{0, 0.5, 1, 1.5};
 }
 
-std::vector<double> Estimation::unigrams() {
-  const auto& all = counts(1).counts;
+GrowingArray<double> Estimation::unigrams() {
+  const auto& all = level(1).counts;
   const std::size_t symbols = all.size() - 1;  // without the beginning of a sentence
   const auto d = discounts(1);
+  const bool kneser_ney = settings_.smoothing == Smoothing::kneser_ney;
   const double uniform = 1 / static_cast<double>(symbols);
   double total = 0, left = 0;
   for (std::size_t x = 0; x < symbols; ++x) {
     total += all[x];
-    left += smoothing_ == Smoothing::kneser_ney ? d[std::min<std::uint32_t>(all[x], 3)] : all[x] > 0 ? 1 : 0;
+    left += kneser_ney ? d[std::min<std::uint32_t>(all[x], 3)] : all[x] > 0 ? 1 : 0;
   }
-  const double scale = smoothing_ == Smoothing::kneser_ney ? total : total + left;
-  std::vector<double> p(all.size(), uniform);  // the entry of the beginning of a sentence is never used
+  const double scale = kneser_ney ? total : total + left;
+  GrowingArray<double> p = array<double>();
+  p.assign(all.size(), uniform);  // the entry of the beginning of a sentence is never used
   for (std::size_t x = 0; x < symbols && total > 0; ++x) {
-    const double kept = smoothing_ == Smoothing::kneser_ney ? all[x] - d[std::min<std::uint32_t>(all[x], 3)] : all[x];
+    const double kept = kneser_ney ? all[x] - d[std::min<std::uint32_t>(all[x], 3)] : all[x];
     p[x] = (kept + left * uniform) / scale;
   }
   return p;
 }
 
-/// Computes the probabilities of level n from those of level n - 1; sets the backoffs of level n - 1.
-std::vector<double> Estimation::extend(Index n, const std::vector<double>& lower) {
-  NgramLevel& parents = trie_.level(n - 1);
-  const Counts& here = counts(n);
+/// Returns the discounted relative frequencies of level n, and in `backoffs` the backoffs of level n - 1.
+GrowingArray<double> Estimation::discounted(Index n, GrowingArray<double>& backoffs) {
+  const auto& children = trie_.level(n - 1).children;
+  const auto& counts = level(n).counts;
   const auto d = discounts(n);
-  const bool kneser_ney = smoothing_ == Smoothing::kneser_ney;
-  std::vector<double> p(here.counts.size()), backoffs(parents.children.size() - 1, 1.0);
+  const bool kneser_ney = settings_.smoothing == Smoothing::kneser_ney;
+  GrowingArray<double> p = array<double>();
+  p.more(counts.size());
+  backoffs.more(children.size() - 1);
   team_.run([&](Member& me) {
     const Range mine = me.share(static_cast<Index>(backoffs.size()));
+    std::size_t used = 0;
     for (auto h = static_cast<std::size_t>(mine.begin); h < static_cast<std::size_t>(mine.end); ++h) {
-      const std::uint32_t begin = parents.children[h], end = parents.children[h + 1];
-      if (begin == end) continue;
+      const std::uint32_t begin = children[h], end = children[h + 1];
       double total = 0, left = 0;
       for (std::uint32_t x = begin; x < end; ++x) {
-        total += here.counts[x];
-        left += kneser_ney ? d[std::min<std::uint32_t>(here.counts[x], 3)] : 1;
+        total += counts[x];
+        left += kneser_ney ? d[std::min<std::uint32_t>(counts[x], 3)] : 1;
       }
       const double scale = kneser_ney ? total : total + left;
-      backoffs[h] = left / scale;
+      backoffs[h] = begin < end ? left / scale : 1;
       for (std::uint32_t x = begin; x < end; ++x) {
-        const double count = here.counts[x];
-        const double kept = kneser_ney ? count - d[std::min<std::uint32_t>(here.counts[x], 3)] : count;
-        p[x] = kept / scale + backoffs[h] * lower[here.links[x]];
+        const double count = counts[x];
+        p[x] = (kneser_ney ? count - d[std::min<std::uint32_t>(counts[x], 3)] : count) / scale;
       }
+      used += end - begin + 1;
+      if (used < between_releases_) continue;
+      used = 0;
+      release();
+      p.release();
+      backoffs.release();
     }
   });
-  store_logarithms(backoffs, parents.log_backoffs);
   return p;
 }
 
-void Estimation::store_logarithms(const std::vector<double>& x, std::vector<float>& out) {
-  out.resize(x.size());
+/// Computes the probabilities of level n from those of level n - 1; sets the backoffs of level n - 1.
+GrowingArray<double> Estimation::extend(Index n, const GrowingArray<double>& lower) {
+  GrowingArray<double> backoffs = array<double>();
+  GrowingArray<double> p = discounted(n, backoffs);
+  const std::uint32_t* const children = trie_.level(n - 1).children.data();
+  const std::vector<std::uint32_t>& contexts = level(n - 1).groups;
+  const std::uint32_t* const link = links(n).data();
+  for_each_stretch(n, Unit::ngrams, [&](std::size_t first, std::uint32_t begin, std::uint32_t end) {
+    std::uint32_t x = begin;
+    const std::uint32_t *const of_first = children + contexts[first], *const after = children + contexts[first + 1];
+    for (const std::uint32_t* next = std::upper_bound(of_first, after, begin); x < end; ++next) {
+      const double backoff = backoffs[static_cast<std::size_t>(next - children) - 1];
+      for (const std::uint32_t stop = std::min(end, *next); x < stop; ++x) p[x] += backoff * lower[link[x]];
+    }
+  });
+  store_logarithms(backoffs, trie_.level(n - 1).log_backoffs);
+  return p;
+}
+
+void Estimation::store_logarithms(const GrowingArray<double>& x, GrowingArray<float>& out) {
+  out.clear();
+  out.more(x.size());
   team_.run([&](Member& me) {
     const Range mine = me.share(static_cast<Index>(x.size()));
     std::array<double, 1024> logs{};
+    std::size_t used = 0;
     for (Index begin = mine.begin; begin < mine.end; begin += static_cast<Index>(logs.size())) {
       const Index size = std::min(static_cast<Index>(logs.size()), mine.end - begin);
       vector_log(x.data() + begin, logs.data(), size);
       std::copy_n(logs.begin(), size, out.begin() + begin);
+      used += static_cast<std::size_t>(size);
+      if (used < between_releases_) continue;
+      used = 0;
+      x.release();
+      out.release();
     }
   });
 }
 
 void Estimation::estimate() {
-  std::vector<double> p = unigrams();
+  GrowingArray<double> p = unigrams();
   store_logarithms(p, trie_.level(1).log_probabilities);
-  for (Index n = 2; n <= trie_.order(); ++n) {
-    options_.tick("estimating", static_cast<double>(n) / static_cast<double>(trie_.order()));
+  for (Index n = 2; n <= settings_.order; ++n) {
+    options_.tick("estimating", static_cast<double>(n) / static_cast<double>(settings_.order));
     p = extend(n, p);
     store_logarithms(p, trie_.level(n).log_probabilities);
-    counts(n - 1) = {};
+    level(n - 1).counts = {};
+    level(n).links = {};
   }
 }
-
-/// The n-grams of counted sentences in ascending order.
-class SentenceNgrams final : public CountStream {
- public:
-  SentenceNgrams(const std::vector<CountedSentence>& sentences, Index alphabet, Index order)
-      : order_(static_cast<std::size_t>(order)) {
-    std::vector<Code> codes;
-    for (const CountedSentence& sentence : sentences) {
-      codes.assign(1, static_cast<Code>(alphabet) + 1);
-      for (const Symbol symbol : sentence.symbols) codes.push_back(static_cast<Code>(symbol) + 1);
-      const std::size_t starts = codes.size();
-      codes.insert(codes.end(), order_, kEndCode);
-      for (std::size_t i = 0; i < starts; ++i) {
-        keys_.insert(keys_.end(), codes.begin() + static_cast<std::ptrdiff_t>(i),
-                     codes.begin() + static_cast<std::ptrdiff_t>(i + order_));
-        counts_.push_back(sentence.count);
-      }
-      symbols_ += sentence.count * static_cast<Index>(sentence.symbols.size());
-    }
-    if (symbols_ >= std::numeric_limits<std::uint32_t>::max() - 1)
-      throw DataError("ngram: more than 2^32 - 2 symbols; train on a part of the data");
-    sorted_.resize(counts_.size());
-    std::iota(sorted_.begin(), sorted_.end(), std::size_t{0});
-    std::sort(sorted_.begin(), sorted_.end(), [this](std::size_t a, std::size_t b) {
-      const Code *x = key(a), *y = key(b);
-      return std::lexicographical_compare(x, x + order_, y, y + order_);
-    });
-  }
-  bool next(CountedKey& out) override {
-    if (at_ == sorted_.size()) return false;
-    const Code* const first = key(sorted_[at_]);
-    out.codes.assign(first, first + order_);
-    Index sum = 0;
-    for (; at_ < sorted_.size() && std::equal(first, first + order_, key(sorted_[at_])); ++at_)
-      sum += counts_[sorted_[at_]];
-    out.count = static_cast<std::uint32_t>(sum);
-    return true;
-  }
-  Index symbols() const { return symbols_; }
-
- private:
-  const Code* key(std::size_t i) const { return keys_.data() + i * order_; }
-
-  std::size_t order_, at_ = 0;
-  std::vector<Code> keys_;
-  std::vector<Index> counts_;
-  std::vector<std::size_t> sorted_;
-  Index symbols_ = 0;
-};
 
 }  // namespace
 
 NgramTrie estimate_ngrams(const std::vector<CountedSentence>& sentences, Index alphabet, Index order,
                           Smoothing smoothing, const FitOptions& options, Team& team) {
   SentenceNgrams ngrams(sentences, alphabet, order);
-  return Estimation(ngrams, ngrams.symbols(), alphabet, order, smoothing, options, team).take();
+  const auto positions = static_cast<double>(std::max<Index>(1, ngrams.symbols()));
+  return Estimation(ngrams, {order, alphabet, smoothing, positions}, options, team).take();
 }
 
 NgramTrie estimate_ngrams(const Corpus& corpus, const Split& part, Index order, Smoothing smoothing, Symbol line_end,
@@ -276,7 +384,8 @@ NgramTrie estimate_ngrams(const Corpus& corpus, const Split& part, Index order, 
   const std::unique_ptr<CountStream> ngrams = count_ngrams(corpus, part, counting);
   const Index alphabet = corpus.alphabet().size();
   if (!ngrams) return {order, alphabet};
-  return Estimation(*ngrams, part.symbols(), alphabet, order, smoothing, options, team).take();
+  const auto positions = static_cast<double>(std::max<Index>(1, part.symbols()));
+  return Estimation(*ngrams, {order, alphabet, smoothing, positions}, options, team).take();
 }
 
 }  // namespace unfold

@@ -23,7 +23,7 @@ NgramTrie::NgramTrie(Index order, Index alphabet) : alphabet_(alphabet), levels_
 }
 
 std::uint32_t NgramTrie::child(Index n, std::uint32_t node, std::uint32_t symbol) const {
-  const std::vector<std::uint32_t>& children = level(n).children;
+  const std::uint32_t* const children = level(n).children.data();
   const std::uint32_t* const symbols = level(n + 1).symbols.data();
   const std::uint32_t *first = symbols + children[node], *const end = symbols + children[node + 1];
   auto length = static_cast<std::size_t>(end - first);
@@ -37,13 +37,18 @@ std::uint32_t NgramTrie::child(Index n, std::uint32_t node, std::uint32_t symbol
 }
 
 void NgramTrie::add_tensors(SafetensorsWriter& writer) const {
+  const auto add = [&]<class T>(const char* what, Index n, const GrowingArray<T>& x) {
+    const std::string name = fmt::format("{}{}", what, n);
+    writer.add<T>(name, {static_cast<Index>(x.size())}, std::span<const T>(x));
+    writer.after_reading(name, [&x] { x.release(); });
+  };
   for (Index n = 1; n <= order(); ++n) {
     const NgramLevel& l = level(n);
-    if (n > 1) writer.add<std::uint32_t>(fmt::format("symbols{}", n), {size(n)}, l.symbols);
-    writer.add<float>(fmt::format("log_probabilities{}", n), {size(n)}, l.log_probabilities);
+    if (n > 1) add("symbols", n, l.symbols);
+    add("log_probabilities", n, l.log_probabilities);
     if (n == order()) continue;
-    writer.add<float>(fmt::format("log_backoffs{}", n), {size(n)}, l.log_backoffs);
-    writer.add<std::uint32_t>(fmt::format("children{}", n), {size(n) + 1}, l.children);
+    add("log_backoffs", n, l.log_backoffs);
+    add("children", n, l.children);
   }
 }
 
@@ -58,8 +63,8 @@ void check_level(const ModelFile& file, const NgramLevel& l, Index n, Index next
     if (symbol >= static_cast<std::uint32_t>(alphabet))
       file.fail(fmt::format("level {} contains a symbol outside the alphabet", n));
   if (next < 0) return;
-  if (l.children.front() != 0 || l.children.back() != static_cast<std::uint32_t>(next) ||
-      !std::is_sorted(l.children.begin(), l.children.end()))
+  if (l.children[0] != 0 || l.children.back() != static_cast<std::uint32_t>(next) ||
+      !std::ranges::is_sorted(l.children))
     file.fail(fmt::format("the children of level {} do not match the next level", n));
 }
 
@@ -71,12 +76,13 @@ NgramTrie NgramTrie::read(const ModelFile& file, Index order, Index alphabet) {
   trie.alphabet_ = alphabet;
   trie.levels_.resize(static_cast<std::size_t>(order));
   std::vector<std::string> names;
-  const auto take = [&]<class T>(const char* what, Index n, Index elements, std::vector<T>& out) {
+  const auto take = [&]<class T>(const char* what, Index n, Index elements, GrowingArray<T>& out) {
     names.push_back(fmt::format("{}{}", what, n));
     const Tensor& tensor = tensors.tensor(names.back());
     if (tensor.shape.size() != 1 || tensor.shape[0] != elements)
       file.fail(fmt::format("tensor {} does not have the shape [{}]", tensor.name, elements));
-    out = tensors.values<T>(tensor.name);
+    out.resize(static_cast<std::size_t>(elements));
+    tensors.read(tensor.name, tensor.shape, std::span<T>(out));
   };
   for (Index n = 1; n <= order; ++n) {
     NgramLevel& l = trie.level(n);

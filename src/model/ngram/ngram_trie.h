@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/storage/growing_array.h"
 #include "model/markov.h"
 #include "unfold/model/predictor.h"
 #include "unfold/model/symbol_model.h"
@@ -22,10 +23,10 @@
 namespace unfold {
 
 struct NgramLevel {
-  std::vector<std::uint32_t> symbols;    ///< last symbol of each n-gram; empty in level 1
-  std::vector<float> log_probabilities;  ///< natural logarithms
-  std::vector<float> log_backoffs;       ///< backoffs; empty in the last level
-  std::vector<std::uint32_t> children;   ///< first child of each node, followed by the end; empty in the last level
+  GrowingArray<std::uint32_t> symbols;    ///< last symbol of each n-gram; empty in level 1
+  GrowingArray<float> log_probabilities;  ///< natural logarithms
+  GrowingArray<float> log_backoffs;       ///< backoffs; empty in the last level
+  GrowingArray<std::uint32_t> children;   ///< first child of each node, followed by the end; empty in the last level
 };
 
 class NgramTrie {

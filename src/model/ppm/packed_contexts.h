@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "model/ppm/growing_array.h"
+#include "base/storage/growing_array.h"
 
 namespace unfold {
 

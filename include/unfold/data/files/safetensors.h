@@ -16,6 +16,7 @@
 /// of its elements although the format does not allow gaps.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -89,6 +90,8 @@ class SafetensorsWriter {
     add(std::move(name), std::move(shape), std::span<const T>(values));
   }
   void add_bytes(Tensor tensor);
+  /// Sets a function that is called whenever a part of this tensor was read, so that its pages can be dropped.
+  void after_reading(const std::string& name, std::function<void()> drop) { drops_[name] = std::move(drop); }
   /// The value must be valid UTF-8; the key "checksum" is reserved. Throws ModelError.
   void set_metadata(const std::string& key, std::string value);
 
@@ -99,8 +102,11 @@ class SafetensorsWriter {
  private:
   std::vector<const Tensor*> data_order() const;
   std::string header(const std::vector<const Tensor*>& order) const;
+  template <class Use>
+  void read_in_steps(const Tensor& tensor, const Use& use) const;
 
   std::map<std::string, Tensor> tensors_;
+  std::map<std::string, std::function<void()>> drops_;
   std::map<std::string, std::string> metadata_;
 };
 

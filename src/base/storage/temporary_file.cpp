@@ -1,4 +1,4 @@
-#include "base/formats/temporary_file.h"
+#include "base/storage/temporary_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -48,6 +48,20 @@ void UnnamedFile::append(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     size_ += static_cast<std::size_t>(count);
   }
+}
+
+void UnnamedFile::reserve(std::size_t size) {
+  if (size <= size_) return;
+  int error = EINTR;
+  while (error == EINTR) {
+#if defined(_POSIX_ADVISORY_INFO) && _POSIX_ADVISORY_INFO > 0
+    error = ::posix_fallocate(descriptor_, static_cast<off_t>(size_), static_cast<off_t>(size - size_));
+#else
+    error = ::ftruncate(descriptor_, static_cast<off_t>(size)) == 0 ? 0 : errno;
+#endif
+  }
+  if (error != 0) fail(error);
+  size_ = size;
 }
 
 void UnnamedFile::read(std::size_t offset, std::span<std::byte> bytes) const {

@@ -18,6 +18,8 @@ class UnnamedFile {
   ~UnnamedFile();
 
   void append(std::span<const std::byte> bytes);
+  /// Makes the file at least this long; new bytes are 0, and the disk has space for all of them.
+  void reserve(std::size_t size);
   /// Fills `bytes` from the given offset. REQUIRES: offset + bytes.size() <= size().
   void read(std::size_t offset, std::span<std::byte> bytes) const;
 
