@@ -1,5 +1,5 @@
 # Installation: the command, the modules as static libraries with their headers, the shared library of the C interface,
-# unfold.pc for pkg-config, and find_package(unfold COMPONENTS ...):
+# unfold.pc (C) and unfold-cxx.pc (C++) for pkg-config, and find_package(unfold COMPONENTS ...):
 #   cxx     unfold::unfold (everything) and one target for each module; needs the libraries that they use
 #   command unfold::command, the command as a function (unfold/command.h)
 #   shared  unfold::shared, the C interface; needs no other package
@@ -26,14 +26,24 @@ if(TARGET unfold_command)
   install(TARGETS unfold_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 endif()
 
+# unfold_pkg_config(<name>): installs <name>.pc. It derives the prefix from its location, so that an installed tree can be
+# moved.
+function(unfold_pkg_config name)
+  file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endfunction()
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/unfold)
 if(TARGET unfold_shared)
   install(EXPORT unfold-shared-targets NAMESPACE unfold:: DESTINATION ${package_dir} COMPONENT development)
-  # The prefix is derived from the location of the file, so that an installed tree can be moved.
-  file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-  configure_file(cmake/unfold.pc.in ${PROJECT_BINARY_DIR}/unfold.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/unfold.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+  unfold_pkg_config(unfold)
 endif()
+set(static_libraries ${libraries})
+list(REVERSE static_libraries)  # a library before those that it uses
+list(TRANSFORM static_libraries PREPEND -l)
+list(JOIN static_libraries " " static_libraries)
+unfold_pkg_config(unfold-cxx)
 install(EXPORT unfold-targets NAMESPACE unfold:: DESTINATION ${package_dir} COMPONENT development)
 install(EXPORT unfold-command-targets NAMESPACE unfold:: DESTINATION ${package_dir} COMPONENT development)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/unfold-config-version.cmake COMPATIBILITY SameMinorVersion)

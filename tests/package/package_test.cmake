@@ -37,6 +37,14 @@ if(NOT output MATCHES "plain:8")
   message(FATAL_ERROR "the model of another cell is not described: ${output}")
 endif()
 
+# A C++ program finds the static modules through pkg-config.
+file(GLOB_RECURSE pc ${WORK_DIR}/moved/*/unfold-cxx.pc)
+cmake_path(GET pc PARENT_PATH folder)
+set(ENV{PKG_CONFIG_PATH} ${folder})
+run("a C++ compiler with pkg-config" sh -c
+    "${CXX_COMPILER} -std=c++20 ${CONSUMER_DIR}/main.cpp $(pkg-config --cflags --libs unfold-cxx) -o ${WORK_DIR}/cxx")
+run("the C++ program built with pkg-config" ${WORK_DIR}/cxx)
+
 # A C program finds the shared library through find_package, without other packages, and through pkg-config.
 file(GLOB_RECURSE pc ${WORK_DIR}/moved/*/unfold.pc)
 if(pc)

@@ -33,8 +33,8 @@ void add_execution_rows(OptionRows& rows, RunSettings& r) {
       {.name = "memory-limit",
        .target = &r.memory_limit,
        .placeholder = "BYTES",
-       .help = "memory limit for activations, for example 2G; activations that do not fit are recomputed; ngram: limit "
-               "for counts; counts that do not fit are written to $TMPDIR; results do not depend on it",
+       .help = "memory limit for activations, for example 2G; activations that do not fit are recomputed; ngram: what "
+               "does not fit is written to $TMPDIR; results do not depend on it",
        .keep = Keep::run,
        .group = OptionGroup::execution,
        .by_gradient = true});

@@ -51,6 +51,7 @@ class Estimation {
     return files_ ? GrowingArray<T>::in_file("n-grams") : GrowingArray<T>();
   }
   void choose_storage(std::size_t most_keys);
+  void enter(const char* stage, Index n);
   void release();
   void count(CountStream& ngrams);
   void add_ngram(Index n, const std::vector<Code>& codes);
@@ -73,6 +74,8 @@ class Estimation {
   bool files_ = false;
   std::uint32_t block_ = 0;           ///< units
   std::size_t between_releases_ = 0;  ///< n-grams
+  const char* stage_ = "";
+  double fraction_ = 0;
   NgramTrie trie_;
   std::vector<Level> levels_;
 };
@@ -103,7 +106,7 @@ void Estimation::choose_storage(std::size_t most_keys) {
   const std::size_t most = std::max<std::size_t>(1, limit / (4 * sizeof(double)));
   block_ = static_cast<std::uint32_t>(
       std::min<std::size_t>(files_ ? most : kCachedBlock, std::numeric_limits<std::uint32_t>::max() / 2));
-  between_releases_ = std::max<std::size_t>(1000, limit / (4 * kBytesOfNgram));
+  between_releases_ = std::clamp<std::size_t>(limit / (4 * kBytesOfNgram), 1000, std::size_t{1} << 24);
   for (Index n = 1; n <= settings_.order; ++n) {
     level(n).counts = array<std::uint32_t>();
     level(n).links = array<std::uint32_t>();
@@ -115,12 +118,22 @@ void Estimation::choose_storage(std::size_t most_keys) {
   }
 }
 
+/// Begins a stage, at level n.
+void Estimation::enter(const char* stage, Index n) {
+  stage_ = stage;
+  fraction_ = static_cast<double>(n) / static_cast<double>(settings_.order);
+  options_.tick(stage_, fraction_);
+}
+
 void Estimation::release() {
   if (!files_) return;
   for (Index n = 1; n <= settings_.order; ++n) {
-    const NgramLevel& stored = trie_.level(n);
-    for (const auto* x : {&level(n).counts, &level(n).links, &stored.symbols, &stored.children}) x->release();
-    for (const auto* x : {&stored.log_probabilities, &stored.log_backoffs}) x->release();
+    level(n).counts.release();
+    level(n).links.release();
+    trie_.level(n).symbols.release();
+    trie_.level(n).children.release();
+    trie_.level(n).log_probabilities.release();
+    trie_.level(n).log_backoffs.release();
   }
 }
 
@@ -209,6 +222,7 @@ void Estimation::for_each_stretch(Index n, Unit unit, const Use& use) {
         if (used < between_releases_) continue;
         used = 0;
         release();
+        if (me.id() == 0) options_.tick(stage_, fraction_);
       }
       begin = end;
     }
@@ -218,7 +232,7 @@ void Estimation::for_each_stretch(Index n, Unit unit, const Use& use) {
 
 /// Computes the links of level n from those of level n - 1, for n > 2.
 void Estimation::link(Index n) {
-  options_.tick("linking", static_cast<double>(n - 1) / static_cast<double>(settings_.order));
+  enter("linking", n - 1);
   level(n).links.resize(level(n).counts.size());
   std::uint32_t* const out = level(n).links.data();
   const std::uint32_t* const symbols = trie_.level(n).symbols.data();
@@ -357,7 +371,7 @@ void Estimation::estimate() {
   GrowingArray<double> p = unigrams();
   store_logarithms(p, trie_.level(1).log_probabilities);
   for (Index n = 2; n <= settings_.order; ++n) {
-    options_.tick("estimating", static_cast<double>(n) / static_cast<double>(settings_.order));
+    enter("estimating", n);
     p = extend(n, p);
     store_logarithms(p, trie_.level(n).log_probabilities);
     level(n - 1).counts = {};
