@@ -18,7 +18,7 @@ class EveryStorage : public ::testing::TestWithParam<bool> {
   static Numbers empty() { return GetParam() ? Numbers::in_file("numbers") : Numbers(); }
 };
 INSTANTIATE_TEST_SUITE_P(Storage, EveryStorage, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "file" : "memory"; });
+                         [](const auto& test) { return test.param ? "file" : "memory"; });
 
 TEST_P(EveryStorage, array_equals_a_vector_while_it_grows) {
   Numbers array = empty();
