@@ -32,7 +32,8 @@ TEST_P(EveryStorage, array_equals_a_vector_while_it_grows) {
   expected.resize(150'000, 7);
   array.resize(140'000);
   expected.resize(140'000);
-  std::iota(array.more(1000), array.end(), 5);
+  std::uint32_t* const added = array.more(1000);
+  std::iota(added, added + 1000, 5);
   for (std::uint32_t i = 0; i < 1000; ++i) expected.push_back(5 + i);
   array.release();
   EXPECT_TRUE(std::ranges::equal(array, expected));
