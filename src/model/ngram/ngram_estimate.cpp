@@ -39,6 +39,7 @@ class Estimation {
   /// The counts and links of the n-grams of one level. Level 2 has no links: the last symbol of an n-gram is its link.
   struct Level {
     GrowingArray<std::uint32_t> counts, links;
+    GrowingArray<double> probabilities, backoffs;
     std::vector<std::uint32_t> groups;  ///< first n-gram of each first symbol, followed by the end
   };
   /// What a block of the level below consists of.
@@ -52,6 +53,7 @@ class Estimation {
   }
   void choose_storage(std::size_t most_keys);
   void enter(const char* stage, Index n);
+  void pause(const Member& me, std::size_t& used);
   void release();
   void count(CountStream& ngrams);
   void add_ngram(Index n, const std::vector<Code>& codes);
@@ -61,10 +63,10 @@ class Estimation {
   std::uint32_t end_of_block(Index n, std::uint32_t begin, std::uint32_t end, Unit unit);
   template <class Use>
   void for_each_stretch(Index n, Unit unit, const Use& use);
-  GrowingArray<double> unigrams();
-  GrowingArray<double> extend(Index n, const GrowingArray<double>& lower);
-  GrowingArray<double> discounted(Index n, GrowingArray<double>& backoffs);
   std::array<double, 4> discounts(Index n);
+  void unigrams();
+  void discount(Index n);
+  void extend(Index n);
   void store_logarithms(const GrowingArray<double>& x, GrowingArray<float>& out);
   void estimate();
 
@@ -110,6 +112,8 @@ void Estimation::choose_storage(std::size_t most_keys) {
   for (Index n = 1; n <= settings_.order; ++n) {
     level(n).counts = array<std::uint32_t>();
     level(n).links = array<std::uint32_t>();
+    level(n).probabilities = array<double>();
+    level(n).backoffs = array<double>();
     if (n == 1) continue;
     trie_.level(n).symbols = array<std::uint32_t>();
     trie_.level(n).log_probabilities = array<float>();
@@ -125,11 +129,21 @@ void Estimation::enter(const char* stage, Index n) {
   options_.tick(stage_, fraction_);
 }
 
+/// After many used n-grams: drops pages from memory and stops if that was requested.
+void Estimation::pause(const Member& me, std::size_t& used) {
+  if (used < between_releases_) return;
+  used = 0;
+  release();
+  if (me.id() == 0) options_.tick(stage_, fraction_);
+}
+
 void Estimation::release() {
   if (!files_) return;
   for (Index n = 1; n <= settings_.order; ++n) {
     level(n).counts.release();
     level(n).links.release();
+    level(n).probabilities.release();
+    level(n).backoffs.release();
     trie_.level(n).symbols.release();
     trie_.level(n).children.release();
     trie_.level(n).log_probabilities.release();
@@ -219,10 +233,7 @@ void Estimation::for_each_stretch(Index n, Unit unit, const Use& use) {
         use(w, at[w], x);
         used += x - at[w];
         at[w] = x;
-        if (used < between_releases_) continue;
-        used = 0;
-        release();
-        if (me.id() == 0) options_.tick(stage_, fraction_);
+        pause(me, used);
       }
       begin = end;
     }
@@ -233,8 +244,7 @@ void Estimation::for_each_stretch(Index n, Unit unit, const Use& use) {
 /// Computes the links of level n from those of level n - 1, for n > 2.
 void Estimation::link(Index n) {
   enter("linking", n - 1);
-  level(n).links.resize(level(n).counts.size());
-  std::uint32_t* const out = level(n).links.data();
+  std::uint32_t* const out = level(n).links.more(level(n).counts.size());
   const std::uint32_t* const symbols = trie_.level(n).symbols.data();
   const std::uint32_t* const children = trie_.level(n - 1).children.data();
   const std::uint32_t* const shorter = links(n - 1).data();
@@ -249,6 +259,7 @@ void Estimation::link(Index n) {
 void Estimation::adjust(Index n, std::uint32_t first_begin) {
   std::uint32_t* const adjusted = level(n).counts.data();
   std::fill_n(adjusted, first_begin, 0);
+  release();
   const std::uint32_t* const link = links(n + 1).data();
   for_each_stretch(n + 1, Unit::ngrams, [&](std::size_t /*first*/, std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t x = begin; x < end; ++x) ++adjusted[link[x]];
@@ -259,8 +270,10 @@ void Estimation::adjust(Index n, std::uint32_t first_begin) {
 std::array<double, 4> Estimation::discounts(Index n) {
   std::array<double, 5> seen{};  // number of n-grams with each count
   const auto& all = level(n).counts;
-  for (std::size_t i = 0; i < all.size() - (n == 1 ? 1 : 0); ++i)
+  for (std::size_t i = 0; i < all.size() - (n == 1 ? 1 : 0); ++i) {
     if (all[i] <= 4) ++seen[all[i]];
+    if ((i + 1) % between_releases_ == 0) all.release();
+  }
   std::array<double, 4> d{};
   const double y = seen[1] / (seen[1] + 2 * seen[2]);
   bool defined = seen[1] > 0 && seen[2] > 0 && seen[3] > 0;
@@ -271,7 +284,7 @@ std::array<double, 4> Estimation::discounts(Index n) {
   return defined ? d : std::array<double, 4>{0, 0.5, 1, 1.5};
 }
 
-GrowingArray<double> Estimation::unigrams() {
+void Estimation::unigrams() {
   const auto& all = level(1).counts;
   const std::size_t symbols = all.size() - 1;  // without the beginning of a sentence
   const auto d = discounts(1);
@@ -283,26 +296,24 @@ GrowingArray<double> Estimation::unigrams() {
     left += kneser_ney ? d[std::min<std::uint32_t>(all[x], 3)] : all[x] > 0 ? 1 : 0;
   }
   const double scale = kneser_ney ? total : total + left;
-  GrowingArray<double> p = array<double>();
+  GrowingArray<double>& p = level(1).probabilities;
   p.assign(all.size(), uniform);  // the entry of the beginning of a sentence is never used
   for (std::size_t x = 0; x < symbols && total > 0; ++x) {
     const double kept = kneser_ney ? all[x] - d[std::min<std::uint32_t>(all[x], 3)] : all[x];
     p[x] = (kept + left * uniform) / scale;
   }
-  return p;
 }
 
-/// Returns the discounted relative frequencies of level n, and in `backoffs` the backoffs of level n - 1.
-GrowingArray<double> Estimation::discounted(Index n, GrowingArray<double>& backoffs) {
-  const auto& children = trie_.level(n - 1).children;
-  const auto& counts = level(n).counts;
+/// Sets the probabilities of level n to the discounted relative frequencies, and the backoffs of level n - 1.
+void Estimation::discount(Index n) {
+  const std::uint32_t *const children = trie_.level(n - 1).children.data(), *const counts = level(n).counts.data();
   const auto d = discounts(n);
   const bool kneser_ney = settings_.smoothing == Smoothing::kneser_ney;
-  GrowingArray<double> p = array<double>();
-  p.more(counts.size());
-  backoffs.more(children.size() - 1);
+  const std::size_t contexts = trie_.level(n - 1).children.size() - 1;
+  double *const p = level(n).probabilities.more(level(n).counts.size()), *const backoffs =
+                                                                             level(n - 1).backoffs.more(contexts);
   team_.run([&](Member& me) {
-    const Range mine = me.share(static_cast<Index>(backoffs.size()));
+    const Range mine = me.share(static_cast<Index>(contexts));
     std::size_t used = 0;
     for (auto h = static_cast<std::size_t>(mine.begin); h < static_cast<std::size_t>(mine.end); ++h) {
       const std::uint32_t begin = children[h], end = children[h + 1];
@@ -318,23 +329,18 @@ GrowingArray<double> Estimation::discounted(Index n, GrowingArray<double>& backo
         p[x] = (kneser_ney ? count - d[std::min<std::uint32_t>(counts[x], 3)] : count) / scale;
       }
       used += end - begin + 1;
-      if (used < between_releases_) continue;
-      used = 0;
-      release();
-      p.release();
-      backoffs.release();
+      pause(me, used);
     }
   });
-  return p;
 }
 
-/// Computes the probabilities of level n from those of level n - 1; sets the backoffs of level n - 1.
-GrowingArray<double> Estimation::extend(Index n, const GrowingArray<double>& lower) {
-  GrowingArray<double> backoffs = array<double>();
-  GrowingArray<double> p = discounted(n, backoffs);
-  const std::uint32_t* const children = trie_.level(n - 1).children.data();
+/// Computes the probabilities of level n from those of level n - 1, and the backoffs of level n - 1.
+void Estimation::extend(Index n) {
+  discount(n);
+  const std::uint32_t *const children = trie_.level(n - 1).children.data(), *const link = links(n).data();
+  const double *const backoffs = level(n - 1).backoffs.data(), *const lower = level(n - 1).probabilities.data();
+  double* const p = level(n).probabilities.data();
   const std::vector<std::uint32_t>& contexts = level(n - 1).groups;
-  const std::uint32_t* const link = links(n).data();
   for_each_stretch(n, Unit::ngrams, [&](std::size_t first, std::uint32_t begin, std::uint32_t end) {
     std::uint32_t x = begin;
     const std::uint32_t *const of_first = children + contexts[first], *const after = children + contexts[first + 1];
@@ -343,8 +349,8 @@ GrowingArray<double> Estimation::extend(Index n, const GrowingArray<double>& low
       for (const std::uint32_t stop = std::min(end, *next); x < stop; ++x) p[x] += backoff * lower[link[x]];
     }
   });
-  store_logarithms(backoffs, trie_.level(n - 1).log_backoffs);
-  return p;
+  store_logarithms(level(n - 1).backoffs, trie_.level(n - 1).log_backoffs);
+  store_logarithms(level(n).probabilities, trie_.level(n).log_probabilities);
 }
 
 void Estimation::store_logarithms(const GrowingArray<double>& x, GrowingArray<float>& out) {
@@ -359,22 +365,18 @@ void Estimation::store_logarithms(const GrowingArray<double>& x, GrowingArray<fl
       vector_log(x.data() + begin, logs.data(), size);
       std::copy_n(logs.begin(), size, out.begin() + begin);
       used += static_cast<std::size_t>(size);
-      if (used < between_releases_) continue;
-      used = 0;
-      x.release();
-      out.release();
+      pause(me, used);
     }
   });
 }
 
 void Estimation::estimate() {
-  GrowingArray<double> p = unigrams();
-  store_logarithms(p, trie_.level(1).log_probabilities);
+  unigrams();
+  store_logarithms(level(1).probabilities, trie_.level(1).log_probabilities);
   for (Index n = 2; n <= settings_.order; ++n) {
     enter("estimating", n);
-    p = extend(n, p);
-    store_logarithms(p, trie_.level(n).log_probabilities);
-    level(n - 1).counts = {};
+    extend(n);
+    level(n - 1) = {};
     level(n).links = {};
   }
 }
