@@ -64,6 +64,21 @@ TEST_P(FittedTest, damaged_file_is_rejected_by_every_command) {
     expect_failure(arguments, 4, "model.safetensors");
 }
 
+using MemoryLimitTest = CommandTest;
+
+TEST_F(MemoryLimitTest, ngrams_within_a_limit_give_the_same_file) {
+  for (const std::string symbols : {"words", "chars", "bytes"})
+    for (const std::string split : {"80/10/10", "100/0/0"}) {
+      const Arguments fit = {"train",     text_,   "--out",   run_,  "--model",    "ngram:4",
+                             "--symbols", symbols, "--split", split, "--overwrite"};
+      ASSERT_EQ(unfold_command(fit).code, 0);
+      const std::string bytes = read_bytes(run_ + "/model.safetensors");
+      const Finished limited = unfold_command(fit + Arguments{"--memory-limit", "1"});
+      ASSERT_EQ(limited.code, 0) << limited.err;
+      EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == bytes) << symbols << ", " << split;
+    }
+}
+
 class HmmNetworkTest : public CommandTest {
  protected:
   double nats(const std::string& model) const {

@@ -7,6 +7,7 @@
 #include "app/train/fitted_training.h"
 #include "app/train/network_training.h"
 #include "unfold/base/error.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 
@@ -35,8 +36,9 @@ TrainOutcome TextJob::run() {
   TrainSettings& s = context_.settings();
   std::optional<LogTraining> log;
   if (s.format == kLogFormat) log.emplace(s);
-  const Material material =
-      load_training_corpora(s, log ? &*log : nullptr, initial_.get(), context_.reporter(), context_.processes());
+  const bool limited = context_.run().memory_limit.has_value() && is_counted_model(s.model);
+  const Material material = load_training_corpora(s, log ? &*log : nullptr, initial_.get(), limited,
+                                                  context_.reporter(), context_.processes());
   if (s.model == "crf" || s.model.starts_with("crf:"))
     throw UsageError("model crf labels the positions of data with fields, such as columns; use ngram for running text");
   const LogTraining* const used = log ? &*log : nullptr;

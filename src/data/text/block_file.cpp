@@ -77,8 +77,8 @@ Index BlockFile::token_begin(int descriptor, Index at) const {
   }
   if (size_ <= at + kTextBlock) return size_;
   throw DataError(
-      fmt::format("{}: a word at byte {} is longer than {} bytes, which is not supported with several processes; use "
-                  "one process, or --symbols bytes or chars",
+      fmt::format("{}: a word at byte {} is longer than {} bytes, which is not supported with several processes or "
+                  "--memory-limit; leave them out, or use --symbols bytes or chars",
                   path_, at, kTextBlock));
 }
 

@@ -53,6 +53,12 @@ Index kept_blocks(const TrainSettings& s, const Processes& processes) {
   return (s.batch + shards - 1) / shards * own.size() + validation;
 }
 
+bool are_files(const std::vector<std::string>& paths) {
+  std::error_code ignored;
+  return std::ranges::all_of(paths,
+                             [&](const std::string& path) { return std::filesystem::is_regular_file(path, ignored); });
+}
+
 Corpus read_in_parts(const TrainSettings& s, Processes& processes) {
   CorpusSurvey found = survey_corpus(s.data, alphabet_options(s, false), processes);
   return Corpus::of_blocks(std::move(found.files), found.marks, std::move(found.alphabet), kept_blocks(s, processes));
@@ -79,8 +85,8 @@ std::string fingerprint_of_data(const TrainSettings& s) {
   return files.empty() ? all : fingerprint(std::as_bytes(std::span(all)));
 }
 
-Material load_training_corpora(TrainSettings& s, LogTraining* log, const InitialModel* known, Reporter& reporter,
-                               Processes& processes) {
+Material load_training_corpora(TrainSettings& s, LogTraining* log, const InitialModel* known, bool limited,
+                               Reporter& reporter, Processes& processes) {
   const UnknownPolicy unknown = parse_unknown_policy(s.unknown);
   const auto whole = [&] {
     std::vector<Input> inputs = read_data(s, log, reporter);
@@ -88,10 +94,9 @@ Material load_training_corpora(TrainSettings& s, LogTraining* log, const Initial
         known != nullptr ? known->alphabet() : build_alphabet(inputs, alphabet_options(s, log != nullptr));
     return Corpus::load(std::move(inputs), std::move(alphabet), {.unknown = unknown, .lines = s.lines});
   };
-  Material material{.corpus = !processes.alone() && is_read_in_parts(s) ? read_in_parts(s, processes) : whole(),
-                    .valid = std::nullopt,
-                    .training = {},
-                    .validation = {}};
+  const bool parts = (!processes.alone() || (limited && known == nullptr && are_files(s.data))) && is_read_in_parts(s);
+  Material material{
+      .corpus = parts ? read_in_parts(s, processes) : whole(), .valid = std::nullopt, .training = {}, .validation = {}};
   if (s.mask) material.corpus.set_mask(Input::open(*s.mask));
   if (s.valid) {
     material.valid =

@@ -23,8 +23,9 @@ struct Material {
   const Corpus& validation_corpus() const { return valid ? *valid : corpus; }
 };
 
-/// Returns whether each of several processes reads only the parts of DATA it needs. This applies to running text in
-/// plain files. Data that is converted, decompressed, masked or cut into lines is read completely by every process.
+/// Returns whether each of several processes, or one with a memory limit, reads only the parts of DATA it needs. This
+/// applies to running text in plain files. Data that is converted, decompressed, masked or cut into lines is read
+/// completely by every process.
 bool is_read_in_parts(const TrainSettings& s);
 
 /// Returns a fingerprint of the training and validation files, from their sizes and samples of their content
@@ -32,8 +33,9 @@ bool is_read_in_parts(const TrainSettings& s);
 std::string fingerprint_of_data(const TrainSettings& s);
 
 /// `log` has the settings for logs; nullptr for other data. `known` provides the alphabet; nullptr: it is built from
-/// DATA. Fills in settings that depend on the data. Called by all processes. Throws DataError, UsageError.
-Material load_training_corpora(TrainSettings& s, LogTraining* log, const InitialModel* known, Reporter& reporter,
-                               Processes& processes);
+/// DATA. `limited`: a single process, too, reads the text in parts if it can. Fills in settings that depend on the
+/// data. Called by all processes. Throws DataError, UsageError.
+Material load_training_corpora(TrainSettings& s, LogTraining* log, const InitialModel* known, bool limited,
+                               Reporter& reporter, Processes& processes);
 
 }  // namespace unfold
