@@ -437,7 +437,10 @@ void SafetensorsFile::read_bytes(std::string_view name, Dtype dtype, const std::
     fail(fmt::format("tensor \"{}\" is {} {}, expected {} {}", name, to_string(found.dtype), shown(found.shape),
                      to_string(dtype), shown(shape)));
   }
-  if (size > 0) std::memcpy(out, found.bytes.data(), size);
+  for_each_step(found.bytes, *content_, [&](std::string_view step) {
+    std::memcpy(out, step.data(), step.size());
+    out += step.size();
+  });
   content_->mapping().require_whole();
 }
 

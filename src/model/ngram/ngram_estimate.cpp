@@ -310,8 +310,8 @@ void Estimation::discount(Index n) {
   const auto d = discounts(n);
   const bool kneser_ney = settings_.smoothing == Smoothing::kneser_ney;
   const std::size_t contexts = trie_.level(n - 1).children.size() - 1;
-  double *const p = level(n).probabilities.more(level(n).counts.size()), *const backoffs =
-                                                                             level(n - 1).backoffs.more(contexts);
+  double* const p = level(n).probabilities.more(level(n).counts.size());
+  double* const backoffs = level(n - 1).backoffs.more(contexts);
   team_.run([&](Member& me) {
     const Range mine = me.share(static_cast<Index>(contexts));
     std::size_t used = 0;
