@@ -2,35 +2,25 @@
 
 #include <array>
 #include <cstring>
-#include <functional>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 
 #include "base/utf8.h"
 #include "data/text/words.h"
 #include "unfold/base/error.h"
+#include "unfold/data/text/text_index.h"
 
 namespace unfold {
 namespace {
 
-struct WordHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>()(word); }
-};
-
-using WordCounts = std::unordered_map<std::string, Index, WordHash, std::equal_to<>>;
-
-Index& count_of(std::string_view word, WordCounts& counts) {
-  const auto found = counts.find(word);
-  return found != counts.end() ? found->second : counts.emplace(word, 0).first->second;
-}
+using WordCounts = TextCounts<std::string>;
 
 /// Serializes word counts for transfer between processes: count, length, word.
 std::string to_bytes(const WordCounts& counts) {
   std::string bytes;
-  for (const auto& [word, count] : counts) {
-    const std::array<std::uint64_t, 2> numbers = {static_cast<std::uint64_t>(count), word.size()};
+  for (std::size_t i = 0; i < counts.texts().size(); ++i) {
+    const std::string& word = counts.texts()[i];
+    const std::array<std::uint64_t, 2> numbers = {static_cast<std::uint64_t>(counts.counts()[i]), word.size()};
     bytes.append(reinterpret_cast<const char*>(numbers.data()), sizeof numbers);
     bytes += word;
   }
@@ -41,7 +31,7 @@ void add_bytes(std::string_view bytes, WordCounts& counts) {
   while (!bytes.empty()) {
     std::array<std::uint64_t, 2> numbers{};
     std::memcpy(numbers.data(), bytes.data(), sizeof numbers);
-    count_of(bytes.substr(sizeof numbers, numbers[1]), counts) += static_cast<Index>(numbers[0]);
+    counts[bytes.substr(sizeof numbers, numbers[1])] += static_cast<Index>(numbers[0]);
     bytes.remove_prefix(sizeof numbers + numbers[1]);
   }
 }
@@ -75,7 +65,7 @@ WordCounts sum_over(WordCounts mine, Processes& processes) {
     for (int p = 1; p < processes.count(); ++p) send(p, bytes, processes);
     return mine;
   }
-  mine.clear();
+  mine = {};
   add_bytes(received(0, size, processes), mine);
   return mine;
 }
@@ -93,13 +83,13 @@ class TokenCounts {
                                file.line_of(block.begin + invalid));
     return kind_ == SymbolKind::words ? add_words(file, block) : add_chars(block.bytes);
   }
-  void add_line_end() { ++count_of(kLineEndWord, words_); }
+  void add_line_end() { ++words_[kLineEndWord]; }
 
   Alphabet alphabet(const AlphabetOptions& options, Processes& processes) && {
     if (kind_ == SymbolKind::bytes) return Alphabet::all_bytes();
     if (kind_ == SymbolKind::words) {
       const WordCounts all = sum_over(std::move(words_), processes);
-      return alphabet_of_words({all.begin(), all.end()}, options);
+      return alphabet_of_words(all.by_text(), options);
     }
     std::string codes;
     for (const char32_t code : chars_.codes()) append_utf8(codes, code);
@@ -122,7 +112,7 @@ class TokenCounts {
     for (auto word = next_word(text, position); !word.empty(); word = next_word(text, position), ++count) {
       if (word == kLineEndWord)
         throw line_end_word_error(file.name() + ": ", file.line_of(block.begin + (word.data() - text.data())));
-      ++count_of(word == "\n" ? kLineEndWord : word, words_);
+      ++words_[word == "\n" ? kLineEndWord : word];
     }
     return count;
   }

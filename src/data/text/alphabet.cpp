@@ -139,7 +139,7 @@ Alphabet::Alphabet(SymbolKind kind, std::vector<std::string> texts) : kind_(kind
     bool fresh = true;
     if (by_text(kind_)) {
       kind_ == SymbolKind::words ? require_word(text) : require_entry(text);
-      fresh = words_.emplace(text, s).second;
+      fresh = words_.add(text, texts_).second;
     } else {
       const std::size_t code = code_of(kind_, text);
       fresh = by_code_.find(code) == kNoSymbol;
@@ -195,8 +195,9 @@ std::string Alphabet::name(Symbol symbol) const {
 Symbol Alphabet::find(std::string_view text) const {
   if (kind_ == SymbolKind::hashed) return static_cast<Symbol>(stream_of(text) & (texts_.size() - 1));
   if (by_text(kind_)) {
-    const auto found = words_.find(kind_ == SymbolKind::words && text == "\n" ? kLineEndWord : text);
-    return found == words_.end() ? kNoSymbol : found->second;
+    const bool line_end = kind_ == SymbolKind::words && text == "\n";
+    const std::uint32_t found = words_.find(line_end ? kLineEndWord : text, texts_);
+    return found == TextIndex::kNone ? kNoSymbol : static_cast<Symbol>(found);
   }
   if (text.empty() || (kind_ == SymbolKind::bytes && text.size() != 1)) return kNoSymbol;
   Index position = 0;
@@ -358,7 +359,7 @@ void mark_chars(std::string_view text, CodeMap& seen) {
 
 /// Counts the words in the inputs, with line endings as `<eos>`. The keys point into the inputs.
 std::unordered_map<std::string_view, Index> count_words(std::span<const Input> inputs) {
-  std::unordered_map<std::string_view, Index> counts;
+  TextCounts<std::string_view> counts;
   for (const Input& input : inputs) {
     bool open_line = false;
     Index position = 0;
@@ -370,7 +371,7 @@ std::unordered_map<std::string_view, Index> count_words(std::span<const Input> i
     }
     if (open_line) ++counts[kLineEndWord];
   }
-  return counts;
+  return counts.by_text();
 }
 
 }  // namespace

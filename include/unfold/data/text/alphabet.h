@@ -5,7 +5,6 @@
 ///   const std::vector<Symbol> symbols = alphabet.encode(text);   // DataError for a symbol that is not in the alphabet
 ///   alphabet.decode(symbols) == text
 
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -17,6 +16,7 @@
 #include "unfold/base/formats/file.h"
 #include "unfold/base/types.h"
 #include "unfold/data/text/code_map.h"
+#include "unfold/data/text/text_index.h"
 
 namespace unfold {
 
@@ -109,16 +109,10 @@ class Alphabet {
   DataError unknown_symbol_error(const Token& token, std::string_view text, const std::string& where) const;
 
  private:
-  struct TextHash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
-
   SymbolKind kind_ = SymbolKind::bytes;
   std::vector<std::string> texts_;
   CodeMap by_code_;  ///< bytes, chars: maps a byte or code point to its symbol
-  std::unordered_map<std::string, Symbol, TextHash, std::equal_to<>>
-      words_;  ///< words, entries: maps a text to its symbol
+  TextIndex words_;  ///< words, entries: maps a text to its symbol
   Symbol unknown_ = kNoSymbol, line_end_ = kNoSymbol;
 };
 
