@@ -11,6 +11,8 @@
 #include <iterator>
 #include <limits>
 
+#include "data/cells/decimal_rounding.h"
+
 namespace unfold {
 namespace {
 
@@ -247,7 +249,7 @@ struct PlainDigits {
   return true;
 }
 
-/// Like the function above, for more characters, one at a time.
+/// Like the function above, one character at a time.
 bool read_characters(std::string_view text, PlainDigits& plain) {
   std::size_t points = 0;
   for (const char c : text) {
@@ -261,6 +263,20 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
   }
   return true;
 }
+/// Reads 17 to 20 characters: the last 16 of them at once.
+bool read_long(const char* bytes, std::size_t size, PlainDigits& plain) {
+  constexpr std::size_t kLast = 2 * kHalfBytes;
+  constexpr std::uint64_t kScale = 1'000'000'000'000'000;
+  PlainDigits first, last;
+  const std::size_t before = size - kLast;
+  if (!read_characters({bytes, before}, first) || !read_two_words(bytes + before, kLast, last)) return false;
+  const bool point_first = first.digits < before, point_last = last.digits < kLast;
+  if (point_first && point_last) return false;
+  plain = {.value = first.value * (point_last ? kScale : 10 * kScale) + last.value,
+           .digits = first.digits + last.digits,
+           .decimals = point_first ? first.decimals + kLast : last.decimals};
+  return true;
+}
 
 /// Returns whether three characters are zeros.
 [[gnu::always_inline]] inline bool are_zeros(const char* characters) {
@@ -272,14 +288,16 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
   const std::size_t begin = text[0] == '-' ? 1 : 0, size = text.size() - begin;
   if (size - 1 > kMostPlainDigits || !is_decimal_digit(text[begin]) || text.back() == '.') return false;
   PlainDigits plain;
-  const bool words = std::endian::native == std::endian::little && size <= 2 * kHalfBytes;
-  const bool digits = !words               ? read_characters(text.substr(begin), plain)
-                      : size <= kHalfBytes ? read_word(text.data() + begin, size, plain)
-                                           : read_two_words(text.data() + begin, size, plain);
+  constexpr bool kWords = std::endian::native == std::endian::little;
+  const bool digits = !kWords                  ? read_characters(text.substr(begin), plain)
+                      : size <= kHalfBytes     ? read_word(text.data() + begin, size, plain)
+                      : size <= 2 * kHalfBytes ? read_two_words(text.data() + begin, size, plain)
+                                               : read_long(text.data() + begin, size, plain);
   if (!digits || plain.digits > kMostPlainDigits) return false;
   const bool exact = plain.value <= static_cast<std::uint64_t>(kLargestExactInteger);
   const double sign = begin == 1 ? -1 : 1;
   const auto whole = static_cast<double>(static_cast<std::int64_t>(plain.value));  // used for at most 18 digits
+  bool shortest = plain.digits <= kMostShortestDigits;
   if (plain.decimals == 0) {
     if (!exact) return false;
     scan.shape = size > 1 && text[begin] == '0' ? NumberShape::leading_zero : NumberShape::integer;
@@ -287,14 +305,19 @@ bool read_characters(std::string_view text, PlainDigits& plain) {
   } else {
     const bool three = plain.decimals == 3 && plain.digits <= 6 && text[begin] != '0';
     scan.shape = three ? NumberShape::point_three : NumberShape::point;
-    scan.value = (exact ? whole / kPowersOfTen[plain.decimals] : rounded_plain(text.substr(begin), 0)) * sign;
+    if (RoundedDecimal rounded; !shortest && round_decimal(plain.value, plain.decimals, rounded)) {
+      scan.value = rounded.value * sign;
+      shortest = rounded.shortest;
+    } else {
+      scan.value = (exact ? whole / kPowersOfTen[plain.decimals] : rounded_plain(text.substr(begin), 0)) * sign;
+    }
   }
   scan.digits = static_cast<int>(plain.digits);
   scan.decimals = std::min(static_cast<int>(plain.decimals), kMostDecimals);
   // Small numbers, which are shown with an exponent, are left to is_shortest_text.
   const bool zero = text[begin] == '0', small = zero && plain.decimals > kMostZeros;
   const bool usual = plain.decimals == 0 ? !zero || size == 1 : text.back() != '0' && (!zero || text[begin + 1] == '.');
-  scan.shortest = usual && plain.digits <= kMostShortestDigits && (!small || !are_zeros(text.data() + begin + 2));
+  scan.shortest = usual && shortest && (!small || !are_zeros(text.data() + begin + 2));
   scan.grouped = scan.shape == NumberShape::point_three ? whole * sign : scan.value;
   return true;
 }
@@ -430,9 +453,23 @@ std::string_view without_first_blanks(std::string_view text) {
   }
 }
 
-}  // namespace
+/// The bytes with which a number with a unit can begin: a digit, a mark, a sign, a parenthesis or a currency.
+constexpr std::array<bool, 256> kBeginsUnitCell = [] {
+  std::array<bool, 256> begins = {};
+  for (const char c : std::string_view("0123456789.,+-(\xE2$UEGJCA\xC2")) begins[static_cast<unsigned char>(c)] = true;
+  return begins;
+}();
 
-UnitCell split_unit(std::string_view text) {
+/// Returns whether a cell may be a number with a unit; false for most texts. The letters of a currency are upper-case.
+bool may_have_unit(std::string_view text) {
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  constexpr std::size_t kLongestCell = 48;
+  return text.size() >= 2 && text.size() <= kLongestCell && kBeginsUnitCell[static_cast<unsigned char>(text[0])] &&
+         (!is_upper(text[0]) || is_upper(text[1]));
+}
+
+/// REQUIRES may_have_unit(text).
+[[gnu::noinline]] UnitCell split_unit_of_number(std::string_view text) {
   static constexpr auto kSigns = std::to_array<std::string_view>(
       {"%", "‰", "$", "€", "£", "¥", "₹", "US$", "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD"});
   constexpr std::ptrdiff_t kRatios = 2;  // the first signs are not currencies
@@ -440,8 +477,6 @@ UnitCell split_unit(std::string_view text) {
       {"°C",  "°F",  "°",    "mm",  "cm", "m",   "km",  "mg",  "g",  "kg",  "ml",  "l",  "µs",  "ms",
        "s",   "sec", "min",  "h",   "Hz", "kHz", "MHz", "GHz", "kW", "kWh", "MWh", "Pa", "hPa", "kPa",
        "bar", "mph", "km/h", "m/s", "kB", "KB",  "MB",  "GB",  "mi", "ft",  "lb",  "oz"});
-  constexpr std::size_t kLongestCell = 48;
-  if (text.size() < 2 || text.size() > kLongestCell) return {};
   const auto starts_number = [](char c) { return is_decimal_digit(c) || c == '.' || c == ','; };
   std::string_view sign, rest = text, unit;
   if (is_in_parentheses(text)) {
@@ -459,10 +494,9 @@ UnitCell split_unit(std::string_view text) {
     unit = without_first_blanks(rest.substr(end));
     rest = rest.substr(0, end);
   } else {
-    constexpr std::string_view kFirstBytes = "$UEGJCA\xC2\xE2";  // first bytes of all currencies
-    if (kFirstBytes.find(rest[0]) == std::string_view::npos) return {};
-    const auto currency = std::find_if(kSigns.begin() + kRatios, kSigns.end(),
-                                       [&](std::string_view candidate) { return rest.starts_with(candidate); });
+    const auto currency = std::find_if(kSigns.begin() + kRatios, kSigns.end(), [&](std::string_view candidate) {
+      return candidate[0] == rest[0] && rest.starts_with(candidate);
+    });
     if (currency == kSigns.end()) return {};
     unit = rest.substr(0, currency->size());
     rest = without_first_blanks(rest.substr(unit.size()));
@@ -482,6 +516,10 @@ UnitCell split_unit(std::string_view text) {
   if (shape == NumberShape::none || shape == NumberShape::infinite || shape == NumberShape::leading_zero) return {};
   return {std::string(sign) + std::string(rest), unit};
 }
+
+}  // namespace
+
+UnitCell split_unit(std::string_view text) { return may_have_unit(text) ? split_unit_of_number(text) : UnitCell{}; }
 
 bool admits(const NumberConvention& convention, NumberShape shape) {
   const bool point = convention.decimal == DecimalMark::point;

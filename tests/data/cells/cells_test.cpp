@@ -4,6 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "data/cells/civil_date.h"
@@ -120,6 +122,48 @@ RC_GTEST_PROP(ShortestText, IsMarkedOnlyIfItIsTheFormattedValue, ()) {
   const bool usual =
       scan.shape != NumberShape::none && text.size() <= 8 && !text.starts_with("0.000") && !text.starts_with("-0.000");
   RC_ASSERT(!usual || scan.shortest == (fmt::format("{}", scan.value) == text));
+}
+
+/// A double with 53 random bits and an exponent for which most decimal texts have up to 19 digits.
+double random_double() {
+  const auto bits = *rc::gen::inRange<std::uint64_t>(std::uint64_t{1} << 52, std::uint64_t{1} << 53);
+  return std::ldexp(static_cast<double>(bits), -*rc::gen::inRange(40, 66));
+}
+
+RC_GTEST_PROP(ScanNumber, RoundsLongDecimalsLikeTheStandardLibrary, ()) {
+  std::string text = fmt::format("{:.{}f}", random_double(), *rc::gen::inRange(1, 20));
+  text.back() = *rc::gen::element('0', '1', '4', '5', '6', '9');
+  const NumberScan scan = scan_number(text);
+  RC_ASSERT(scan.shape == NumberShape::point || scan.shape == NumberShape::point_three);
+  RC_ASSERT(scan.value == std::strtod(text.c_str(), nullptr));
+  RC_ASSERT(!scan.shortest || fmt::format("{}", scan.value) == text);
+}
+
+RC_GTEST_PROP(ShortestText, IsMarkedForUsualDoubles, ()) {
+  const double value = random_double();
+  const std::string text = fmt::format("{}", value);
+  RC_PRE(text.find('.') != std::string::npos && text.find('e') == std::string::npos && text.size() <= 20 &&
+         !text.starts_with("0.000"));
+  RC_ASSERT(scan_number(text).value == value);
+  RC_ASSERT(scan_number(text).shortest);
+}
+
+TEST(ShortestText, IsMarkedForLongDecimals) {
+  for (const char* text : {"0.1234567890123456", "-0.30000000000000004", "3.141592653589793", "1234567890123.4568"})
+    EXPECT_TRUE(scan_number(text).shortest) << text;
+  for (const char* text : {"0.1000000000000000055", "3.141592653589794", "3.1415926535897931", "0.30000000000000000",
+                           "0.12345678901234561", "2.2250738585072014"})
+    EXPECT_EQ(scan_number(text).shortest, fmt::format("{}", scan_number(text).value) == text) << text;
+}
+
+TEST(ScanNumber, RoundsDecimalsNextToTheBorderOfTwoDoubles) {
+  // 1 + 2^-53 lies halfway between two doubles, 9007199254740993 and 4503599627370497.5 do, too.
+  for (const char* text :
+       {"1.0000000000000001110", "1.000000000000000111", "1.000000000000000112", "4503599627370497.5",
+        "4503599627370496.5", "4503599627370497.499", "4503599627370497.501", "0.9999999999999999444",
+        "0.9999999999999999445", "999999999999999999.9", "0.5000000000000000", "0.0000000000000000001",
+        "72057594037927945.5", "1.9999999999999998890"})
+    EXPECT_EQ(scan_number(text).value, std::strtod(text, nullptr)) << text;
 }
 
 TEST(ParseNumber, RefusesOtherTexts) {
