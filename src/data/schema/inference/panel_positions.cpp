@@ -60,28 +60,33 @@ PanelPositions::PanelPositions(const std::vector<std::string>& names,
       if (order != group) candidates_.push_back({.order = order, .group = group});
 }
 
-std::size_t PanelPositions::LastNumbers::place_of(std::uint64_t series) const {
+std::size_t PanelPositions::LastNumbers::free_slot(std::uint64_t series) const {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t place = series & mask;
-  while (slots_[place].series != 0 && slots_[place].series != series) place = (place + 1) & mask;
-  return place;
+  std::size_t i = series & mask;
+  while (slots_[i] != 0) i = (i + 1) & mask;
+  return i;
 }
 
 void PanelPositions::LastNumbers::grow() {
   constexpr std::size_t kFirstSlots = 16;
-  std::vector<Slot> old(std::max(kFirstSlots, 4 * slots_.size()));
-  old.swap(slots_);
-  for (const Slot& slot : old)
-    if (slot.series != 0) slots_[place_of(slot.series)] = slot;
+  slots_.assign(std::max(kFirstSlots, 2 * slots_.size()), 0);
+  std::size_t place = 0;
+  for (const Entry& entry : entries_) slots_[free_slot(entry.series)] = slot_of(entry.series, ++place);
 }
 
 std::pair<std::int64_t&, bool> PanelPositions::LastNumbers::of(std::uint64_t series) {
-  if (2 * size_ >= slots_.size()) grow();
-  Slot& slot = slots_[place_of(series)];
-  const bool is_new = slot.series == 0;
-  slot.series = series;
-  size_ += is_new ? 1 : 0;
-  return {slot.number, is_new};
+  if (2 * entries_.size() >= slots_.size()) grow();
+  const std::size_t mask = slots_.size() - 1;
+  const std::uint32_t bits = slot_of(series, 0);
+  std::size_t i = series & mask;
+  for (; slots_[i] != 0; i = (i + 1) & mask) {
+    if ((slots_[i] & ~kPlaces) != bits) continue;
+    Entry& entry = entries_[(slots_[i] & kPlaces) - 1];
+    if (entry.series == series) return {entry.number, false};
+  }
+  entries_.push_back({.series = series});
+  slots_[i] = slot_of(series, entries_.size());
+  return {entries_.back().number, true};
 }
 
 /// Returns whether the row fits the rows before it.
@@ -102,12 +107,15 @@ void PanelPositions::add(const std::vector<std::string_view>& cells, const std::
   // Candidates with the same number are neighbors.
   std::size_t order = cells.size();
   std::optional<std::int64_t> number;
-  std::erase_if(candidates_, [&](Candidate& candidate) {
+  bool all_fit = true;
+  for (Candidate& candidate : candidates_) {
     if (candidate.order != order) number = integer_of(cells[candidate.order], profiles[candidate.order]);
     order = candidate.order;
     const std::uint64_t series = profiles[candidate.group].last_hash();
-    return !number || series == 0 || !extend(candidate, series, *number);
-  });
+    candidate.fits = number && series != 0 && extend(candidate, series, *number);
+    all_fit = all_fit && candidate.fits;
+  }
+  if (!all_fit) std::erase_if(candidates_, [](const Candidate& candidate) { return !candidate.fits; });
 }
 
 std::vector<PanelPositions::Pair> PanelPositions::pairs() const {

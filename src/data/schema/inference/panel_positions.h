@@ -41,7 +41,8 @@ class PanelPositions {
   std::vector<Pair> pairs() const;
 
  private:
-  /// The number in the last row of each series: a hash table with open addressing.
+  /// The number in the last row of each series: a hash table with open addressing. Its slots have four bytes, so that
+  /// the tables of several candidates fit into the cache; the entries follow each other in the order of their series.
   class LastNumbers {
    public:
     /// Returns the number of a series, and whether the series is new; then the number must be set. The reference is
@@ -50,18 +51,25 @@ class PanelPositions {
     void prefetch(std::uint64_t series) const {
       if (!slots_.empty()) __builtin_prefetch(&slots_[series & (slots_.size() - 1)], /*rw=*/1);
     }
-    std::size_t size() const { return size_; }
+    std::size_t size() const { return entries_.size(); }
 
    private:
-    struct Slot {
-      std::uint64_t series = 0;  ///< 0: free
+    struct Entry {
+      std::uint64_t series = 0;
       std::int64_t number = 0;
     };
-    std::size_t place_of(std::uint64_t series) const;
+    /// A slot contains the place of an entry, from 1, and the highest bits of its series; 0: free.
+    static constexpr int kPlaceBits = 17, kSeriesBits = 32 - kPlaceBits;
+    static constexpr std::uint32_t kPlaces = (std::uint32_t{1} << kPlaceBits) - 1;
+    static_assert(kMostSeries + 1 <= kPlaces);
+    static std::uint32_t slot_of(std::uint64_t series, std::size_t place) {
+      return static_cast<std::uint32_t>(series >> (64 - kSeriesBits)) << kPlaceBits | static_cast<std::uint32_t>(place);
+    }
+    std::size_t free_slot(std::uint64_t series) const;
     void grow();
 
-    std::vector<Slot> slots_;
-    std::size_t size_ = 0;
+    std::vector<std::uint32_t> slots_;
+    std::vector<Entry> entries_;
   };
 
   struct Candidate {
@@ -69,6 +77,7 @@ class PanelPositions {
     std::int64_t step = 0;  ///< 0: not known
     std::int64_t first = 0;
     bool repeats_first = false;  ///< several series begin with the same number
+    bool fits = true;            ///< no row contradicts the pair
     Index rows = 0;
     LastNumbers last = {};
   };
