@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "base/options/shell_argument.h"
@@ -498,8 +499,8 @@ class TableExamples {
     examples_.columns.insert(examples_.columns.begin(), std::move(once));
   }
 
-  /// Adds a column and, for dates, the columns derived from it.
-  void add_column(TableColumn& column, const std::vector<Index>& ends, bool once) {
+  /// Adds a column and, for dates, the columns derived from it. `ends`: empty if each row is an example.
+  void add_column(TableColumn& column, std::span<const Index> ends, bool once) {
     std::vector<ExampleColumn> derived;
     const bool divides = reader_options_.date_parts && !vectors_;
     if (divides && column.schema().type == ColumnType::date && column.schema().role != ColumnRole::left_out)
@@ -525,13 +526,11 @@ class TableExamples {
   /// Each row is an example, whose positions are the words or characters of its text.
   void divide_by_rows() {
     examples_.example_lines = std::move(examples_.lines);
-    std::vector<Index> each(at(rows_));
-    std::iota(each.begin(), each.end(), Index{1});
     for (TableColumn& column : columns_) {
       if (&column.schema() == text_)
         add_text(column.column());
       else
-        add_column(column, each, /*once=*/true);
+        add_column(column, /*ends=*/{}, /*once=*/true);
     }
   }
 

@@ -82,10 +82,15 @@ class Months {
 
 /// Missing entries remain 0.
 void replace_by_logarithms(ExampleColumn& column) {
-  std::vector<double> logarithms(column.numbers.size());
-  vector_log(column.numbers.data(), logarithms.data(), static_cast<Index>(logarithms.size()));
-  for (std::size_t i = 0; i < logarithms.size(); ++i)
-    if (column.missing[i] == 0) column.numbers[i] = logarithms[i];
+  std::array<double, kRowsAtOnce> logarithms;
+  const auto rows = static_cast<Index>(column.numbers.size());
+  for (Index begin = 0; begin < rows; begin += kRowsAtOnce) {
+    const Index size = std::min(kRowsAtOnce, rows - begin);
+    double* const numbers = column.numbers.data() + begin;
+    vector_log(numbers, logarithms.data(), size);
+    for (Index i = 0; i < size; ++i)
+      if (column.present(begin + i)) numbers[i] = logarithms[at(i)];
+  }
 }
 
 /// Writes the parts of dates into the columns of a table, row by row.
@@ -95,9 +100,10 @@ class CalendarWriter {
 
   /// Adds rows whose numbers are 0.
   void resize(Index rows) {
+    rows_ = rows;
     for (std::size_t part = 0; part < columns_.size(); ++part) {
       columns_[part].numbers.resize(at(rows * kCalendarWidths[part]));
-      columns_[part].missing.resize(at(rows));
+      if (!columns_[part].missing.empty()) columns_[part].missing.resize(at(rows));
     }
   }
   /// `before`: the moment of the preceding row of the example; null if there is none.
@@ -121,9 +127,14 @@ class CalendarWriter {
     const auto p = static_cast<std::size_t>(part);
     return columns_[p].numbers.data() + row * kCalendarWidths[p];
   }
-  void put_missing(CalendarPart part, Index row) { columns_[static_cast<std::size_t>(part)].missing[at(row)] = 1; }
+  void put_missing(CalendarPart part, Index row) {
+    std::vector<char>& missing = columns_[static_cast<std::size_t>(part)].missing;
+    if (missing.empty()) missing.resize(at(rows_));
+    missing[at(row)] = 1;
+  }
 
   std::vector<ExampleColumn>& columns_;
+  Index rows_ = 0;
   Circle hours_{kDaySeconds}, months_{kYearMonths};
   Months months_of_days_;
 };
@@ -139,16 +150,16 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows,
     columns.push_back({.name = fmt::format("{}.{}", name, kCalendarParts[i]), .width = kCalendarWidths[i]});
     columns.back().derived = true;
     columns.back().numbers.reserve(at(rows * kCalendarWidths[i]));
-    columns.back().missing.reserve(at(rows));
     use_large_pages(columns.back().numbers);
   }
   CalendarWriter calendar(columns);
   std::optional<Moment> preceding;
   std::size_t example = 0;
+  const bool each_row = ends.empty();
   for (Index row = 0; row < rows; ++row) {
     if (row % kRowsAtOnce == 0) calendar.resize(std::min(row + kRowsAtOnce, rows));
     while (example < ends.size() && ends[example] <= row) ++example;
-    const bool first = row == 0 || (example > 0 && ends[example - 1] == row);
+    const bool first = each_row || row == 0 || (example > 0 && ends[example - 1] == row);
     const std::optional<Moment> moment = moment_of(row);
     const Moment* before = !first && preceding ? &*preceding : nullptr;
     if (moment)
@@ -158,8 +169,6 @@ std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows,
     preceding = moment;
   }
   replace_by_logarithms(columns[static_cast<std::size_t>(CalendarPart::gap)]);
-  for (ExampleColumn& column : columns)
-    if (std::ranges::none_of(column.missing, [](char flag) { return flag != 0; })) column.missing.clear();
   return columns;
 }
 

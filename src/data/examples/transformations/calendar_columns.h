@@ -21,8 +21,8 @@ namespace unfold {
 
 using MomentOfRow = std::function<std::optional<Moment>(Index row)>;  ///< nothing: the date is missing
 
-/// `moment_of` is called once for each of the rows, in their order. `ends`: as Examples::ends. All columns are marked
-/// as derived.
+/// `moment_of` is called once for each of the rows, in their order. `ends`: as Examples::ends; empty if each row is an
+/// example. All columns are marked as derived.
 std::vector<ExampleColumn> calendar_columns(const std::string& name, Index rows, const MomentOfRow& moment_of,
                                             std::span<const Index> ends);
 /// Returns the suffixes of such columns: "hour", "weekday", "month", "gap", "trend".

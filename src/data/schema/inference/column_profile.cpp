@@ -11,6 +11,10 @@
 #include "data/schema/column_names.h"
 #include "data/schema/missing_cells.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace unfold {
 namespace {
 
@@ -52,8 +56,66 @@ std::optional<DateFormat> integer_format_of(double value, bool year) {
 
 }  // namespace
 
-/// Examines eight bytes at a time.
+#ifdef __SSE2__
+namespace {
+
+/// Counts the words of the blocks of sixteen bytes of a text, except its first byte, and finds blanks and digits.
+class TraitsOfBlocks {
+ public:
+  /// Examines the bytes from `bytes` on, of which the first `skipped` ones have been examined already. The byte before
+  /// the block must be readable.
+  void add(const char* bytes, std::size_t skipped) {
+    const __m128i block = load(bytes), is_blank = blanks(block);
+    const __m128i begins = _mm_andnot_si128(is_blank, blanks(load(bytes - 1)));
+    const __m128i fresh = load(kFresh.data() + kBlock - skipped);
+    words_ = _mm_add_epi64(
+        words_, _mm_sad_epu8(_mm_and_si128(_mm_and_si128(begins, fresh), _mm_set1_epi8(1)), _mm_setzero_si128()));
+    blank_ = _mm_or_si128(blank_, is_blank);
+    const __m128i digits = _mm_sub_epi8(block, _mm_set1_epi8('0'));
+    digit_ = _mm_or_si128(digit_, _mm_cmpeq_epi8(_mm_min_epu8(digits, _mm_set1_epi8(9)), digits));
+  }
+  Index words() const { return _mm_cvtsi128_si64(_mm_add_epi64(words_, _mm_srli_si128(words_, 8))); }
+  bool has_blanks() const { return _mm_movemask_epi8(blank_) != 0; }
+  bool has_digits() const { return _mm_movemask_epi8(digit_) != 0; }
+  static constexpr std::size_t kBlock = 16;
+
+ private:
+  /// Sixteen bytes that are 0 and sixteen that are not.
+  static constexpr auto kFresh = [] {
+    std::array<char, 2 * kBlock> bytes = {};
+    for (std::size_t i = kBlock; i < bytes.size(); ++i) bytes[i] = '\xFF';
+    return bytes;
+  }();
+  static __m128i load(const char* bytes) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)); }
+  static __m128i blanks(__m128i block) {
+    const auto equals = [&](char c) { return _mm_cmpeq_epi8(block, _mm_set1_epi8(c)); };
+    return _mm_or_si128(_mm_or_si128(equals(' '), equals('\t')), equals('\n'));
+  }
+
+  __m128i words_ = _mm_setzero_si128(), blank_ = words_, digit_ = words_;
+};
+
+}  // namespace
+#endif
+
+/// Examines sixteen or eight bytes at a time.
 TextTraits text_traits(std::string_view text) {
+#ifdef __SSE2__
+  constexpr std::size_t kBlock = TraitsOfBlocks::kBlock;
+  if (text.size() > kBlock) {
+    const char first = text[0];
+    const bool first_blank = first == ' ' || first == '\t' || first == '\n';
+    TraitsOfBlocks blocks;
+    std::size_t i = 1;
+    for (; i + kBlock <= text.size(); i += kBlock) blocks.add(text.data() + i, 0);
+    if (i < text.size()) blocks.add(text.data() + text.size() - kBlock, i + kBlock - text.size());
+    const bool any_blank = first_blank || blocks.has_blanks();
+    const bool any_digit = blocks.has_digits() || static_cast<unsigned char>(first - '0') < 10;
+    return {.words = blocks.words() + (first_blank ? 0 : 1),
+            .blanks = any_blank,
+            .code = any_digit && !any_blank && text.size() <= kLongestCode};
+  }
+#endif
   constexpr std::uint64_t kEach = 0x0101010101010101, kHigh = 0x80 * kEach, kLow = ~kHigh;
   const auto equals = [](std::uint64_t word, char c) {  // the high bits of the bytes that are `c`
     const std::uint64_t x = word ^ static_cast<unsigned char>(c) * kEach;
@@ -101,78 +163,19 @@ ColumnProfile::Kind& ColumnProfile::count_first(int kind, std::string_view cell,
   return *slot;
 }
 
-[[gnu::always_inline]] inline void ColumnProfile::add_cell(std::string_view cell, Index line) {
-  if (cell.empty()) {
-    count(kEmpty, cell, line);
+[[gnu::always_inline]] inline void ColumnProfile::add_sentinel(double value) {
+  const double magnitude = std::abs(value);
+  for (std::size_t i = 0; i < kSentinels.size() && magnitude >= kSentinels[i]; ++i) {
+    if (magnitude != kSentinels[i] || (value >= 0 && magnitude < kLeastPositiveSentinel)) continue;
+    ++sentinels_[i + (value < 0 ? kSentinels.size() : 0)];
     return;
   }
-  if (const std::size_t stated = stated_spelling(cell, *missing_); stated != kNoSpelling) {
-    stated_missing_.resize(missing_->spellings.size());
-    stated_missing_[stated] = true;
-    count(kWord, cell, line);
-    return;
-  }
-  if (may_spell_missing(cell)) {
-    const MissingSpelling spelling = missing_spelling(cell, *missing_);
-    if (spelling == MissingSpelling::word) {
-      count(kWord, cell, line);
-      return;
-    }
-    if (spelling == MissingSpelling::mark) {
-      distinct_.add(hash_of_cell(cell));
-      marks_ |= mark_bit(cell[0]);
-      count(kMark, cell, line);
-      return;
-    }
-  }
-  last_hash_ = hash_of_cell(cell);
-  if (const TextTraits* traits = recent_.find(cell, last_hash_); traits != nullptr)
-    return count_text(cell, line, *traits);
-  distinct_.prefetch(last_hash_);
-  const std::string_view digits = year_name_ ? without_zero_decimals(cell) : cell;
-  const NumberScan number = scan_number(digits);
-  if (distinct_.add(last_hash_) && examples_.size() < kMostExamples)
-    examples_.emplace_back(beginning_of(cell, kMostOddBytes));
-  if (number.shape != NumberShape::none) {
-    last_shape_ = number.shape;
-    last_shortest_ = number.shortest && digits.size() == cell.size();
-    if (unit_free_.size() < kMostOddCells) unit_free_.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
-    add_number(number, cell, line);
-    return;
-  }
-  DateScan date = scan_date(cell);
-  if (date.shape == DateScan::Shape::none && short_dates_) date = scan_short_date(cell);
-  if (date.shape == DateScan::Shape::year_month && week_name_ && date.separator != 0) date = {};  // week 01/2016
-  if (date.shape != DateScan::Shape::none)
-    add_date(date, cell, line);
-  else if (!add_number_with_unit(cell, line))
-    add_text(cell, line);
+  ordinary_least_ = std::min(ordinary_least_, value);
+  ordinary_most_ = std::max(ordinary_most_, value);
 }
 
-void ColumnProfile::add(std::string_view cell, Index line) {
-  ++rows_;
-  last_hash_ = 0;
-  last_shape_ = NumberShape::none;
-  last_number_ = std::numeric_limits<double>::quiet_NaN();
-  add_cell(cell, line);
-  if (rows_ <= SerialDependence::kMostRows) serial_.add(last_hash_, last_number_);
-}
-
-bool ColumnProfile::add_number_with_unit(std::string_view cell, Index line) {
-  const UnitCell split = split_unit(cell);
-  if (split.number.empty()) return false;
-  auto found = std::find_if(units_.begin(), units_.end(), [&](const UnitCount& u) { return u.unit == split.unit; });
-  if (found == units_.end()) {
-    if (units_.size() == kMostUnits) return false;
-    found = units_.insert(units_.end(), UnitCount{.unit = std::string(split.unit), .cells = {}});
-  }
-  ++found->count;
-  if (found->cells.size() < kMostOddCells) found->cells.push_back({line, std::string(cell)});
-  add_number(scan_number(split.number), cell, line);
-  return true;
-}
-
-void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, Index line) {
+[[gnu::always_inline]] inline void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell,
+                                                             Index line) {
   Kind& kind = count(kNumbers + static_cast<int>(scan.shape), cell, line);
   if (scan.shape == NumberShape::infinite) return;
   last_number_ = scan.value;
@@ -203,6 +206,76 @@ void ColumnProfile::add_number(const NumberScan& scan, std::string_view cell, In
   if (date_name_) add_integer_date(scan.value);
 }
 
+[[gnu::always_inline]] inline void ColumnProfile::add_cell(std::string_view cell, Index line, std::uint64_t hash) {
+  if (cell.empty()) {
+    count(kEmpty, cell, line);
+    return;
+  }
+  if (const std::size_t stated = stated_spelling(cell, *missing_); stated != kNoSpelling) {
+    stated_missing_.resize(missing_->spellings.size());
+    stated_missing_[stated] = true;
+    count(kWord, cell, line);
+    return;
+  }
+  if (may_spell_missing(cell)) {
+    const MissingSpelling spelling = missing_spelling(cell, *missing_);
+    if (spelling == MissingSpelling::word) {
+      count(kWord, cell, line);
+      return;
+    }
+    if (spelling == MissingSpelling::mark) {
+      distinct_.add(hash);
+      marks_ |= mark_bit(cell[0]);
+      count(kMark, cell, line);
+      return;
+    }
+  }
+  last_hash_ = hash;
+  if (const TextTraits* traits = recent_.find(cell, last_hash_); traits != nullptr)
+    return count_text(cell, line, *traits);
+  const std::string_view digits = year_name_ ? without_zero_decimals(cell) : cell;
+  const NumberScan number = scan_number(digits);
+  if (distinct_.add(last_hash_) && examples_.size() < kMostExamples)
+    examples_.emplace_back(beginning_of(cell, kMostOddBytes));
+  if (number.shape != NumberShape::none) {
+    last_shape_ = number.shape;
+    last_shortest_ = number.shortest && digits.size() == cell.size();
+    if (unit_free_.size() < kMostOddCells) unit_free_.push_back({line, std::string(beginning_of(cell, kMostOddBytes))});
+    add_number(number, cell, line);
+    return;
+  }
+  DateScan date = scan_date(cell);
+  if (date.shape == DateScan::Shape::none && short_dates_) date = scan_short_date(cell);
+  if (date.shape == DateScan::Shape::year_month && week_name_ && date.separator != 0) date = {};  // week 01/2016
+  if (date.shape != DateScan::Shape::none)
+    add_date(date, cell, line);
+  else if (!add_number_with_unit(cell, line))
+    add_text(cell, line);
+}
+
+void ColumnProfile::add(std::string_view cell, Index line, std::uint64_t hash) {
+  ++rows_;
+  last_hash_ = 0;
+  last_shape_ = NumberShape::none;
+  last_number_ = std::numeric_limits<double>::quiet_NaN();
+  add_cell(cell, line, hash);
+  if (rows_ <= SerialDependence::kMostRows) serial_.add(last_hash_, last_number_);
+}
+
+bool ColumnProfile::add_number_with_unit(std::string_view cell, Index line) {
+  const UnitCell split = split_unit(cell);
+  if (split.number.empty()) return false;
+  auto found = std::find_if(units_.begin(), units_.end(), [&](const UnitCount& u) { return u.unit == split.unit; });
+  if (found == units_.end()) {
+    if (units_.size() == kMostUnits) return false;
+    found = units_.insert(units_.end(), UnitCount{.unit = std::string(split.unit), .cells = {}});
+  }
+  ++found->count;
+  if (found->cells.size() < kMostOddCells) found->cells.push_back({line, std::string(cell)});
+  add_number(scan_number(split.number), cell, line);
+  return true;
+}
+
 /// Counts a number such as 01.2016, which may be a month.
 void ColumnProfile::add_month_with_point(std::string_view cell) {
   const DateScan month = scan_short_date(cell);
@@ -211,17 +284,6 @@ void ColumnProfile::add_month_with_point(std::string_view cell) {
   ++dates_->months_with_point;
   dates_->leading_zero = dates_->leading_zero || cell[0] == '0';
   dates_->day_first.add(month.moment);
-}
-
-void ColumnProfile::add_sentinel(double value) {
-  const double magnitude = std::abs(value);
-  for (std::size_t i = 0; i < kSentinels.size() && magnitude >= kSentinels[i]; ++i) {
-    if (magnitude != kSentinels[i] || (value >= 0 && magnitude < kLeastPositiveSentinel)) continue;
-    ++sentinels_[i + (value < 0 ? kSentinels.size() : 0)];
-    return;
-  }
-  ordinary_least_ = std::min(ordinary_least_, value);
-  ordinary_most_ = std::max(ordinary_most_, value);
 }
 
 void ColumnProfile::add_integer_date(double value) {

@@ -47,7 +47,11 @@ class ColumnProfile {
 
   /// Reads cells such as 4.9.23 as dates even if the name does not indicate dates.
   void expect_dates() { short_dates_ = true; }
-  void add(std::string_view cell, Index line);
+  void add(std::string_view cell, Index line) { add(cell, line, hash_of_cell(cell)); }
+  /// `hash`: that of the cell.
+  void add(std::string_view cell, Index line, std::uint64_t hash);
+  /// Begins to load what `add` needs for a cell with this hash.
+  void prefetch(std::uint64_t hash) const { distinct_.prefetch(hash); }
 
   const std::string& name() const { return name_; }
   /// Returns the hash of the last entry; 0 after a missing cell.
@@ -119,7 +123,7 @@ class ColumnProfile {
     std::vector<OddCell> cells;  ///< the first cells with this unit
   };
 
-  void add_cell(std::string_view cell, Index line);
+  void add_cell(std::string_view cell, Index line, std::uint64_t hash);
   Kind& count(int kind, std::string_view cell, Index line) {
     Kind* seen = kinds_[at(kind)].get();
     if (seen == nullptr || seen->count < static_cast<Index>(kMostOddCells)) return count_first(kind, cell, line);

@@ -332,6 +332,7 @@ class SchemaInference::State {
     const Index bound =
         std::clamp(kDistinctBudget / kBytesPerDistinct / std::max<Index>(columns, 1), kFewestDistinct, kMostDistinct);
     profiles_.reserve(names.size());
+    hashes_.resize(names.size());
     for (const std::string& name : names) {
       profiles_.emplace_back(name, bound, options_.missing);
       const auto stated = options_.types.find(name);
@@ -385,7 +386,12 @@ class SchemaInference::State {
     if (cells_ != nullptr) cells_->add_row(row_.cells, row_.line);
     if (schema_.date_parts && schema_.date_parts->compose(row_.cells, date_))
       row_.cells[schema_.date_parts->year] = date_;
-    for (std::size_t c = 0; c < profiles_.size(); ++c) profiles_[c].add(row_.cells[c], row_.line);
+    // The hashes of all cells first, so that what they find is loaded in the meantime.
+    for (std::size_t c = 0; c < profiles_.size(); ++c) {
+      hashes_[c] = hash_of_cell(row_.cells[c]);
+      profiles_[c].prefetch(hashes_[c]);
+    }
+    for (std::size_t c = 0; c < profiles_.size(); ++c) profiles_[c].add(row_.cells[c], row_.line, hashes_[c]);
     positions_.prefetch(profiles_);
     pairs_.add(profiles_);
     residuals_.add(profiles_);
@@ -431,6 +437,7 @@ class SchemaInference::State {
   std::optional<RowSplitter> splitter_;
   TableRow row_;
   std::vector<ColumnProfile> profiles_;
+  std::vector<std::uint64_t> hashes_;  ///< of the cells of a row
   PanelPairs pairs_;
   PanelPositions positions_;
   ResidualDependence residuals_;

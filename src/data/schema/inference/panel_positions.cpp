@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kMostPositions = 8, kMostGroups = 8;
+constexpr std::size_t kMostPositions = 8, kMostGroups = 8, kFewestEntries = 8;
 
 std::optional<std::int64_t> plain_integer(std::string_view cell) {
   std::int64_t value = 0;
@@ -70,23 +70,27 @@ std::size_t PanelPositions::LastNumbers::free_slot(std::uint64_t series) const {
 void PanelPositions::LastNumbers::grow() {
   constexpr std::size_t kFirstSlots = 16;
   slots_.assign(std::max(kFirstSlots, 2 * slots_.size()), 0);
-  std::size_t place = 0;
-  for (const Entry& entry : entries_) slots_[free_slot(entry.series)] = slot_of(entry.series, ++place);
+  for (std::size_t i = 0; i < size_; ++i) {
+    const std::uint64_t series = entries_.data()[i].series;
+    slots_[free_slot(series)] = slot_of(series, i + 1);
+  }
 }
 
 std::pair<std::int64_t&, bool> PanelPositions::LastNumbers::of(std::uint64_t series) {
-  if (2 * entries_.size() >= slots_.size()) grow();
+  if (2 * size_ >= slots_.size()) grow();
   const std::size_t mask = slots_.size() - 1;
   const std::uint32_t bits = slot_of(series, 0);
   std::size_t i = series & mask;
   for (; slots_[i] != 0; i = (i + 1) & mask) {
     if ((slots_[i] & ~kPlaces) != bits) continue;
-    Entry& entry = entries_[(slots_[i] & kPlaces) - 1];
+    Entry& entry = entries_.data()[(slots_[i] & kPlaces) - 1];
     if (entry.series == series) return {entry.number, false};
   }
-  entries_.push_back({.series = series});
-  slots_[i] = slot_of(series, entries_.size());
-  return {entries_.back().number, true};
+  if (size_ == entries_.capacity()) entries_.grow(size_ + kFewestEntries);
+  Entry& entry = entries_.data()[size_++];
+  entry = {.series = series, .number = 0};
+  slots_[i] = slot_of(series, size_);
+  return {entry.number, true};
 }
 
 /// Returns whether the row fits the rows before it.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "data/schema/inference/column_profile.h"
+#include "unfold/base/raw_memory.h"
 
 namespace unfold {
 
@@ -51,12 +52,12 @@ class PanelPositions {
     void prefetch(std::uint64_t series) const {
       if (!slots_.empty()) __builtin_prefetch(&slots_[series & (slots_.size() - 1)], /*rw=*/1);
     }
-    std::size_t size() const { return entries_.size(); }
+    std::size_t size() const { return size_; }
 
    private:
     struct Entry {
-      std::uint64_t series = 0;
-      std::int64_t number = 0;
+      std::uint64_t series;
+      std::int64_t number;
     };
     /// A slot contains the place of an entry, from 1, and the highest bits of its series; 0: free.
     static constexpr int kPlaceBits = 17, kSeriesBits = 32 - kPlaceBits;
@@ -69,7 +70,8 @@ class PanelPositions {
     void grow();
 
     std::vector<std::uint32_t> slots_;
-    std::vector<Entry> entries_;
+    RawMemory<Entry> entries_;
+    std::size_t size_ = 0;
   };
 
   struct Candidate {

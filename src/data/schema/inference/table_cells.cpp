@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "unfold/base/raw_memory.h"
-
 namespace unfold {
 namespace {
 
@@ -14,7 +12,8 @@ constexpr double kMargin = 1.05;
 
 /// Reserves memory for all rows, so that it need not be copied when it grows.
 void TableCells::reserve() {
-  const std::uint64_t read = std::max<std::uint64_t>(places_.back() >> kSizeBits, 1);
+  const std::uint64_t last = places_.data()[at(rows()) * numbers_.size() - 1];
+  const std::uint64_t read = std::max<std::uint64_t>(last >> kSizeBits, 1);
   if (read > bytes_.size()) return;  // the last cell is elsewhere
   const double rows =
       static_cast<double>(lines_.size()) * static_cast<double>(bytes_.size()) / static_cast<double>(read);
@@ -22,7 +21,6 @@ void TableCells::reserve() {
   lines_.reserve(expected);
   places_.reserve(expected * numbers_.size());
   use_large_pages(lines_);
-  use_large_pages(places_);
   for (Numbers& numbers : numbers_) {
     if (!numbers.complete) continue;
     numbers.values.reserve(expected);
@@ -37,8 +35,9 @@ std::uint64_t TableCells::place_elsewhere(std::string_view cell) {
 }
 
 void TableCells::add_row(const std::vector<std::string_view>& cells, Index line) {
-  places_.resize(places_.size() + cells.size());
-  std::uint64_t* place = places_.data() + (places_.size() - cells.size());
+  const std::size_t size = at(rows()) * numbers_.size();
+  if (size + cells.size() > places_.capacity()) places_.grow(size + cells.size());
+  std::uint64_t* place = places_.data() + size;
   for (const std::string_view cell : cells) *place++ = place_of(cell);
   lines_.push_back(line);
   if (rows() == kRowsToMeasure) reserve();

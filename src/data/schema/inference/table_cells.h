@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "data/schema/inference/column_profile.h"
+#include "unfold/base/raw_memory.h"
 
 namespace unfold {
 
@@ -37,7 +38,7 @@ class TableCells {
 
   Index rows() const { return static_cast<Index>(lines_.size()); }
   std::string_view cell(Index row, std::size_t column) const {
-    const std::uint64_t place = places_[at(row) * numbers_.size() + column];
+    const std::uint64_t place = places_.data()[at(row) * numbers_.size() + column];
     if ((place & kElsewhere) != 0) return elsewhere_[place & ~kElsewhere];
     return {bytes_.data() + (place >> kSizeBits), place & kLargestSize};
   }
@@ -69,7 +70,7 @@ class TableCells {
 
   std::string_view bytes_;
   std::uint64_t addressable_;          ///< the places of cells in this many bytes can be recorded
-  std::vector<std::uint64_t> places_;  ///< offset and size of each cell, row by row; kElsewhere: index of `elsewhere_`
+  RawMemory<std::uint64_t> places_;    ///< offset and size of each cell, row by row; kElsewhere: index of `elsewhere_`
   std::deque<std::string> elsewhere_;  ///< cells with doubled quotes
   std::vector<Index> lines_;
   std::vector<Numbers> numbers_;
