@@ -1,6 +1,7 @@
 #include "data/cells/civil_date.h"
 
 #include <array>
+#include <cstdint>
 
 namespace unfold {
 namespace {
@@ -20,6 +21,19 @@ Index days_from_civil(Index year, Index month, Index day) {
 
 CivilDate civil_from_days(Index days) {
   days += 719468;
+  // Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms", Software: Practice
+  // and Experience 53(4), 2023: the same with fewer divisions, for days that can be multiplied by 4 in 32 bits.
+  if (days >= 0 && days < Index{1} << 29) {
+    const auto quarters = static_cast<std::uint32_t>(4 * days + 3);
+    const std::uint32_t century = quarters / 146097, quarters_of_century = quarters % 146097 | 3;
+    const std::uint64_t product = std::uint64_t{2939745} * quarters_of_century;
+    const auto year_of_century = static_cast<std::uint32_t>(product >> 32);
+    const std::uint32_t day_of_year = static_cast<std::uint32_t>(product) / 2939745 / 4;
+    const std::uint32_t shifted = 2141 * day_of_year + 197913, month = shifted >> 16;
+    const bool next_year = day_of_year >= 306;  // January and February
+    return {Index{100} * century + year_of_century + (next_year ? 1 : 0), month - (next_year ? 12U : 0U),
+            (shifted & 0xFFFF) / 2141 + 1};
+  }
   const Index era = (days >= 0 ? days : days - 146096) / 146097;
   const Index day_of_era = days - era * 146097;
   const Index year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;

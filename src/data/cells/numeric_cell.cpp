@@ -214,14 +214,13 @@ struct PlainDigits {
 /// Removes a decimal point from a word: the lower characters move up by one, and `first` becomes the lowest. Returns
 /// the number of characters above the point; kHalfBytes if there is none.
 [[gnu::always_inline]] inline std::size_t remove_point(std::uint64_t& word, std::uint64_t first) {
-  constexpr std::uint64_t kHigh = 0x80 * kEachByteOfEight, kLow = ~kHigh;
+  constexpr std::uint64_t kHigh = 0x80 * kEachByteOfEight;
   const std::uint64_t x = word ^ (std::uint64_t{'.'} * kEachByteOfEight);
-  const std::uint64_t points = ~(((x & kLow) + kLow) | x | kLow);
+  const std::uint64_t points = (x - kEachByteOfEight) & ~x & kHigh;  // the lowest bit is that of the lowest point
   if (points == 0) return kHalfBytes;
-  const auto bit = static_cast<std::size_t>(std::countr_zero(points)) - 7;  // bit of the lowest point
-  const std::uint64_t below = word & ((std::uint64_t{1} << bit) - 1);
-  word = (word & ~((std::uint64_t{0xFF} << bit) | ((std::uint64_t{1} << bit) - 1))) | below << 8 | first;
-  return kHalfBytes - 1 - bit / 8;
+  const std::uint64_t to_point = points ^ (points - 1), below = word & to_point >> 8;
+  word = (word & ~to_point) | below << 8 | first;
+  return kHalfBytes - 1 - static_cast<std::size_t>(std::countr_zero(points)) / 8;
 }
 
 /// Reads up to 8, and up to 16 characters at once; false if they are not digits with at most one point.

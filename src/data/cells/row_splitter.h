@@ -43,10 +43,10 @@ class RowSplitter {
   Index line() const { return line_; }
 
  private:
-  bool unquoted_cells(std::string_view bytes, std::size_t& i, bool& printable, TableRow& row) const;
+  bool unquoted_cells(std::string_view bytes, std::size_t& i, bool& printable, TableRow& row);
   bool opens_quote(std::string_view bytes, std::size_t& i) const;
   Result quoted_cell(std::string_view bytes, std::size_t& i, bool last, TableRow& row);
-  void push_cell(const char* cell, std::size_t size, TableRow& row) const;
+  std::string_view cell_of(const char* cell, std::size_t size) const;
   std::string_view stripped(std::string_view cell) const;
   std::string_view without_padding(std::string_view cell) const;
 
@@ -55,7 +55,8 @@ class RowSplitter {
   bool quotes_ = true;
   Index line_ = 1, next_line_ = 1;
   std::deque<std::string> unescaped_;
-  std::size_t used_ = 0;  ///< number of entries of `unescaped_` used in this row
+  std::size_t count_ = 0;  ///< number of cells read from this row
+  std::size_t used_ = 0;   ///< number of entries of `unescaped_` used in this row
 };
 
 }  // namespace unfold

@@ -31,13 +31,23 @@ void for_each_part(std::string_view line, const Use& use) {
   for (std::size_t block = 0; block < line.size(); block += kBlankBlock) {
     const std::uint64_t blanks = blanks_in(line.data() + block, std::min(line.size() - block, kBlankBlock));
     const std::uint64_t before = blanks << 1 | (inside ? 0 : 1);
-    for (std::uint64_t borders = blanks ^ before; borders != 0; borders &= borders - 1) {
+    std::uint64_t borders = blanks ^ before;
+    const auto take = [&] {
       const std::size_t place = block + static_cast<std::size_t>(std::countr_zero(borders));
-      if (inside)
-        use(line.substr(begin, place - begin));
-      else
-        begin = place;
-      inside = !inside;
+      borders &= borders - 1;
+      return place;
+    };
+    if (inside && borders != 0) {
+      const std::size_t end = take();
+      use(std::string_view(line.data() + begin, end - begin));
+      inside = false;
+    }
+    while (borders != 0) {
+      begin = take();
+      inside = borders == 0;
+      if (inside) break;
+      const std::size_t end = take();
+      use(std::string_view(line.data() + begin, end - begin));
     }
   }
   if (inside) use(line.substr(begin));

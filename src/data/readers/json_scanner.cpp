@@ -119,21 +119,32 @@ bool JsonScanner::scan_members() {
 }
 
 bool JsonScanner::scan_member(std::size_t place) {
-  std::string_view key;
   skip_blanks();
-  const std::size_t used = used_;
-  if (!scan_string(key) || used_ > used) return false;
   if (place == members_.size()) {
     members_.emplace_back();
     repeats_keys_ = false;
   }
   JsonMember& member = members_[place];
-  repeats_keys_ = repeats_keys_ && member.key == key;
-  member.key = key;
+  repeats_keys_ = repeats_keys_ && accept_key(member.key);
+  if (!repeats_keys_) {
+    const std::size_t used = used_;
+    if (!scan_string(member.key) || used_ > used) return false;
+  }
   skip_blanks();
   if (!accept(':')) return false;
   skip_blanks();
   return scan_value(member);
+}
+
+/// Accepts a key between quotes that is equal to a key of the preceding object, which then refers to it.
+bool JsonScanner::accept_key(std::string_view& key) {
+  const std::size_t size = key.size();
+  const bool equal = static_cast<std::size_t>(end_ - next_) >= size + 2 && next_[0] == '"' && next_[size + 1] == '"' &&
+                     std::equal(key.begin(), key.end(), next_ + 1);
+  if (!equal) return false;
+  key = {next_ + 1, size};
+  next_ += size + 2;
+  return true;
 }
 
 bool JsonScanner::scan_value(JsonMember& member) { return accept('[') ? scan_list(member) : scan_scalar(member); }

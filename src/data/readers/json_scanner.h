@@ -48,6 +48,7 @@ class JsonScanner {
  private:
   bool scan_members();
   bool scan_member(std::size_t place);
+  bool accept_key(std::string_view& key);
   bool scan_value(JsonMember& member);
   bool scan_list(JsonMember& list);
   bool scan_scalar(JsonMember& member);

@@ -16,6 +16,7 @@ MissingSpelling missing_spelling(std::string_view cell);
 inline bool may_spell_missing(std::string_view cell) {
   if (cell.empty() || cell.size() > 7) return false;
   const char c = cell[0];
+  if (c >= '0' && c <= '9') return false;  // most cells
   if (cell.size() == 1) return c == '-' || c == '.' || c == '?';
   return c == 'n' || c == 'N' || c == '#' || c == '<' || c == '\\' || (c == '-' && (cell[1] == 'n' || cell[1] == 'N'));
 }

@@ -113,6 +113,7 @@ TextTraits text_traits(std::string_view text) {
     const bool any_digit = blocks.has_digits() || static_cast<unsigned char>(first - '0') < 10;
     return {.words = blocks.words() + (first_blank ? 0 : 1),
             .blanks = any_blank,
+            .digits = any_digit,
             .code = any_digit && !any_blank && text.size() <= kLongestCode};
   }
 #endif
@@ -142,7 +143,10 @@ TextTraits text_traits(std::string_view text) {
     words += before != 0 && !is_blank ? 1 : 0;
     before = is_blank ? 0x80 : 0;
   }
-  return {.words = words, .blanks = blank != 0, .code = digit != 0 && blank == 0 && text.size() <= kLongestCode};
+  return {.words = words,
+          .blanks = blank != 0,
+          .digits = digit != 0,
+          .code = digit != 0 && blank == 0 && text.size() <= kLongestCode};
 }
 
 ColumnProfile::ColumnProfile(std::string name, Index distinct_bound, const MissingCells& missing)
@@ -165,7 +169,9 @@ ColumnProfile::Kind& ColumnProfile::count_first(int kind, std::string_view cell,
 
 [[gnu::always_inline]] inline void ColumnProfile::add_sentinel(double value) {
   const double magnitude = std::abs(value);
-  for (std::size_t i = 0; i < kSentinels.size() && magnitude >= kSentinels[i]; ++i) {
+  const bool may_be_one = magnitude >= kSentinels.front() && magnitude <= kSentinels.back() &&
+                          static_cast<double>(static_cast<std::int32_t>(magnitude)) == magnitude;
+  for (std::size_t i = 0; may_be_one && i < kSentinels.size() && magnitude >= kSentinels[i]; ++i) {
     if (magnitude != kSentinels[i] || (value >= 0 && magnitude < kLeastPositiveSentinel)) continue;
     ++sentinels_[i + (value < 0 ? kSentinels.size() : 0)];
     return;
@@ -244,13 +250,20 @@ ColumnProfile::Kind& ColumnProfile::count_first(int kind, std::string_view cell,
     add_number(number, cell, line);
     return;
   }
+  // All dates have a digit. For most texts, this is known in less time than that they are not dates.
+  const bool letter = (cell[0] >= 'a' && cell[0] <= 'z') || (cell[0] >= 'A' && cell[0] <= 'Z');
+  const TextTraits traits = letter ? text_traits(cell) : TextTraits{};
+  if (letter && !traits.digits) {
+    if (!add_number_with_unit(cell, line)) add_text(cell, line, traits);
+    return;
+  }
   DateScan date = scan_date(cell);
   if (date.shape == DateScan::Shape::none && short_dates_) date = scan_short_date(cell);
   if (date.shape == DateScan::Shape::year_month && week_name_ && date.separator != 0) date = {};  // week 01/2016
   if (date.shape != DateScan::Shape::none)
     add_date(date, cell, line);
   else if (!add_number_with_unit(cell, line))
-    add_text(cell, line);
+    add_text(cell, line, letter ? traits : text_traits(cell));
 }
 
 void ColumnProfile::add(std::string_view cell, Index line, std::uint64_t hash) {
@@ -310,9 +323,8 @@ void ColumnProfile::add_date(const DateScan& scan, std::string_view cell, Index 
   if (with_readings > 0 && scan.shape == Shape::year_first) dates_->month_first.add(scan.moment);
 }
 
-void ColumnProfile::add_text(std::string_view cell, Index line) {
+void ColumnProfile::add_text(std::string_view cell, Index line, const TextTraits& traits) {
   if (cell.size() >= 36 && is_uuid(cell)) ++uuids_;
-  const TextTraits traits = text_traits(cell);
   count_text(cell, line, traits);
   recent_.add(cell, last_hash_, traits);
 }

@@ -137,7 +137,7 @@ class ColumnProfile {
   void add_sentinel(double value);
   void add_integer_date(double value);
   void add_date(const DateScan& scan, std::string_view cell, Index line);
-  void add_text(std::string_view cell, Index line);
+  void add_text(std::string_view cell, Index line, const TextTraits& traits);
   void count_text(std::string_view cell, Index line, const TextTraits& traits);
 
   Index of(int kind) const { return kinds_[at(kind)] ? kinds_[at(kind)]->count : 0; }

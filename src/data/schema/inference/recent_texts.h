@@ -21,6 +21,7 @@ namespace unfold {
 struct TextTraits {
   Index words = 0;
   bool blanks = false;  ///< the text contains blanks
+  bool digits = false;  ///< the text contains digits
   bool code = false;    ///< the text is short and contains digits but no blanks
 };
 /// Blanks are space, tab and line feed; a word begins at every other byte that follows a blank.
