@@ -403,7 +403,7 @@ bool has_year(std::string_view text) { return text.size() > 5 && text[4] == '-' 
 NumberScan scan_number(std::string_view text) {
   NumberScan scan;
   if (text.empty() || !kBeginsNumber[static_cast<unsigned char>(text[0])]) return scan;
-  if (text.size() > kLongestNumber || scan_plain_number(text, scan) || has_year(text)) return scan;
+  if (text.size() > kLongestNumber || has_year(text) || scan_plain_number(text, scan)) return scan;
   return scan_other_number(text);
 }
 

@@ -66,18 +66,23 @@ std::uint64_t unprintable_bytes(std::uint64_t word) {
     bytes = last.data();
   }
   BlockMasks masks;
-  for (std::size_t i = 0; i < kBlockBytes; i += kVectorBytes) {
+  const __m128i line_ends = _mm_set1_epi8(line_end), cell_ends = _mm_set1_epi8(cell_end);
+  const auto examine = [&](std::size_t i) {
     const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + i));
     const auto mask = [&](__m128i found) {
       return static_cast<Mask>(static_cast<unsigned>(_mm_movemask_epi8(found))) << i;
     };
-    const __m128i is_line_end = _mm_cmpeq_epi8(block, _mm_set1_epi8(line_end));
+    const __m128i is_line_end = _mm_cmpeq_epi8(block, line_ends);
     masks.line_ends |= mask(is_line_end);
-    masks.ends |= mask(_mm_or_si128(is_line_end, _mm_cmpeq_epi8(block, _mm_set1_epi8(cell_end))));
+    masks.ends |= mask(_mm_or_si128(is_line_end, _mm_cmpeq_epi8(block, cell_ends)));
     // As signed bytes, bytes beyond ASCII are negative.
     masks.unprintable |=
         mask(_mm_or_si128(_mm_cmplt_epi8(block, _mm_set1_epi8(0x20)), _mm_cmpeq_epi8(block, _mm_set1_epi8(0x7F))));
-  }
+  };
+  examine(0);  // without a loop, the compiler knows the shifts
+  examine(kVectorBytes);
+  examine(2 * kVectorBytes);
+  examine(3 * kVectorBytes);
   const Mask present = size < kBlockBytes ? (Mask{1} << size) - 1 : ~Mask{0};
   return {masks.line_ends & present, masks.ends & present, masks.unprintable & ~masks.ends & present};
 }
@@ -110,15 +115,28 @@ bool are_plain(std::string_view bytes) {
   return true;
 }
 
-/// Overwrites a cell of the preceding row if it had as many cells, which takes less time than adding one.
-[[gnu::always_inline]] inline void put_cell(std::string_view cell, std::vector<std::string_view>& cells,
-                                            std::size_t& count) {
-  if (count < cells.size())
-    cells[count] = cell;
-  else
-    cells.push_back(cell);
-  ++count;
-}
+/// Writes the cells of a row over those of the preceding row, which takes less time than adding them.
+class CellWriter {
+ public:
+  CellWriter(std::vector<std::string_view>& cells, std::size_t count)
+      : cells_(cells), next_(cells.data() + count), end_(cells.data() + cells.size()) {}
+  [[gnu::always_inline]] void put(std::string_view cell) {
+    if (next_ == end_) {
+      next_ = add_to(cells_);
+      end_ = next_ + 1;
+    }
+    *next_++ = cell;
+  }
+  std::size_t count() const { return static_cast<std::size_t>(next_ - cells_.data()); }
+
+ private:
+  [[gnu::noinline]] static std::string_view* add_to(std::vector<std::string_view>& cells) {
+    return &cells.emplace_back();
+  }
+
+  std::vector<std::string_view>& cells_;
+  std::string_view *next_, *end_;
+};
 
 }  // namespace
 
@@ -193,32 +211,33 @@ bool RowSplitter::unquoted_cells(std::string_view bytes, std::size_t& i, bool& p
   const std::size_t size = bytes.size();
   const char* const data = bytes.data();
   if (opens_quote(bytes, i)) return true;
-  std::size_t start = i, count = count_;
+  CellWriter cells(row.cells, count_);
+  std::size_t start = i;
   Mask unprintable = 0;
   for (std::size_t block = i; block < size; block += kBlockBytes) {
     const BlockMasks masks = masks_of(data + block, size - block, line_end_, cell_end_);
     const Mask line_end = masks.line_ends & -masks.line_ends, before = line_end - 1;  // `before`: in this row
     for (Mask ends = masks.ends & before; ends != 0; ends &= ends - 1) {
       const std::size_t end = block + static_cast<std::size_t>(std::countr_zero(ends)) / kMaskBits;
-      put_cell(cell_of(data + start, end - start), row.cells, count);
+      cells.put(cell_of(data + start, end - start));
       start = end + 1;
-      const bool quote = start < size && (data[start] == '"' || data[start] == ' ');
-      if (quote && opens_quote(bytes, start)) {
-        i = start;
-        count_ = count;
+      const bool may_open = start < size && (data[start] == '"' || data[start] == ' ');
+      if (std::size_t quote = start; may_open && opens_quote(bytes, quote)) {
+        i = quote;
+        count_ = cells.count();
         return true;
       }
     }
     unprintable |= masks.unprintable & before;
     if (line_end == 0) continue;
     i = block + static_cast<std::size_t>(std::countr_zero(line_end)) / kMaskBits;
-    put_cell(cell_of(data + start, i - start), row.cells, count);
-    count_ = count;
+    cells.put(cell_of(data + start, i - start));
+    count_ = cells.count();
     printable = printable && unprintable == 0;
     return false;
   }
-  put_cell(cell_of(data + start, size - start), row.cells, count);
-  count_ = count;
+  cells.put(cell_of(data + start, size - start));
+  count_ = cells.count();
   i = size;
   printable = printable && unprintable == 0;
   return false;
@@ -263,7 +282,9 @@ RowSplitter::Result RowSplitter::quoted_cell(std::string_view bytes, std::size_t
     ++i;
   }
   const bool padded = !cell.empty() && (cell.front() <= ' ' || cell.back() <= ' ');
-  put_cell(padded ? without_padding(cell) : cell, row.cells, count_);
+  CellWriter cells(row.cells, count_);
+  cells.put(padded ? without_padding(cell) : cell);
+  count_ = cells.count();
   return Result::row;
 }
 

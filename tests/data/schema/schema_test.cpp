@@ -342,6 +342,7 @@ RC_GTEST_PROP(TextTraits, EqualThoseOfAPlainLoop, ()) {
   const TextTraits traits = text_traits(text);
   RC_ASSERT(traits.words == words);
   RC_ASSERT(traits.blanks == blanks);
+  RC_ASSERT(traits.digits == digits);
   RC_ASSERT(traits.code == (digits && !blanks && text.size() <= 64));
 }
 
