@@ -387,11 +387,15 @@ class SchemaInference::State {
     if (schema_.date_parts && schema_.date_parts->compose(row_.cells, date_))
       row_.cells[schema_.date_parts->year] = date_;
     // The hashes of all cells first, so that what they find is loaded in the meantime.
-    for (std::size_t c = 0; c < profiles_.size(); ++c) {
-      hashes_[c] = hash_of_cell(row_.cells[c]);
-      profiles_[c].prefetch(hashes_[c]);
+    const std::size_t columns = profiles_.size();
+    const std::string_view* const cells = row_.cells.data();
+    ColumnProfile* const profiles = profiles_.data();
+    std::uint64_t* const hashes = hashes_.data();
+    for (std::size_t c = 0; c < columns; ++c) {
+      hashes[c] = hash_of_cell(cells[c]);
+      profiles[c].prefetch(hashes[c]);
     }
-    for (std::size_t c = 0; c < profiles_.size(); ++c) profiles_[c].add(row_.cells[c], row_.line, hashes_[c]);
+    for (std::size_t c = 0; c < columns; ++c) profiles[c].add(cells[c], row_.line, hashes[c]);
     positions_.prefetch(profiles_);
     pairs_.add(profiles_);
     residuals_.add(profiles_);

@@ -77,7 +77,7 @@ void PanelPositions::LastNumbers::grow() {
 }
 
 std::pair<std::int64_t&, bool> PanelPositions::LastNumbers::of(std::uint64_t series) {
-  if (2 * size_ >= slots_.size()) grow();
+  if (4 * size_ >= 3 * slots_.size()) grow();
   const std::size_t mask = slots_.size() - 1;
   const std::uint32_t bits = slot_of(series, 0);
   std::size_t i = series & mask;

@@ -44,8 +44,13 @@ void TableCells::add_row(const std::vector<std::string_view>& cells, Index line)
 }
 
 void TableCells::add_numbers(const std::vector<std::string_view>& cells, const std::vector<ColumnProfile>& profiles) {
-  for (std::size_t c = 0; c < numbers_.size(); ++c)
-    if (numbers_[c].complete) add_number(cells[c], profiles[c], numbers_[c]);
+  const std::string_view* cell = cells.data();
+  const ColumnProfile* profile = profiles.data();
+  for (Numbers& numbers : numbers_) {
+    if (numbers.complete) add_number(*cell, *profile, numbers);
+    ++cell;
+    ++profile;
+  }
 }
 
 inline void TableCells::add_number(std::string_view cell, const ColumnProfile& profile, Numbers& numbers) {
