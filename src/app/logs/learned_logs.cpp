@@ -17,8 +17,8 @@ std::uint64_t hash_of_beginning(std::string_view bytes, Index size) {
   return hash_of_cell(bytes.substr(0, std::min(kBeginningBytes, static_cast<std::size_t>(size))));
 }
 
-std::optional<LogMoment> log_moment(std::string_view line, LogDateOrder dates) {
-  const std::optional<LogTime> time = log_time(line, dates);
+std::optional<LogMoment> log_moment(std::string_view line, LogClock& clock) {
+  const std::optional<LogTime> time = clock.read(line);
   return time ? std::optional(LogMoment{time->seconds, std::string(time->text)}) : std::nullopt;
 }
 
@@ -36,26 +36,26 @@ std::uint64_t log_hash(const nlohmann::json& json, const char* key) {
 
 }  // namespace
 
-std::optional<LogMoment> first_log_time(std::string_view text, LogDateOrder dates) {
+std::optional<LogMoment> first_log_time(std::string_view text, LogClock clock) {
   for (Index line = 0; !text.empty() && line < kLinesForTime; ++line) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    if (std::optional<LogMoment> found = log_moment(text.substr(0, end), dates)) return found;
+    if (std::optional<LogMoment> found = log_moment(text.substr(0, end), clock)) return found;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return std::nullopt;
 }
 
-std::optional<LogMoment> last_log_time(std::string_view text, LogDateOrder dates) {
+std::optional<LogMoment> last_log_time(std::string_view text, LogClock clock) {
   for (Index line = 0; !text.empty() && line < kLinesForTime; ++line) {
     if (text.back() == '\n') text.remove_suffix(1);
     const std::size_t begin = text.rfind('\n') + 1;  // 0 if there is no line before
-    if (std::optional<LogMoment> found = log_moment(text.substr(begin), dates)) return found;
+    if (std::optional<LogMoment> found = log_moment(text.substr(begin), clock)) return found;
     text = text.substr(0, begin);
   }
   return std::nullopt;
 }
 
-void LearnedLogs::add(const Input& log, LogDateOrder dates) {
+void LearnedLogs::add(const Input& log, const LogClock& clock) {
   const std::string_view bytes = log.bytes();
   Log one{.name = log.name(),
           .bytes = static_cast<Index>(bytes.size()),
@@ -64,7 +64,7 @@ void LearnedLogs::add(const Input& log, LogDateOrder dates) {
   for_each_log_line(bytes, [&](std::string_view) { ++one.lines; });
   logs_.push_back(std::move(one));
   if (logs_.size() > kMost) logs_.erase(logs_.begin());
-  const std::optional<LogMoment> last = last_log_time(bytes, dates);
+  const std::optional<LogMoment> last = last_log_time(bytes, clock);
   if (last && (!latest_ || last->seconds > latest_->seconds)) latest_ = last;
 }
 

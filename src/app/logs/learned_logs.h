@@ -29,8 +29,8 @@ struct LogMoment {
 
 /// Returns the first or the last time of a log, from at most a thousand lines at its beginning or end; no value if
 /// these lines have no times.
-std::optional<LogMoment> first_log_time(std::string_view text, LogDateOrder dates = LogDateOrder::day_month_year);
-std::optional<LogMoment> last_log_time(std::string_view text, LogDateOrder dates = LogDateOrder::day_month_year);
+std::optional<LogMoment> first_log_time(std::string_view text, LogClock clock = LogClock());
+std::optional<LogMoment> last_log_time(std::string_view text, LogClock clock = LogClock());
 
 /// A log whose beginning was learned.
 struct RepeatedLog {
@@ -44,7 +44,7 @@ class LearnedLogs {
   /// The oldest of more logs are forgotten.
   static constexpr std::size_t kMost = 10000;
 
-  void add(const Input& log, LogDateOrder dates = LogDateOrder::day_month_year);
+  void add(const Input& log, const LogClock& clock = LogClock());
   /// Returns the longest learned log that `log` begins with.
   std::optional<RepeatedLog> beginning_of(const Input& log) const;
   /// Returns the latest time of all logs; no value if they have no times.

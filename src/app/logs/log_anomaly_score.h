@@ -64,7 +64,7 @@ class LogLineReader {
  public:
   /// `name` is used in messages.
   LogLineReader(const LogCard& card, std::string name)
-      : name_(std::move(name)), label_column_(card.label_column), dates_(card.dates), shaper_(card) {}
+      : name_(std::move(name)), label_column_(card.label_column), clock_(card.clock), shaper_(card) {}
   /// REQUIRES that the line outlives the use of its parts. Throws DataError for UTF-16 and for a line without a label
   /// if the first non-empty line had one. `lines`: the number of lines in the record.
   void read(std::string_view line, Index lines = 1);
@@ -80,13 +80,13 @@ class LogLineReader {
   const std::optional<bool>& labeled() const { return labeled_; }
   const std::optional<std::string>& label() const { return label_; }
   std::string_view text() const { return text_; }  ///< text of the line, without the label
-  std::optional<LogTime> time() const { return log_time(text_, dates_); }
+  std::optional<LogTime> time() const { return clock_.read(text_); }
   const LogLine& parts() const { return parts_; }
 
  private:
   std::string name_;
   bool label_column_;
-  LogDateOrder dates_;
+  mutable LogClock clock_;  // follows the lines whose time was read
   LogShaper shaper_;
   std::optional<bool> labeled_ = {};
   Index number_ = 0, lines_ = 0, records_ = 0;

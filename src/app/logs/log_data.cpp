@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
@@ -71,14 +72,15 @@ std::string note_on_binary(const Input& input) {
 }
 
 /// Returns 0 if the lines have no times.
-double lines_per_day(const std::vector<Input>& inputs, LogDateOrder dates) {
+double lines_per_day(const std::vector<Input>& inputs, const LogClock& beginning) {
   double lines = 0, seconds = 0;
   for (const Input& input : inputs) {
     std::optional<LogTime> first, last;
     Index here = 0;
+    LogClock clock = beginning;
     for_each_log_line(input.bytes(), [&](std::string_view line) {
       ++here;
-      const std::optional<LogTime> time = log_time(line, dates);
+      const std::optional<LogTime> time = clock.read(line);
       if (time && !first) first = time;
       if (time) last = time;
     });
@@ -91,11 +93,11 @@ double lines_per_day(const std::vector<Input>& inputs, LogDateOrder dates) {
 }
 
 /// Notes that a log begins before the log that is read before it, such as app.log.1 after app.log.
-void note_reversed_logs(const std::vector<Input>& inputs, LogDateOrder dates, Reporter& reporter) {
+void note_reversed_logs(const std::vector<Input>& inputs, const LogClock& clock, Reporter& reporter) {
   constexpr double kDay = 86400, kHalfAYear = 183 * kDay;
   std::optional<LogMoment> before;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    std::optional<LogMoment> now = first_log_time(inputs[i].bytes(), dates);
+    std::optional<LogMoment> now = first_log_time(inputs[i].bytes(), clock);
     // Times without a date begin again every day, and dates without a year every year.
     if (before && now && before->seconds >= kDay && now->seconds < before->seconds &&
         before->seconds - now->seconds < kHalfAYear) {
@@ -172,6 +174,14 @@ LogDateOrder date_order_of(const nlohmann::json& json) {
   throw ModelError("the model card: log.dates is not an order of day, month and year");
 }
 
+std::optional<double> time_of(const nlohmann::json& json) {
+  constexpr double kMost = 2.5e11;  // before the year 10000
+  if (!json.contains("time")) return std::nullopt;
+  const double time = log_number(json, "time");
+  if (!(std::fabs(time) < kMost)) throw ModelError("the model card: log.time is not the time of a log");
+  return time;
+}
+
 std::vector<Input> shapes_of_inputs(const LogCard& card, const std::vector<Input>& inputs) {
   LogShaper shaper(card);
   const auto read = [&](std::string_view line, LogLine& out) { shaper.read(line, out); };
@@ -180,6 +190,25 @@ std::vector<Input> shapes_of_inputs(const LogCard& card, const std::vector<Input
   for (const Input& input : inputs)
     result.push_back(Input::from_bytes(input.name(), shapes_of(input.bytes(), read).text));
   return result;
+}
+
+/// Returns the first complete time of a log whose first lines mix complete times with others; no value for other logs.
+std::optional<double> time_of_mixed_log(const std::vector<Input>& inputs, LogDateOrder order) {
+  constexpr Index kMostLines = 1000;
+  std::optional<double> complete;
+  bool incomplete = false;
+  Index lines = 0;
+  for (const Input& input : inputs)
+    for_each_log_line(input.bytes(), [&](std::string_view line) {
+      if (lines++ >= kMostLines) return;
+      const std::optional<LogTime> time = log_time(line, order);
+      if (!time) return;
+      if (time->gap != LogTimeGap::none)
+        incomplete = true;
+      else if (!complete)
+        complete = time->seconds;
+    });
+  return incomplete ? complete : std::nullopt;
 }
 
 }  // namespace
@@ -194,11 +223,12 @@ nlohmann::json to_json(const LogCard& card) {
                          {"fields", card.fields},
                          {"slots", card.slots.to_json()},
                          {"lines-per-day", card.lines_per_day},
-                         {"dates", kLogDateOrders[static_cast<std::size_t>(card.dates)]},
+                         {"dates", kLogDateOrders[static_cast<std::size_t>(card.clock.order())]},
                          {"templates", card.templates.to_json()}};
   if (card.records)
     json["records"] = {
         {"start", card.records->pattern}, {"timed", card.records->timed}, {"in-training", card.records->in_training}};
+  if (card.clock.now()) json["time"] = *card.clock.now();
   if (card.session_lines) json["session-lines"] = {{"id", card.session_lines->has_id}};
   return json;
 }
@@ -272,7 +302,7 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
                              ? std::optional(SessionLines{log_flag(json["session-lines"], "id")})
                              : std::nullopt,
         .records = json.contains("records") ? std::optional(record_rule_of(json["records"])) : std::nullopt,
-        .dates = date_order_of(json)};
+        .clock = LogClock(date_order_of(json), time_of(json))};
   } catch (const UsageError& error) {
     throw ModelError(error.what());
   }
@@ -300,8 +330,9 @@ void LogTraining::find_date_order(const std::vector<Input>& inputs, Reporter& re
   LogDateOrders orders;
   for (const Input& input : inputs) for_each_log_line(input.bytes(), [&](std::string_view line) { orders.add(line); });
   const std::optional<LogDateOrder> found = orders.most_likely();
+  const LogDateOrder order = found.value_or(LogDateOrder::day_month_year);
+  card_.clock = LogClock(order, time_of_mixed_log(inputs, order));
   if (!found) return;
-  card_.dates = *found;
   reporter.remark(fmt::format("dates such as {} are read as {}", in_quotes(orders.example()),
                               kLogDateOrders[static_cast<std::size_t>(*found)]));
 }
@@ -338,7 +369,7 @@ void LogTraining::learn_detector(const std::vector<Input>& inputs, const std::op
       use(line);
     });
   };
-  card_.lines_per_day = lines_per_day(inputs, card_.dates);
+  card_.lines_per_day = lines_per_day(inputs, card_.clock);
   detector_.find_places(each_line, group.value_or(""));
   card_.slots = detector_.slots();
   const HeldOut held_out(lines_of(inputs));
@@ -380,7 +411,7 @@ void LogTraining::learn_sessions(const std::vector<Input>& inputs, bool required
       });
   };
   const std::optional<LogSessionCard> found = unfold::learn_sessions(each_line, grouping, detector_.followed_fields(),
-                                                                     card_.session_lines, card_.dates, required);
+                                                                     card_.session_lines, card_.clock, required);
   if (!found) return;
   parts_.emplace(nlohmann::json{{"sessions", unfold::to_json(*found)}});
   reporter.remark(describe(*found));
@@ -421,8 +452,8 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   for (const Input& input : inputs) reporter.note_if(note_on_binary(input));
   inputs = with_line_feeds(std::move(inputs));
   find_date_order(inputs, reporter);
-  note_reversed_logs(inputs, card_.dates, reporter);
-  for (const Input& input : inputs) learned_.add(input, card_.dates);
+  note_reversed_logs(inputs, card_.clock, reporter);
+  for (const Input& input : inputs) learned_.add(input, card_.clock);
   join_records(inputs, s, reporter);
   if (!s.label_column && std::ranges::all_of(inputs, [](const Input& i) { return begins_with_labels(i.bytes()); })) {
     s.label_column = true;
@@ -448,9 +479,10 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   LogShaper shaper(card_);
   std::vector<double> times;
   std::vector<std::uint64_t> templates;
+  LogClock clock = card_.clock;
   const auto read = [&](std::string_view line, LogLine& out) {
     shaper.read(line, out);
-    const std::optional<LogTime> time = card_.session_lines ? std::nullopt : log_time(line, card_.dates);
+    const std::optional<LogTime> time = card_.session_lines ? std::nullopt : clock.read(line);
     if (!time) return;
     times.push_back(time->seconds);
     templates.push_back(hash_of_cell(out.shape));

@@ -39,7 +39,7 @@ struct LogCard {
   LogTemplateList templates = {};
   std::optional<SessionLines> session_lines = {};  ///< format of the sessions, for files with a session in each line
   std::optional<LogRecordRule> records = {};       ///< how lines are joined to records; no value: each line is a record
-  LogDateOrder dates = LogDateOrder::day_month_year;  ///< order of numeric dates
+  LogClock clock = LogClock();  ///< order of numeric dates; a time near those without a year or a date
 };
 nlohmann::json to_json(const LogCard& card);
 /// Returns no value for a model of other data. Throws ModelError for an invalid card.

@@ -83,13 +83,13 @@ class PauseCounts {
 /// The time of a line in seconds, or its number if the log has no times.
 class SessionClock {
  public:
-  SessionClock(bool timed, LogDateOrder dates) : timed_(timed), dates_(dates) {}
+  SessionClock(bool timed, const LogClock& clock) : timed_(timed), clock_(clock) {}
   void read(std::string_view line, Index number) {
     if (!timed_) {
       time = static_cast<double>(number);
       return;
     }
-    const std::optional<LogTime> found = log_time(line, dates_);
+    const std::optional<LogTime> found = clock_.read(line);
     if (!found) return;  // keeps the time of the previous line
     time = found->seconds;
     text = found->text;
@@ -99,7 +99,7 @@ class SessionClock {
 
  private:
   bool timed_;
-  LogDateOrder dates_;
+  LogClock clock_;
 };
 
 using EachLogLine = std::function<void(const std::function<void(std::string_view, const LogLine&)>&)>;
@@ -128,7 +128,7 @@ class SessionList {
 };
 
 /// Derives the pause after which a session has ended: in seconds if most lines have times, otherwise in lines.
-void find_pause(const EachLogLine& each_line, LogDateOrder dates, LogSessionCard& card) {
+void find_pause(const EachLogLine& each_line, LogClock clock, LogSessionCard& card) {
   constexpr double kRarePauses = 0.001, kLeastSeconds = 10, kLeastLines = 100;
   struct Last {
     double time = 0;
@@ -141,7 +141,7 @@ void find_pause(const EachLogLine& each_line, LogDateOrder dates, LogSessionCard
   Index number = 0, with_time = 0;
   each_line([&](std::string_view text, const LogLine& line) {
     ++number;
-    if (const std::optional<LogTime> found = log_time(text, dates)) {
+    if (const std::optional<LogTime> found = clock.read(text)) {
       ++with_time;
       time = found->seconds;
     }
@@ -235,14 +235,14 @@ std::vector<std::uint64_t> event_labels(const EachLogLine& each_line, std::uint6
   return chosen;
 }
 
-void read_grouped(const EachLogLine& each_line, LogDateOrder dates, LogSessionCard& card, SessionList& list) {
-  find_pause(each_line, dates, card);
+void read_grouped(const EachLogLine& each_line, const LogClock& times, LogSessionCard& card, SessionList& list) {
+  find_pause(each_line, times, card);
   OpenSessions open(card.pause);
   const auto take = [&] {
     for (const LogSession& session : open.take_ended()) list.add(session.events);
   };
   LogEventReader reader;
-  SessionClock clock(card.timed, dates);
+  SessionClock clock(card.timed, times);
   Index number = 0;
   each_line([&](std::string_view text, const LogLine& line) {
     clock.read(text, ++number);
@@ -337,7 +337,7 @@ std::optional<LogSessionCard> log_session_card(const SymbolModel& model) {
 
 std::optional<LogSessionCard> learn_sessions(const EachLogLine& each_line, const LogGrouping& grouping,
                                              const std::vector<std::uint64_t>& followed,
-                                             const std::optional<SessionLines>& lines, LogDateOrder dates,
+                                             const std::optional<SessionLines>& lines, const LogClock& clock,
                                              bool required) {
   constexpr Index kMostMeanLength = 1000;
   LogSessionCard card{.role = grouping.role, .field = lines ? std::string() : grouping.name};
@@ -346,7 +346,7 @@ std::optional<LogSessionCard> learn_sessions(const EachLogLine& each_line, const
     read_lines(each_line, *lines, card, list);
   } else {
     card.labels = event_labels(each_line, card.role, followed);
-    read_grouped(each_line, dates, card, list);
+    read_grouped(each_line, clock, card, list);
   }
   const std::vector<SessionEvents> sessions = list.all();
   Index events = 0;

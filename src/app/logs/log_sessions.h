@@ -61,7 +61,7 @@ std::optional<LogSessionCard> log_session_card(const SymbolModel& model);
 std::optional<LogSessionCard> learn_sessions(
     const std::function<void(const std::function<void(std::string_view, const LogLine&)>&)>& each_line,
     const LogGrouping& grouping, const std::vector<std::uint64_t>& followed, const std::optional<SessionLines>& lines,
-    LogDateOrder dates, bool required);
+    const LogClock& clock, bool required);
 /// Returns a description: "sessions by request_id: 812 of 2 to 9 lines, ..."
 std::string describe(const LogSessionCard& card);
 

@@ -82,9 +82,9 @@ Input new_part(Input log, const LearnedLogs& learned, Reporter& reporter) {
 }
 
 /// Notes that a log begins before the last time that was learned.
-void note_earlier_time(const Input& log, const LearnedLogs& learned, LogDateOrder dates, Reporter& reporter) {
+void note_earlier_time(const Input& log, const LearnedLogs& learned, const LogClock& clock, Reporter& reporter) {
   constexpr double kDay = 86400, kYear = 366 * kDay;
-  const std::optional<LogMoment> first = first_log_time(log.bytes(), dates);
+  const std::optional<LogMoment> first = first_log_time(log.bytes(), clock);
   const std::optional<LogMoment>& latest = learned.latest();
   if (!first || !latest || first->seconds >= latest->seconds) return;
   const bool no_date = latest->seconds < kDay, no_year = latest->seconds < kYear;
@@ -107,8 +107,8 @@ class NewerLogs {
       const Input log = with_line_feeds(Input::open(path));
       reject_utf16(path, log.bytes());
       inputs.push_back(new_part(log, learned, reporter));
-      note_earlier_time(inputs.back(), learned, card.dates, reporter);
-      learned.add(log, card.dates);
+      note_earlier_time(inputs.back(), learned, card.clock, reporter);
+      learned.add(log, card.clock);
     }
     inputs_ = log_records(card, std::move(inputs));
   }

@@ -298,6 +298,42 @@ std::optional<double> day_time(TimeCursor& in) {
   return clock_of(in, seconds) && in.ends() ? std::optional(seconds) : std::nullopt;
 }
 
+/// Returns what a time does not state that was read by a format.
+LogTimeGap gap_of(TimeFormat format, double seconds) {
+  constexpr double kFirstYear = 365 * 86400.0;
+  if (format == day_time) return LogTimeGap::date;
+  if (format == klog_time || (format == syslog_time && seconds < kFirstYear)) return LogTimeGap::year;
+  return LogTimeGap::none;
+}
+
+/// Returns the seconds of a time of 1970 in the year nearest to another time.
+double in_nearest_year(const LogTime& time, double near) {
+  namespace chrono = std::chrono;
+  constexpr double kDay = 86400;
+  const auto day_of = [](double seconds) {
+    return chrono::sys_days(chrono::days(static_cast<int>(std::floor(seconds / kDay))));
+  };
+  const chrono::year_month_day date(day_of(time.seconds));
+  const double clock = time.seconds - kDay * std::floor(time.seconds / kDay);
+  const int year = static_cast<int>(chrono::year_month_day(day_of(near)).year());
+  double nearest = time.seconds;
+  for (const int candidate : {year - 1, year, year + 1}) {
+    const bool next_day = time.leap_day && chrono::year(candidate).is_leap();
+    const chrono::sys_days days =
+        chrono::sys_days(chrono::year(candidate) / date.month() / date.day()) + chrono::days(next_day ? 1 : 0);
+    const double seconds = kDay * static_cast<double>(days.time_since_epoch().count()) + clock;
+    if (std::fabs(seconds - near) < std::fabs(nearest - near)) nearest = seconds;
+  }
+  return nearest;
+}
+
+/// Returns whether a time without a year, such as `Feb 29 00:00:02`, is on a leap day.
+bool is_leap_day(std::string_view time) {
+  double month = 0, day = 0;
+  TimeCursor in(time, 0);
+  return in.month(month) && in.blanks() && in.digits(1, 2, day) && month == 2 && day == 29;
+}
+
 constexpr std::array<TimeFormat, 9> kTimeFormats = {iso_time,          apache_time, named_month_time,
                                                     syslog_time,       klog_time,   compact_time,
                                                     compact_long_time, unix_time,   day_time};
@@ -316,16 +352,31 @@ std::optional<LogTime> log_time(std::string_view line, LogDateOrder order) {
   for (std::size_t at = 0; at < size; ++at) {
     if (!may_begin_time(line, at)) continue;
     const auto found = [&](double seconds, const TimeCursor& in) {
-      return LogTime{seconds, line.substr(at, in.at() - at)};
+      return LogTime{.seconds = seconds, .text = line.substr(at, in.at() - at)};
     };
     TimeCursor numeric(line, at);
     if (const std::optional<double> seconds = numeric_time(numeric, order)) return found(*seconds, numeric);
     for (const TimeFormat format : kTimeFormats) {
       TimeCursor in(line, at);
-      if (const std::optional<double> seconds = format(in)) return found(*seconds, in);
+      const std::optional<double> seconds = format(in);
+      if (!seconds) continue;
+      LogTime time = found(*seconds, in);
+      time.gap = gap_of(format, *seconds);
+      time.leap_day = time.gap == LogTimeGap::year && is_leap_day(time.text);
+      return time;
     }
   }
   return std::nullopt;
+}
+
+std::optional<LogTime> LogClock::read(std::string_view line) {
+  constexpr double kDay = 86400;
+  std::optional<LogTime> time = log_time(line, order_);
+  if (!time || (time->gap != LogTimeGap::none && !now_)) return time;
+  if (time->gap == LogTimeGap::date) time->seconds += kDay * std::round((*now_ - time->seconds) / kDay);
+  if (time->gap == LogTimeGap::year) time->seconds = in_nearest_year(*time, *now_);
+  now_ = time->seconds;
+  return time;
 }
 
 void LogDateOrders::add(std::string_view line) {

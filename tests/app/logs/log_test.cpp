@@ -9,6 +9,7 @@
 
 #include "app/common/line_source.h"
 #include "app/logs/log_anomaly_score.h"
+#include "app/logs/log_sessions.h"
 #include "app/logs/log_update.h"
 #include "app/report/report.h"
 #include "app/score/score.h"
@@ -418,6 +419,22 @@ class Notes : public Reporter {
  private:
   std::string text_;
 };
+
+TEST_F(LogTest, pause_of_a_log_with_and_without_years_is_short) {
+  std::string log;
+  for (int i = 0; i < 600; ++i) {
+    const std::string clock = std::to_string(10 + i / 60) + ":" + std::to_string(100 + i % 60).substr(1) + ":07";
+    const std::string job = " job=" + std::to_string(i / 4 % 5) + (i % 4 == 0 ? " begins\n" : " continues\n");
+    log += (i % 3 == 0 ? "Nov 24 " + clock + " web1 worker:" : "2025-11-24T" + clock + "Z worker") + job;
+  }
+  const auto model = trained(log, {{"group", "job"}});
+  const std::optional<LogSessionCard> card = log_session_card(*model);
+  ASSERT_TRUE(card.has_value());
+  EXPECT_TRUE(card->timed);
+  EXPECT_LT(card->pause, 2 * 3600.0);
+  EXPECT_EQ(log_card(*model)->clock.now(), log_time("2025-11-24T10:01:07Z").value().seconds);
+  EXPECT_NEAR(log_card(*model)->lines_per_day, 24 * 60, 10);
+}
 
 TEST_F(LogTest, logs_in_reverse_order_are_noted) {
   const auto notes_on = [&](const std::string& first, const std::string& second) {

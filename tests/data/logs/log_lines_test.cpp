@@ -97,6 +97,25 @@ TEST(LogTime, the_same_time_in_all_formats) {
   EXPECT_DOUBLE_EQ(seconds_of("1772443872.5"), 1772443872.5);
 }
 
+TEST(LogTime, times_without_a_year_or_a_date_are_near_the_complete_ones) {
+  LogClock clock;
+  const auto read = [&](std::string_view line) { return clock.read(line).value().seconds; };
+  EXPECT_EQ(read("Dec 31 23:59:58 host a[1]: begin"), seconds_of("1970-12-31 23:59:58")) << "no complete time yet";
+  EXPECT_EQ(read("2023-12-31T23:59:58Z b"), seconds_of("2023-12-31 23:59:58"));
+  EXPECT_EQ(read("Dec 31 23:59:59 host a[1]: c"), seconds_of("2023-12-31 23:59:59"));
+  EXPECT_EQ(read("Jan  1 00:00:01 host a[1]: d"), seconds_of("2024-01-01 00:00:01")) << "the next year";
+  EXPECT_EQ(read("Dec 31 23:59:59 host a[1]: late"), seconds_of("2023-12-31 23:59:59"));
+  EXPECT_EQ(read("I0101 00:00:02.500 e"), seconds_of("2024-01-01 00:00:02") + 0.5);
+  EXPECT_EQ(read("00:00:03 f"), seconds_of("2024-01-01 00:00:03"));
+  EXPECT_EQ(read("23:59:59 late"), seconds_of("2023-12-31 23:59:59"));
+  EXPECT_EQ(read("[28/Feb/2024:23:59:59 +0000] g"), seconds_of("2024-02-28 23:59:59"));
+  EXPECT_EQ(read("Feb 29 00:00:01 host a[1]: h"), seconds_of("2024-02-29 00:00:01"));
+  EXPECT_EQ(read("Mar  1 00:00:01 host a[1]: i"), seconds_of("2024-03-01 00:00:01"));
+  EXPECT_FALSE(clock.read("no time"));
+  LogClock later(LogDateOrder::day_month_year, seconds_of("2026-06-01 00:00:00"));
+  EXPECT_EQ(later.read("Feb 29 00:00:01 host").value().seconds, seconds_of("2026-02-28 00:00:01"));
+}
+
 std::optional<LogDateOrder> order_of(const std::vector<std::string>& dates) {
   LogDateOrders orders;
   for (const std::string& date : dates) orders.add(date + " 10:11:12 INFO ready");
