@@ -137,9 +137,26 @@ std::pair<double, double> mean_and_deviation(const std::vector<double>& numbers,
   return {mean, std::sqrt(squares / count)};
 }
 
+/// Throws DataError for numbers without a finite standard deviation. Names the cell that is too large, if there is one.
+[[noreturn]] void refuse_scale(const Examples& examples, const ExampleColumn& column, std::span<const Index> entries,
+                               Index component, const std::string& field) {
+  constexpr double kLargestSquared = 1e150;
+  const auto number = [&](Index e) { return column.numbers[at(e * column.width + component)]; };
+  const Index largest = *std::ranges::max_element(entries, {}, [&](Index e) { return std::fabs(number(e)); });
+  if (std::fabs(number(largest)) < kLargestSquared)
+    throw DataError(
+        fmt::format("field {}: its numbers are too large or too small to be standardized; rescale them", field));
+  const std::vector<Index>& lines = column.once ? examples.example_lines : examples.lines;
+  const std::string where = at(largest) < lines.size() ? fmt::format("line {}: ", lines[at(largest)]) : std::string();
+  throw DataError(
+      fmt::format("{}field {}: {:g} is too large for the numbers of the field to be standardized; correct or empty the "
+                  "cell, or rescale the numbers",
+                  where, field, number(largest)));
+}
+
 /// Leaves mean and deviation empty if all numbers are 0 or 1, or are kept unchanged.
-void standardize(const ExampleColumn& column, const WeightedEntries& present, std::span<const char> kept,
-                 FieldSpecification& field) {
+void standardize(const Examples& examples, const ExampleColumn& column, const WeightedEntries& present,
+                 std::span<const char> kept, FieldSpecification& field) {
   bool bits = true;
   std::vector<double> numbers(present.entries.size());
   for (Index i = 0; i < column.width; ++i) {
@@ -153,8 +170,7 @@ void standardize(const ExampleColumn& column, const WeightedEntries& present, st
     bits = bits && std::ranges::all_of(numbers, [](double x) { return x == 0 || x == 1; });
     const auto [mean, deviation] = mean_and_deviation(numbers, present.weights);
     if (!std::isfinite(mean) || !std::isfinite(deviation) || deviation == 0)
-      throw DataError(
-          fmt::format("field {}: its numbers are too large or too small to be standardized; rescale them", field.name));
+      refuse_scale(examples, column, present.entries, i, field.name);
     field.mean.push_back(mean);
     field.deviation.push_back(deviation);
   }
@@ -192,7 +208,7 @@ FieldSpecification specify_values(const Examples& examples, const ExampleColumn&
   if (choice.scaled.contains(name))
     scale_by_geometric_mean(column, present, field);
   else if (!choice.unstandardized.contains(name))
-    standardize(column, present, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
+    standardize(examples, column, present, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
   return field;
 }
 

@@ -179,6 +179,25 @@ bool ColumnProfile::is_far_from_others(double value) const {
   return range > 0 && large && distance > factor * range;
 }
 
+/// Names cells that dominate the standard deviation of the column.
+std::string ColumnProfile::hint_of_far_cells() const {
+  const std::optional<FarCells> far = extremes_.far(all_numbers());
+  if (!far) return {};
+  const std::string text = escape_cell(far->text, kMostOddBytes), option = missing_option({}, {far->text});
+  if (far->cells == 1)
+    return fmt::format(
+        "{} in line {} is far from all other values and dominates their scale; if it is an error, correct or empty the "
+        "cell{}",
+        text, far->line, option.empty() ? "" : ", or use " + option);
+  if (far->different == 1)
+    return fmt::format("{} occurs {} times and is far from all other values; if it marks missing values, {}", text,
+                       far->cells, option.empty() ? "empty these cells" : "use " + option);
+  return fmt::format(
+      "{} in line {} and {} other cell{} are far from all other values and dominate their scale; if they are errors, "
+      "correct or empty the cells",
+      text, far->line, far->cells - 1, far->cells == 2 ? "" : "s");
+}
+
 std::string ColumnProfile::hint_of_number(const ColumnSchema& column) const {
   constexpr double kFirstUnixTime = 1e8, kFirstSerialDay = 20000, kLastSerialDay = 80000;
   constexpr Index kRepeatsOfSentinel = 2;
@@ -201,7 +220,7 @@ std::string ColumnProfile::hint_of_number(const ColumnSchema& column) const {
         "\"{}\"",
         value, sentinels_[i], value);
   }
-  return {};
+  return hint_of_far_cells();
 }
 
 /// Returns whether numbers have different currencies or percent signs, so that they are numbers, but not comparable.

@@ -186,6 +186,7 @@ ColumnProfile::Kind& ColumnProfile::count_first(int kind, std::string_view cell,
   if (scan.shape == NumberShape::infinite) return;
   last_number_ = scan.value;
   add_sentinel(scan.value);
+  extremes_.add(scan.value, cell, line);
   if (kind.count == 1) {
     kind.least = kind.most = scan.value;
     kind.grouped_least = kind.grouped_most = scan.grouped;

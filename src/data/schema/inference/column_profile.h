@@ -19,6 +19,7 @@
 #include "data/cells/date_step.h"
 #include "data/cells/numeric_cell.h"
 #include "data/counts/distinct_count.h"
+#include "data/schema/inference/extreme_cells.h"
 #include "data/schema/inference/recent_texts.h"
 #include "data/schema/inference/serial_dependence.h"
 #include "data/schema/table_schema.h"
@@ -177,6 +178,7 @@ class ColumnProfile {
   void decide_integer(ColumnSchema& column, const Context& context) const;
   void decide_text(ColumnSchema& column, const Context& context) const;
   bool is_far_from_others(double value) const;
+  std::string hint_of_far_cells() const;
   bool mixes_currencies() const;
   bool are_whole_decimals() const;
   std::string hint_of_dates(const ColumnSchema& column) const;
@@ -207,6 +209,7 @@ class ColumnProfile {
   /// Numbers that often mark missing values, and the range of the others.
   std::array<Index, 2 * kSentinels.size()> sentinels_ = {};  ///< counts by magnitude, those of negative numbers last
   double ordinary_least_ = std::numeric_limits<double>::infinity(), ordinary_most_ = -ordinary_least_;
+  ExtremeCells extremes_;
   SerialDependence serial_;
   bool consecutive_ = true;  ///< every integer exceeds the previous one by 1
   Index texts_with_blanks_ = 0, words_ = 0, code_texts_ = 0, uuids_ = 0, text_bytes_ = 0;
