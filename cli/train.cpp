@@ -56,6 +56,9 @@ class Train final : public Verb {
 /// Returns the heading of the validation metrics.
 std::string validation_heading(const TrainingResult& result) {
   if (result.steps == 0 || result.reason == "fitted") return "Validation:\n";
+  if (!result.validated)
+    return fmt::format("Cross-validation; the saved model is trained on all examples, for {} step{}:\n", result.steps,
+                       result.steps == 1 ? "" : "s");
   if (result.best_step > 0) return fmt::format("Best validation, at step {} of {}:\n", result.best_step, result.steps);
   return fmt::format("Validation of the initial model, which {} step{} of training did not improve:\n", result.steps,
                      result.steps == 1 ? "" : "s");

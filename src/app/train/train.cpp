@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/train/fields_job.h"
 #include "app/train/stream_job.h"
 #include "app/train/task_job.h"
@@ -20,13 +22,22 @@ std::unique_ptr<TrainingJob> make_training_job(TrainingContext& context) {
 
 namespace {
 
+/// Returns whether all validation labels were predicted correctly.
+bool has_no_mistakes(const TrainOutcome& outcome) {
+  return outcome.field_valid && std::ranges::all_of(outcome.field_valid->heads, [](const HeadFigures& head) {
+           return !head.classes.empty() && head.mistakes.empty();
+         });
+}
+
 /// Returns a note if the validation history suggests a different budget; otherwise empty.
-std::string budget_note(const TrainingResult& result) {
+std::string budget_note(const TrainOutcome& outcome) {
   constexpr Index kFewest = 20;
+  const TrainingResult& result = outcome.result;
   if (!result.validated || result.steps < kFewest || result.reason == "fitted") return {};
   if (result.best_step == result.steps && result.reason != "goal" && result.reason != "converged")
-    return "validation was still improving at the end: train longer (--epochs, --steps or --minutes) for a better "
-           "model";
+    return has_no_mistakes(outcome) ? ""
+                                    : "validation was still improving at the end: train longer (--epochs, --steps or "
+                                      "--minutes) for a better model";
   if (result.best_step == 0)
     return "training did not improve the validation of the initial model, a logistic regression, which is kept";
   if (2 * result.best_step < result.steps)
@@ -42,7 +53,7 @@ TrainOutcome run_training(TrainingContext& context) {
   context.finish_settings(job->open_settings());
   context.open_device();
   TrainOutcome outcome = job->run();
-  context.reporter().note_if(budget_note(outcome.result));
+  context.reporter().note_if(budget_note(outcome));
   return outcome;
 }
 
