@@ -1,12 +1,14 @@
 #include "cli/score_rows.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/plots/score_plot.h"
 #include "base/decimals.h"
+#include "base/printable.h"
 #include "data/text/labels.h"
 #include "unfold/base/error.h"
 #include "unfold/base/formats/file.h"
@@ -42,6 +44,7 @@ void ScoreRows::see(const RowScore& scored, const std::function<std::string(cons
     totals_.push_back(scored.bits);
     means_.push_back(scored.bits_per_symbol);
     anomalous_.push_back(*label != options_.normal);
+    if (kinds_.size() <= kMostKinds) kinds_.insert(*label);
   }
   if (options_.summary) return;
   if (options_.top > 0) return keep(scored, row, label);
@@ -59,7 +62,8 @@ const std::string& ScoreRows::label_of_lines(Index lines) const {
   const auto begin = static_cast<std::size_t>(lines_), end = static_cast<std::size_t>(lines_ + lines);
   if (end > labels_.size())
     throw DataError(
-        fmt::format("there are more lines than labels ({}); write one label for each line", labels_.size()));
+        fmt::format("{}: there are more lines than labels ({}); write one label for each line", *options_.labels,
+                    labels_.size()));
   for (std::size_t i = begin; i < end; ++i)
     if (labels_[i] != options_.normal) return labels_[i];
   return labels_[begin];
@@ -93,19 +97,35 @@ void ScoreRows::draw() const {
 std::string ScoreRows::finish(const std::string& source) {
   if (!labels_.empty() && static_cast<Index>(labels_.size()) != lines_)
     throw DataError(
-        fmt::format("there are {} labels, but {} lines; write one label for each line", labels_.size(), lines_));
+        fmt::format("{}: there are {} labels, but {} lines; write one label for each line", *options_.labels,
+                    labels_.size(), lines_));
   print_top();
   draw();
   return judge(source);
+}
+
+/// `normal`: all labels are the normal one; otherwise none is. `source`: what contains the labels.
+std::string ScoreRows::why_no_roc(bool normal, const std::string& source) const {
+  const char* const rows = options_.values ? "values" : "lines";
+  if (normal)
+    return fmt::format("{}: all {} have the label {} of normal lines (--normal), so there is no ROC curve", source,
+                       rows, in_quotes(options_.normal));
+  std::vector<std::string> shown;
+  for (const std::string& kind : kinds_) shown.push_back(shown.size() < kMostKinds ? in_quotes(kind) : "...");
+  return fmt::format(
+      "{}: none of the {} has the label {}, which marks normal lines, so there is no ROC curve; name the label of "
+      "normal lines with --normal LABEL; the labels are {}",
+      source, rows, in_quotes(options_.normal), fmt::join(shown, ", "));
 }
 
 /// Returns the ROC results if both normal and anomalous labels occur.
 std::string ScoreRows::judge(const std::string& source) const {
   const auto anomalies = std::ranges::count(anomalous_, true);
   if (anomalies == 0 || anomalies == static_cast<std::ptrdiff_t>(anomalous_.size())) {
-    if (options_.summary || options_.roc)
-      throw DataError(fmt::format("either all {}s of {} or none have the label \"{}\", so there is no ROC curve",
-                                  options_.values ? "value" : "line", source, options_.normal));
+    if (anomalous_.empty()) return {};
+    const std::string reason = why_no_roc(anomalies == 0, options_.labels.value_or(source));
+    if (options_.summary || options_.roc) throw DataError(reason);
+    if (anomalies > 0) console_.remark(reason);
     return {};
   }
   const Roc found = roc(scores_, anomalous_);

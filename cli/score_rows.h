@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,7 @@ class ScoreRows {
   void print_top();
   void draw() const;
   std::string judge(const std::string& source) const;
+  std::string why_no_roc(bool normal, const std::string& source) const;
 
   Console& console_;
   const ScoreRowOptions& options_;
@@ -70,6 +72,8 @@ class ScoreRows {
   std::vector<Row> top_;             // a heap with the lowest score in front
   std::vector<double> scores_, totals_, means_;
   std::vector<bool> anomalous_;
+  static constexpr std::size_t kMostKinds = 8;
+  std::set<std::string> kinds_;  // different labels, at most one more than are shown
   Index lines_ = 0;
 };
 

@@ -69,6 +69,14 @@ TEST_F(LabelTest, labels_may_come_from_a_file) {
   const nlohmann::json scored = only_object(
       unfold_command({"score", run_, text, "--by", "line", "--labels", labels, "--normal", "ok", "--json"}).out);
   EXPECT_EQ(scored["roc"]["auc_bits"], 1.0);
+  const Finished unnamed = unfold_command({"score", run_, text, "--by", "line", "--labels", labels});
+  EXPECT_EQ(unnamed.code, 0);
+  EXPECT_THAT(unnamed.err, HasSubstr(labels + ": none of the lines has the label \"-\""));
+  expect_failure({"score", run_, text, "--by", "line", "--labels", labels, "--summary"}, 3,
+                 "with --normal LABEL; the labels are \"bad\", \"ok\"");
+  write_bytes(labels, "ok\nok\n");
+  expect_failure({"score", run_, text, "--by", "line", "--labels", labels, "--normal", "ok", "--summary"}, 3,
+                 labels + ": all lines have the label \"ok\"");
   write_bytes(labels, "ok\n");
   expect_failure({"score", run_, text, "--by", "line", "--labels", labels, "--summary"}, 3,
                  "more lines than labels (1)");

@@ -71,7 +71,8 @@ std::vector<std::string> ScoredText::labels(const std::optional<std::string>& fi
   if (column) labels = split_labels(Input::open(file_)).labels;
   if ((file || column) && labels.size() != lines.size())
     throw DataError(
-        fmt::format("there are {} labels, but {} lines; write one label for each line", labels.size(), lines.size()));
+        fmt::format("{}: there are {} labels, but {} lines; write one label for each line", file.value_or(file_),
+                    labels.size(), lines.size()));
   return labels;
 }
 
@@ -106,6 +107,11 @@ ScoredText score(const ScoreRequest& request) {
 
 RocResults judge(const std::vector<ScoredLine>& lines, const std::vector<std::string>& labels,
                  const std::string& normal) {
+  if (!labels.empty() && std::ranges::find(labels, normal) == labels.end())
+    throw DataError(
+        fmt::format("none of the {} lines has the label {}, which marks normal lines, so there is no ROC curve; name "
+                    "the label of normal lines with --normal LABEL",
+                    labels.size(), in_quotes(normal)));
   std::vector<double> totals, means;
   for (const ScoredLine& line : lines) {
     totals.push_back(line.bits());
