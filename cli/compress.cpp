@@ -190,7 +190,7 @@ Compress::Compress()
   options_.add({.name = "level",
                 .target = &level_,
                 .placeholder = "N",
-                .help = "1 is the fastest, 9 the smallest",
+                .help = "1 is the fastest, 9 usually the smallest",
                 .least = 1,
                 .most = 9,
                 .default_text = std::to_string(kDefaultLevel),
@@ -303,6 +303,7 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
     return fit_model(options, input);
   }
   if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is not one", text));
+  if (!is_learner(spec_name(text))) (void)canonical_model(text);  // the error for an unknown name lists all models
   // `ppm` without an order uses the order that the fast level would choose for the file.
   const bool without_order = text == "ppm";
   options.model = canonical_learner(without_order ? level_choice(input, kFastLevel).model : with_memory_limit(text));

@@ -190,6 +190,7 @@ TEST_F(CommandTest, dynamic_evaluation_learns_reproducibly) {
 }
 
 TEST_F(CommandTest, unsupported_compression_options_are_named) {
+  expect_failure({"compress", text_, "--model", "lzma"}, 2, "frequency, ngram, hmm");
   expect_failure({"compress", folder_ / "nothing"}, 3, "cannot read");
   expect_failure({"compress", text_, "--model", "pmp:5"}, 2, "ppm");
   expect_failure({"compress", text_, "--fast", "--best"}, 2, "cannot be combined");
