@@ -204,7 +204,8 @@ std::uint32_t Estimation::end_of_block(Index n, std::uint32_t begin, std::uint32
 }
 
 /// Calls use(first, begin, end) for stretches [begin, end) of all n-grams of level n with the same first symbol. The
-/// stretches that follow each other have links in the same block of level n - 1; the threads divide level n - 1.
+/// stretches that follow each other have links in the same block of level n - 1; the threads divide level n - 1. `use`
+/// returns the number of n-grams that it read.
 template <class Use>
 void Estimation::for_each_stretch(Index n, Unit unit, const Use& use) {
   const GrowingArray<std::uint32_t>& children = trie_.level(n - 1).children;
@@ -230,8 +231,7 @@ void Estimation::for_each_stretch(Index n, Unit unit, const Use& use) {
         std::uint32_t x = at[w];
         while (x < groups[w + 1] && link[x] < end) ++x;
         if (x == at[w]) continue;
-        use(w, at[w], x);
-        used += x - at[w];
+        used += use(w, at[w], x);
         at[w] = x;
         pause(me, used);
       }
@@ -251,6 +251,7 @@ void Estimation::link(Index n) {
   for_each_stretch(n - 1, Unit::children, [&](std::size_t /*first*/, std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t p = begin; p < end; ++p)
       for (std::uint32_t x = children[p]; x < children[p + 1]; ++x) out[x] = trie_.child(n - 2, shorter[p], symbols[x]);
+    return std::size_t{children[end] - children[begin]};
   });
 }
 
@@ -263,6 +264,7 @@ void Estimation::adjust(Index n, std::uint32_t first_begin) {
   const std::uint32_t* const link = links(n + 1).data();
   for_each_stretch(n + 1, Unit::ngrams, [&](std::size_t /*first*/, std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t x = begin; x < end; ++x) ++adjusted[link[x]];
+    return std::size_t{end - begin};
   });
 }
 
@@ -348,6 +350,7 @@ void Estimation::extend(Index n) {
       const double backoff = backoffs[static_cast<std::size_t>(next - children) - 1];
       for (const std::uint32_t stop = std::min(end, *next); x < stop; ++x) p[x] += backoff * lower[link[x]];
     }
+    return std::size_t{end - begin};
   });
   store_logarithms(level(n - 1).backoffs, trie_.level(n - 1).log_backoffs);
   store_logarithms(level(n).probabilities, trie_.level(n).log_probabilities);
