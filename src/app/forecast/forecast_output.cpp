@@ -182,6 +182,7 @@ nlohmann::ordered_json forecast_json(const TableForecast& f) {
     object["mase"] = json_number(one.error);
     object["origins"] = one.origins;
     if (!one.note.empty()) object["note"] = one.note;
+    if (one.intermittent) object["intermittent"] = true;
     for (const forecasting::Outlier& outlier : one.outliers)
       object["outliers"].push_back({{"time", f.table.series[i].index.label(outlier.place)},
                                     {"value", json_number(outlier.value)},

@@ -122,6 +122,16 @@ void note_special_series(const TableForecast& result, Reporter& reporter) {
                                                                result.forecasts.size(), counts[k].first));
 }
 
+/// Notes the series with intermittent demand.
+void note_intermittent(const TableForecast& result, Reporter& reporter) {
+  const auto count = std::ranges::count_if(result.forecasts, &AutomaticForecast::intermittent);
+  if (count == 0) return;
+  reporter.remark(fmt::format(
+      "{}intermittent demand (most values are 0): the forecast is the mean demand per step, and the weights of the "
+      "members depend on squared errors, not on the MASE",
+      result.forecasts.size() == 1 ? "" : fmt::format("{} of {} series: ", count, result.forecasts.size())));
+}
+
 /// Keeps the steps of closed days at their value, with a note for the first series.
 void keep_closed_days(TableForecast& result, Reporter& reporter) {
   constexpr Index kMostNamed = 3;
@@ -174,10 +184,10 @@ void save_network(const std::string& path, const SeriesTable& table, const forec
 
 void require_network(const ForecastTableRequest& request, const forecasting::AutomaticPlan& plan) {
   if (request.save.empty() || std::ranges::any_of(plan.members, forecasting::is_segments)) return;
-  throw UsageError(
-      fmt::format("--save {}: no network is trained for these series, because they are too short or the budget is too "
-                  "small; use --members segments to train one anyway, or leave out --save",
-                  request.save));
+  throw UsageError(fmt::format(
+      "--save {}: no network is trained for these series, because they are too short or intermittent, or the "
+      "budget is too small; use --members segments to train one anyway, or leave out --save",
+      request.save));
 }
 
 /// Rejects forecasts with more rows than a file can be expected to hold.
@@ -302,6 +312,7 @@ TableForecast forecast_series(SeriesTable table, const std::vector<KnownCovariat
     throw DataError(fmt::format("{}: there is no observed value, so there is nothing to forecast", request.data));
   keep_closed_days(result, reporter);
   note_special_series(result, reporter);
+  note_intermittent(result, reporter);
   note_outliers(result, reporter);
   return result;
 }

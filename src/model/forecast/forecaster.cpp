@@ -206,6 +206,7 @@ std::unique_ptr<Forecaster> make_forecaster(std::string_view name, const Forecas
     throw UsageError("forecaster: the number of paths must be at least 2, not " + std::to_string(options.paths));
   if (auto naive = make_naive(name, options)) return naive;
   if (auto ets = make_ets(name, options)) return ets;
+  if (auto croston = make_croston(name, options)) return croston;
   if (name == "theta") return make_theta(options);
   if (name == "arima") return make_arima(ArimaSearchOptions{}, options);
   if (name == "ar") return make_ar(options);
@@ -213,7 +214,7 @@ std::unique_ptr<Forecaster> make_forecaster(std::string_view name, const Forecas
   throw UsageError(
       "forecaster \"" + std::string(name.substr(0, 40)) +
       "\" does not exist; use naive, seasonal-naive, drift, mean, ses, ets, ets:FORM (such as ets:A,Ad,N), "
-      "theta, arima, ar or seasonal-ar");
+      "theta, arima, ar, seasonal-ar, sba or tsb");
 }
 
 }  // namespace unfold::forecasting

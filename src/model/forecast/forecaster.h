@@ -137,7 +137,8 @@ class Forecaster {
 };
 
 /// Returns a forecaster by name: naive, seasonal-naive, drift, mean, ses, ets, ets:FORM (error A or M; trend N, A or
-/// Ad; season N, A or M; for example ets:M,Ad,A), theta, arima, ar, seasonal-ar. Throws UsageError for any other name.
+/// Ad; season N, A or M; for example ets:M,Ad,A), theta, arima, ar, seasonal-ar, and sba and tsb for
+/// intermittent demand. Throws UsageError for any other name.
 std::unique_ptr<Forecaster> make_forecaster(std::string_view name, const ForecasterOptions& options = {});
 
 }  // namespace unfold::forecasting

@@ -10,6 +10,7 @@
 #include "model/selection/combination.h"
 #include "model/selection/conformal_intervals.h"
 #include "model/selection/es_rnn_member.h"
+#include "model/selection/intermittent.h"
 #include "model/selection/panel.h"
 #include "model/selection/yearly_effect.h"
 #include "unfold/base/error.h"
@@ -38,7 +39,7 @@ struct Work {
   UnivariateSeries series = {};  ///< the series without the missing values before the first observed value
   Index end = 0;                 ///< number of values up to the last observed value
   Index observed = 0;
-  bool constant = true, non_negative = true;
+  bool constant = true, non_negative = true, intermittent = false;
   std::vector<Outlier> outliers = {};
   std::vector<Index> origins = {};
   std::vector<MemberBacktest> backtests = {};  ///< one backtest for each member of the plan
@@ -85,6 +86,7 @@ Work examine(const UnivariateSeries& series, Index horizon) {
     work.series.days.assign(series.days.begin() + static_cast<std::ptrdiff_t>(skipped), series.days.end());
   if (series.known.empty()) replace_outliers(work, static_cast<Index>(skipped));
   if (work.observed > 0 && !work.constant) work.series.yearly = find_yearly_effect(work.series, horizon);
+  work.intermittent = !work.constant && is_intermittent(work.series);
   return work;
 }
 
@@ -100,6 +102,19 @@ SegmentPlanOptions es_rnn_options(const AutomaticOptions& options, Index origins
   SegmentPlanOptions result = network_options(options, origins);
   result.budget *= kEsRnnShare;
   return result;
+}
+
+/// Returns the typical errors of the members over a sample of the series, either those with intermittent demand or the
+/// others; empty if there are fewer than 20 such series. `stride`: number of series for each one in the sample.
+std::vector<double> typical_errors_of(std::span<const Work> sample, bool intermittent, Index stride) {
+  std::vector<std::vector<MemberBacktest>> tested;
+  Index count = 0;
+  for (const Work& work : sample) {
+    if (work.intermittent != intermittent) continue;
+    count += stride;
+    if (!work.backtests.empty()) tested.push_back(work.backtests);
+  }
+  return count >= kLeastPanel ? typical_errors(tested) : std::vector<double>();
 }
 
 /// Returns the products of factors and widths. None is less than the one a season before: the simulated quantiles of
@@ -127,7 +142,7 @@ class Automatic {
   std::vector<AutomaticForecast> run() {
     const Index count = static_cast<Index>(given_.size());
     std::vector<AutomaticForecast> forecasts(given_.size());
-    results_.resize(given_.size()), combinations_.resize(given_.size());
+    results_.resize(given_.size()), combinations_.resize(given_.size()), intermittent_.resize(given_.size());
     train_networks();
     if (count >= kLeastPanel) sample_panel();
     for (Index first = 0; first < count; first += kBlock) {
@@ -138,6 +153,7 @@ class Automatic {
       for (std::size_t k = 0; k < block.size(); ++k) {
         forecasts[at(first) + k] = report(block[k]);
         results_[at(first) + k] = std::move(block[k].result);
+        intermittent_[at(first) + k] = forecasts[at(first) + k].intermittent;
         combinations_[at(first) + k] = std::move(block[k].combination);
       }
     }
@@ -208,10 +224,8 @@ class Automatic {
       work.backtests[at(task % members)] = backtest_member(work, task / members * stride, at(task % members));
     });
     if (static_cast<Index>(given_.size()) > kScreened) screen_members(works);
+    typical_ = typical_errors_of(works, false, stride), typical_intermittent_ = typical_errors_of(works, true, stride);
     for (Work& work : works) sampled_.push_back(std::move(work.backtests));
-    std::vector<std::vector<MemberBacktest>> tested;
-    std::ranges::copy_if(sampled_, std::back_inserter(tested), [](const auto& one) { return !one.empty(); });
-    typical_ = typical_errors(tested);
   }
 
   /// Drops the expensive members that do not improve the combination in the sample, the most expensive first.
@@ -256,14 +270,15 @@ class Automatic {
                                    ? std::move(sampled_[at(place / sample_stride())][member])
                                    : backtest_member(work, place, member);
     });
-    const bool is_panel = !typical_.empty();
     for_each_task(team_, static_cast<Index>(block.size()), [&](Index i) {
       Work& work = block[at(i)];
       if (work.origins.empty()) return;
-      const std::vector<double> usual = usual_errors(members_, work.series.yearly.share > 0);
+      const std::vector<double> usual = usual_errors(members_, work.series.yearly.share > 0, work.intermittent);
+      const std::vector<double>& typical = work.intermittent ? typical_intermittent_ : typical_;
+      const bool is_panel = !typical.empty();
       work.combination = backtest_combination(work.backtests, work.series, work.origins, options_.horizon,
                                               {.reference = reference(work),
-                                               .typical = is_panel ? typical_ : usual,
+                                               .typical = is_panel ? typical : usual,
                                                .exponent = is_panel ? kPanelExponent : kExponent});
     });
     for_each_task(team_, tasks,
@@ -272,6 +287,9 @@ class Automatic {
   }
 
   MemberBacktest backtest_member(const Work& work, Index place, std::size_t member) const {
+    if (options_.members.empty())
+      if (const std::string reason = unsuitable(members_[member].name, work.intermittent); !reason.empty())
+        return failed_backtest(reason);
     if (networks_[member]) return networks_[member]->backtest(place);
     if (!is_network(members_[member].name))
       return backtest(members_[member], work.series, work.origins, options_.horizon);
@@ -280,6 +298,7 @@ class Automatic {
 
   /// Returns the index of the member that the combination should at least match; -1 if it is not among the members.
   Index reference(const Work& work) const {
+    if (work.intermittent) return -1;
     const auto yearly = std::ranges::find(plan_.members, "seasonal-naive+yearly") - plan_.members.begin();
     if (at(yearly) < plan_.members.size() && std::isfinite(work.backtests[at(yearly)].error)) return yearly;
     const auto place = std::ranges::find(plan_.members, work.series.period > 1 ? "seasonal-naive" : "naive");
@@ -303,7 +322,7 @@ class Automatic {
       work.failures[member] = "its forecast leaves the range that the differences of the history allow";
   }
 
-  /// Combines the members that have a forecast; uses naive if there is none.
+  /// Combines the members that have a forecast; uses naive if there is none, or the mean for intermittent demand.
   void finish(Work& work) const {
     std::vector<double>& weights = work.combination.weights;
     double sum = 0;
@@ -317,9 +336,10 @@ class Automatic {
       for (const PointsAndWidths& forecast : work.final) forecasts.push_back(&forecast);
       work.result = combine(forecasts, weights);
     } else if (work.observed > 0) {
-      const std::unique_ptr<Forecaster> naive = make_forecaster("naive");
-      naive->fit(work.series);
-      work.result = points_and_widths(naive->forecast(options_.horizon));
+      const bool has_backtest = !work.origins.empty();
+      const std::unique_ptr<Forecaster> simple = make_forecaster(work.intermittent && has_backtest ? "mean" : "naive");
+      simple->fit(work.series);
+      work.result = points_and_widths(simple->forecast(options_.horizon));
       if (work.observed == 1) std::ranges::fill(work.result.below, kUnknownValue);
     } else {
       const std::vector<double> unknown(at(options_.horizon), kUnknownValue);
@@ -344,8 +364,18 @@ class Automatic {
     return sum;
   }
 
+  /// Returns whether a forecast is the mean of intermittent demand: no stated member repeats values or predicts
+  /// medians.
+  bool is_mean_demand(const Work& work) const {
+    if (!work.intermittent || work.origins.empty()) return false;
+    for (std::size_t i = 0; i < members_.size(); ++i)
+      if (work.combination.weights[i] > 0 && !unsuitable(members_[i].name, true).empty()) return false;
+    return true;
+  }
+
   AutomaticForecast report(const Work& work) const {
     AutomaticForecast f{.mean = work.result.mean};
+    f.intermittent = is_mean_demand(work);
     f.error = work.combination.origins > 0 ? work.combination.error : kUnknownValue;
     f.origins = work.combination.origins;
     f.diagnostics = diagnose_residuals(combined_residuals(work), work.series.period, work.combination.biases, f.error);
@@ -369,12 +399,14 @@ class Automatic {
 
   void add_intervals(std::vector<AutomaticForecast>& forecasts) {
     std::vector<std::vector<double>> all(at(options_.horizon));
-    for (const CombinationBacktest& one : combinations_)
-      for (std::size_t h = 0; h < one.scores.size(); ++h)
-        all[h].insert(all[h].end(), one.scores[h].begin(), one.scores[h].end());
-    const ScoreQuantiles quantiles(std::move(all), static_cast<Index>(given_.size()), options_.coverage);
+    for (std::size_t i = 0; i < combinations_.size(); ++i)
+      for (std::size_t h = 0; h < combinations_[i].scores.size() && !intermittent_[i]; ++h)
+        all[h].insert(all[h].end(), combinations_[i].scores[h].begin(), combinations_[i].scores[h].end());
+    const Index others = std::ranges::count(intermittent_, false);
+    const ScoreQuantiles quantiles(std::move(all), others, options_.coverage);
     for_each_task(team_, static_cast<Index>(given_.size()), [&](Index i) {
       AutomaticForecast& f = forecasts[at(i)];
+      if (f.intermittent) return add_demand_quantiles(given_[at(i)], f);
       const PointsAndWidths& result = results_[at(i)];
       const auto factors = quantiles.factors(combinations_[at(i)], options_.horizon);
       const double limit = result.out_of_range ? 0 : -std::numeric_limits<double>::infinity();
@@ -392,6 +424,19 @@ class Automatic {
     });
   }
 
+  /// Adds the intervals of intermittent demand. They contain the mean, which may be above the quantile of rare demand.
+  void add_demand_quantiles(const UnivariateSeries& series, AutomaticForecast& f) const {
+    const DemandDistribution demand(series.values);
+    for (const double c : options_.coverage) {
+      std::vector<double>& lower = f.lower.emplace_back();
+      std::vector<double>& upper = f.upper.emplace_back();
+      for (const double mean : f.mean) {
+        lower.push_back(std::min(mean, demand.quantile(mean, (1 - c) / 2)));
+        upper.push_back(std::max(mean, demand.quantile(mean, (1 + c) / 2)));
+      }
+    }
+  }
+
   std::span<const UnivariateSeries> given_;
   const AutomaticOptions& options_;
   Team& team_;
@@ -400,8 +445,10 @@ class Automatic {
   std::vector<std::unique_ptr<NetworkMember>> networks_;  // network of each member; null if it is no network
   std::vector<std::vector<MemberBacktest>> sampled_;      // of the series in the sample
   std::vector<double> typical_;                           // typical_errors of the sample; empty: few series
+  std::vector<double> typical_intermittent_;              // of the series with intermittent demand
   std::vector<PointsAndWidths> results_;
   std::vector<CombinationBacktest> combinations_;
+  std::vector<char> intermittent_;  // of each series, whether its forecast is the mean of intermittent demand
 };
 
 void check(const AutomaticOptions& options) {
@@ -455,7 +502,7 @@ double member_operations(const std::string& name, Index values, Index period, bo
   const double fitted = static_cast<double>(std::min(values, most_fitted_values(period)));
   if (base == "ets" || base.starts_with("ets:")) return fitted * (2e4 + 5e3 * m);
   if (base == "arima") return fitted * (1.5e4 + 9e3 * m) * (has_missing ? 6 + 3 * m : 1);
-  if (base == "ar" || base == "seasonal-ar") return n * 600;
+  if (base == "ar" || base == "seasonal-ar" || base == "tsb") return n * 600;
   if (base == "theta" || base == "ses") return n * 300;
   return n * 50;
 }
@@ -481,18 +528,22 @@ AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const Autom
     }
     return sum * static_cast<double>(plan.origins + 1);
   };
-  const std::vector<std::string> names =
+  std::vector<std::string> names =
       default_members(std::ranges::any_of(series, [](const UnivariateSeries& one) { return !one.known.empty(); }),
                       std::ranges::any_of(series, [](const UnivariateSeries& one) { return !one.days.empty(); }));
+  const Index intermittent = std::ranges::count_if(series, is_intermittent);
+  if (intermittent > 0) names.insert(names.begin(), kIntermittentMembers.begin(), kIntermittentMembers.end());
+  const std::size_t least = kLeastMembers + (intermittent > 0 ? kIntermittentMembers.size() : 0);
   const double budget = options.budget > 0 ? options.budget : default_budget(series.size());
   double spent = 0;
   for (const std::string& name : names) {
     const double operations = operations_of(name);
-    const bool fits = spent + operations <= budget || plan.members.size() < kLeastMembers;
+    const bool fits = spent + operations <= budget || plan.members.size() < least;
     (fits ? plan.members : plan.left_out).push_back(name);
     if (fits) spent += operations;
   }
   plan.operations = spent;
+  if (intermittent == static_cast<Index>(series.size())) return plan;  // networks predict medians
   const auto add_network = [&](const char* name, auto&& plan_network, SegmentPlanOptions network) {
     if (const auto sizes = plan_network(network)) {
       plan.members.emplace_back(name);

@@ -11,7 +11,9 @@
 /// four values up to the last observed value has a naive forecast, with widths derived from its differences. Outliers
 /// (outliers.h) are replaced with their predicted values, unless there are known covariates that may explain them. If
 /// no value is negative, forecasts and limits are not below 0. A member whose forecast leaves the range that the
-/// differences of the history allow (forecaster.h) is omitted, which `notes` reports.
+/// differences of the history allow (forecaster.h) is omitted, which `notes` reports. If the demand is intermittent
+/// (intermittent.h), default members that repeat values are omitted, members are compared by squared errors, and limits
+/// are quantiles of the demands.
 ///
 /// Results do not depend on the number of threads. With fewer than 20 series, they do not depend on the other series
 /// either, except for the choice of members within the budget. With 20 or more series, the weights also depend on the
@@ -73,6 +75,7 @@ struct AutomaticForecast {
   std::string note = {};                 ///< not empty if the forecast of the series is defined without a backtest
   ResidualDiagnostics diagnostics = {};  ///< of the weighted mean of the residuals of the members that have residuals
   std::vector<Outlier> outliers = {};    ///< values that were replaced; positions refer to the series as given
+  bool intermittent = false;             ///< whether the forecast is the mean of intermittent demand (intermittent.h)
 };
 
 /// The plan that the budget allows.

@@ -6,6 +6,7 @@
 
 #include "model/forecast/measures.h"
 #include "model/selection/covariate_effect.h"
+#include "model/selection/intermittent.h"
 #include "model/selection/yearly_effect.h"
 #include "unfold/base/error.h"
 
@@ -135,6 +136,36 @@ double scaled_error(std::span<const double> actual, std::span<const double> fore
   return mase(actual, forecast.first(std::min(actual.size(), forecast.size())), scale);
 }
 
+double mean_squared_error(std::span<const double> actual, std::span<const double> forecast) {
+  double sum = 0, count = 0;
+  for (std::size_t h = 0; h < actual.size(); ++h)
+    if (!std::isnan(actual[h])) sum += (actual[h] - forecast[h]) * (actual[h] - forecast[h]), ++count;
+  return sum / count;
+}
+
+double variance_of(std::span<const double> values) {
+  double sum = 0, squares = 0, count = 0;
+  for (const double x : values)
+    if (!std::isnan(x)) sum += x, ++count;
+  for (const double x : values)
+    if (!std::isnan(x)) squares += (x - sum / count) * (x - sum / count);
+  return squares / count;
+}
+
+bool compares_squares(std::span<const MemberBacktest> members) {
+  return std::ranges::any_of(members, [](const MemberBacktest& member) { return !member.squares.empty(); });
+}
+
+double MemberBacktest::loss(std::size_t left_out) const {
+  if (!std::isfinite(error)) return kFailed;
+  const std::vector<double>& all = squares.empty() ? errors : squares;
+  double sum = 0, count = 0;
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (k != left_out && !std::isnan(all[k])) sum += all[k], ++count;
+  if (count == 0) return left_out < all.size() ? loss() : error;
+  return squares.empty() ? sum / count : std::sqrt((sum + 1) / (count + 1));
+}
+
 std::span<const double> held_out(const UnivariateSeries& series, Index origin, Index horizon) {
   const std::span<const double> rest = std::span(series.values).subspan(at(origin));
   return rest.first(std::min(rest.size(), at(horizon)));
@@ -143,7 +174,8 @@ std::span<const double> held_out(const UnivariateSeries& series, Index origin, I
 void score_backtest(MemberBacktest& result, const UnivariateSeries& series, std::span<const Index> origins,
                     Index horizon) {
   double sum = 0, count = 0;
-  result.errors.clear();
+  const double variance = is_intermittent(series) ? variance_of(series.values) : 0;
+  result.errors.clear(), result.squares.clear();
   for (std::size_t k = 0; k < origins.size(); ++k) {
     if (result.forecasts[k].out_of_range) {
       result.failure = "its forecast leaves the range that the differences of the history allow";
@@ -153,6 +185,9 @@ void score_backtest(MemberBacktest& result, const UnivariateSeries& series, std:
     const double scale = error_scale(std::span(series.values).first(at(origins[k])), series.period);
     const double error = scaled_error(held_out(series, origins[k], horizon), result.forecasts[k].mean, scale);
     result.errors.push_back(error);
+    if (variance > 0)
+      result.squares.push_back(mean_squared_error(held_out(series, origins[k], horizon), result.forecasts[k].mean) /
+                               variance);
     if (!std::isnan(error)) sum += error, ++count;
   }
   result.error = count > 0 ? sum / count : kFailed;

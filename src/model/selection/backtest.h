@@ -49,8 +49,18 @@ struct MemberBacktest {
   std::vector<PointsAndWidths> forecasts;  ///< one forecast for each origin
   std::vector<double> errors;              ///< one error for each origin; NaN if no value after the origin is observed
   double error = 0;                        ///< mean of `errors`; +infinity if the member failed at an origin
-  std::string failure = {};                ///< reason why the member failed
+  /// The mean squared error of each origin, divided by the variance of the series, if the members are compared by
+  /// squared errors (intermittent.h); empty: they are compared by `errors`.
+  std::vector<double> squares = {};
+  /// Returns the error by which members are compared, over all origins except `left_out`: the mean of `errors`, or the
+  /// root of the mean of `squares` and one 1, the error of an additional origin. Without this origin, a series without
+  /// demand after the origins would have no error that a forecast of 0 does not avoid.
+  double loss(std::size_t left_out = static_cast<std::size_t>(-1)) const;
+  std::string failure = {};  ///< reason why the member failed
 };
+
+/// Returns whether the members of a series are compared by squared errors.
+bool compares_squares(std::span<const MemberBacktest> members);
 
 /// Returns the number of values before each origin, ascending. Origins are `horizon` apart, or less if the series is
 /// short; if possible, at least two periods and a third of the series precede the first origin. `wanted`: number of
@@ -67,11 +77,15 @@ std::vector<Index> with_earlier_years(std::vector<Index> origins, const Univaria
 double error_scale(std::span<const double> history, Index period);
 /// Returns the mean absolute error of the observed values divided by `scale`; `actual` may be shorter than `forecast`.
 double scaled_error(std::span<const double> actual, std::span<const double> forecast, double scale);
+/// Returns the mean squared error of the observed values; `actual` may be shorter than `forecast`.
+double mean_squared_error(std::span<const double> actual, std::span<const double> forecast);
+/// Returns the variance of the observed values.
+double variance_of(std::span<const double> values);
 /// Returns the observed values after an origin, at most `horizon`.
 std::span<const double> held_out(const UnivariateSeries& series, Index origin, Index horizon);
 
-/// Sets the errors of a member that has forecasts for all origins. A forecast that is marked as out of range makes the
-/// member fail.
+/// Sets the errors of a member that has forecasts for all origins, and the squared errors if the demand is
+/// intermittent. A forecast that is marked as out of range makes the member fail.
 void score_backtest(MemberBacktest& result, const UnivariateSeries& series, std::span<const Index> origins,
                     Index horizon);
 

@@ -19,12 +19,8 @@ constexpr double kTypicalOrigins = 5;  // number of origins to which the errors 
 /// Returns the mean error of each member over the origins except `left_out`.
 std::vector<double> mean_errors(std::span<const MemberBacktest> members, std::size_t left_out) {
   std::vector<double> errors;
-  for (const MemberBacktest& member : members) {
-    double sum = 0, count = 0;
-    for (std::size_t k = 0; k < member.errors.size(); ++k)
-      if (k != left_out && !std::isnan(member.errors[k])) sum += member.errors[k], ++count;
-    errors.push_back(std::isfinite(member.error) ? (count > 0 ? sum / count : member.error) : kInfiniteError);
-  }
+  errors.reserve(members.size());
+  for (const MemberBacktest& member : members) errors.push_back(member.loss(left_out));
   return errors;
 }
 
@@ -100,7 +96,7 @@ CombinationBacktest backtest_combination(std::span<const MemberBacktest> members
                                          const CombinationOptions& options) {
   CombinationBacktest result;
   result.scores.resize(at(horizon));
-  double sum = 0, count = 0;
+  double sum = 0, count = 0, squares = 0;
   for (std::size_t k = 0; k < origins.size(); ++k) {
     std::vector<double> errors = mean_errors(members, k);
     average_with_typical(errors, static_cast<double>(origins.size()) - 1, options.typical);
@@ -115,12 +111,16 @@ CombinationBacktest backtest_combination(std::span<const MemberBacktest> members
     const double error = scaled_error(actual, combined.mean, scale);
     if (std::isnan(error)) continue;
     sum += error, ++count;
+    squares += mean_squared_error(actual, combined.mean);
     result.biases.push_back(mean_deviation(actual, combined.mean) / scale);
     for (std::size_t h = 0; h < actual.size(); ++h)
       if (!std::isnan(actual[h])) result.scores[h].push_back(score_of(actual[h], combined, h, scale));
   }
   result.origins = static_cast<Index>(count);
   result.error = count > 0 ? sum / count : kInfiniteError;
+  result.loss = result.error;
+  if (count > 0 && compares_squares(members))
+    result.loss = std::sqrt((squares / variance_of(series.values) + 1) / (count + 1));
   std::vector<double> errors = mean_errors(members, origins.size());
   average_with_typical(errors, count, options.typical);
   result.weights = combination_weights(errors, options.exponent);

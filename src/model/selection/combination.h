@@ -26,7 +26,8 @@ PointsAndWidths combine(std::span<const PointsAndWidths* const> members, std::sp
 /// Results of the backtest for the combination.
 struct CombinationBacktest {
   std::vector<double> weights;  ///< weights of the forecast from the end of the series
-  double error = 0;             ///< MASE of the combinations with weights from the other origins
+  double error = 0;             ///< MASE of the combinations with weights from the other origins, or from the only one
+  double loss = 0;              ///< like MemberBacktest::loss
   Index origins = 0;
   std::vector<double> biases;  ///< mean error (value minus forecast) of each origin, in the units of `error`
   std::vector<std::vector<double>> scores;  ///< for each horizon, one score for each origin with a held-out value

@@ -19,7 +19,7 @@ bool is_usable(const MemberBacktest& member) { return member.error > 0 && std::i
 double median_error(const std::vector<MemberBacktest>& members) {
   std::vector<double> errors;
   for (const MemberBacktest& member : members)
-    if (is_usable(member)) errors.push_back(member.error);
+    if (is_usable(member)) errors.push_back(member.loss());
   if (errors.empty()) return 0;
   const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
   std::nth_element(errors.begin(), middle, errors.end());
@@ -34,21 +34,37 @@ double combined_error(std::span<const std::vector<MemberBacktest>> backtests, st
   for (std::size_t s = 0; s < sample.size(); ++s) {
     const CombinationBacktest result = backtest_combination(backtests[s], *sample[s].series, sample[s].origins, horizon,
                                                             {.typical = typical, .exponent = kPanelExponent});
-    if (result.origins > 0 && result.error > 0) sum += log_of(result.error), ++count;
+    if (result.origins > 0 && result.loss > 0) sum += log_of(result.loss), ++count;
   }
   return count > 0 ? sum / count : kNoError;
+}
+
+/// Returns the root mean squares of the errors of each member. Geometric means would prefer a forecast of 0, which has
+/// very small errors on the series whose held-out values are all 0.
+std::vector<double> root_mean_squares(std::span<const std::vector<MemberBacktest>> backtests) {
+  std::vector<double> result;
+  result.reserve(backtests.front().size());
+  for (std::size_t m = 0; m < backtests.front().size(); ++m) {
+    double sum = 0, count = 0;
+    for (const std::vector<MemberBacktest>& one : backtests)
+      if (std::isfinite(one[m].error)) sum += one[m].loss() * one[m].loss(), ++count;
+    result.push_back(count > 0 ? std::sqrt(sum / count) : kNoError);
+  }
+  return result;
 }
 
 }  // namespace
 
 std::vector<double> typical_errors(std::span<const std::vector<MemberBacktest>> backtests) {
   const std::size_t members = backtests.empty() ? 0 : backtests.front().size();
+  if (members > 0 && std::ranges::all_of(backtests, [](const auto& one) { return compares_squares(one); }))
+    return root_mean_squares(backtests);
   std::vector<double> sums(members, 0), counts(members, 0);
   for (const std::vector<MemberBacktest>& one : backtests) {
     const double median = median_error(one);
     for (std::size_t m = 0; m < members; ++m)
       if (is_usable(one[m])) {
-        sums[m] += log_of(std::clamp(one[m].error / median, 1 / kLargestRatio, kLargestRatio));
+        sums[m] += log_of(std::clamp(one[m].loss() / median, 1 / kLargestRatio, kLargestRatio));
         ++counts[m];
       }
   }
@@ -56,13 +72,13 @@ std::vector<double> typical_errors(std::span<const std::vector<MemberBacktest>> 
   return sums;
 }
 
-std::vector<double> usual_errors(std::span<const Member> members, bool yearly) {
+std::vector<double> usual_errors(std::span<const Member> members, bool yearly, bool intermittent) {
   std::vector<double> errors;
   errors.reserve(members.size());
   for (const Member& member : members) {
     const std::string base = member.base();
     const bool is_simple = base == "naive" || base == "seasonal-naive" || base == "drift" || base == "seasonal-ar";
-    errors.push_back(base == "mean" ? kMean : is_simple ? kSimple : 1);
+    errors.push_back(base == "mean" && !intermittent ? kMean : is_simple ? kSimple : 1);
     if (yearly && !member.uses_yearly()) errors.back() *= kSimple;
   }
   return errors;

@@ -19,14 +19,16 @@
 namespace unfold::forecasting {
 
 /// Returns for each member the geometric mean, over the series, of its error divided by the median error of the members
-/// on that series. A ratio counts as at least 1/20 and at most 20. A member that failed on all series has +infinity.
+/// on that series. A ratio counts as at least 1/20 and at most 20. If the series have intermittent demand, returns the
+/// root mean squares of `MemberBacktest::loss` instead. A member that failed on all series has +infinity.
 std::vector<double> typical_errors(std::span<const std::vector<MemberBacktest>> backtests);
 
 /// Returns typical errors for a series that is not one of many: 2 for the mean, 1.25 for other members with a fixed
 /// form (naive, seasonal-naive, drift, seasonal-ar), 1 for the others. These are rounded ratios of the errors on series
 /// of the M3 and tourism competitions. `yearly`: the series has an effect of the time of the year; the errors of
-/// members without it are 1.25 times as large.
-std::vector<double> usual_errors(std::span<const Member> members, bool yearly);
+/// members without it are 1.25 times as large. `intermittent`: the demand is intermittent (intermittent.h); the mean
+/// has the error 1.
+std::vector<double> usual_errors(std::span<const Member> members, bool yearly, bool intermittent = false);
 
 /// A series of the sample with the backtests of all members.
 struct SampledSeries {
