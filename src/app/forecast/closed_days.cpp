@@ -44,6 +44,13 @@ std::map<WeekTime, EqualValues> values_by_weekday(const TableSeries& series) {
   return result;
 }
 
+/// Returns whether the steps are days, open days or shorter. Longer steps meet the days of the week by chance.
+bool has_daily_steps(const forecasting::TimeIndex& index) {
+  constexpr Index kDaySeconds = 24 * 60 * 60;
+  if (!index.has_dates()) return false;
+  return index.has_closed_days() || index.moment(1).seconds() - index.moment(0).seconds() <= kDaySeconds;
+}
+
 /// Returns the values of the weekdays and times that are always equal, and not by chance.
 std::map<WeekTime, EqualValues> closed_times(const TableSeries& series) {
   std::map<WeekTime, EqualValues> closed = values_by_weekday(series);
@@ -69,7 +76,7 @@ std::map<WeekTime, EqualValues> closed_times(const TableSeries& series) {
 
 std::string keep_closed_days(const TableSeries& series, const std::vector<double>& coverage,
                              forecasting::AutomaticForecast& forecast) {
-  if (!series.index.has_dates() || forecast.mean.empty() || std::isnan(forecast.mean.front())) return {};
+  if (!has_daily_steps(series.index) || forecast.mean.empty() || std::isnan(forecast.mean.front())) return {};
   const std::map<WeekTime, EqualValues> closed = closed_times(series);
   if (closed.empty()) return {};
   std::array<bool, kDaysOfWeek> days = {};

@@ -856,6 +856,25 @@ TEST(ClosedDays, RareValuesAndShortHistoriesAreNotClosed) {
   EXPECT_EQ(note(70, [](Index) { return 3.0; }), "");                                     // a constant
 }
 
+TEST(ClosedDays, LongerStepsMeetTheWeekdaysByChance) {
+  const auto forecast = [](Index days, bool months) {
+    TableSeries series{.field = "sales"};
+    std::vector<Moment> dates(120);
+    for (std::size_t t = 0; t < 120; ++t) {
+      const Index month = static_cast<Index>(t);
+      dates[t].days = months ? days_from_civil(2014 + month / 12, month % 12 + 1, 1) : 19724 + days * month;
+      series.values.push_back(weekday_of(dates[t].days) == 2 ? 0.0 : 10.0 + static_cast<double>(t % 5));
+    }
+    series.index = *forecasting::TimeIndex::of_dates(dates, DateFormat::year_month_day);
+    forecasting::AutomaticForecast f{.mean = Values(60, 5), .lower = {Values(60, 4)}, .upper = {Values(60, 6)}};
+    return std::pair(keep_closed_days(series, {0.8}, f), f.mean);
+  };
+  EXPECT_NE(forecast(1, false).first, "");
+  EXPECT_EQ(forecast(2, false).first, "");
+  EXPECT_EQ(forecast(30, true).first, "");
+  EXPECT_EQ(forecast(30, true).second, Values(60, 5));
+}
+
 TEST(ForecastTable, MembersWithoutAResultAreCounted) {
   const std::string text = describe_members(
       forecast_of("value\n3\n1\n4\n1\n5\n0\n2\n6\n5\n3\n", 2, {"naive", "ar+log", "naive+known", "mean+known"}));
