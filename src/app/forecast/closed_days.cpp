@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -82,6 +83,8 @@ std::string keep_closed_days(const TableSeries& series, const std::vector<double
   std::array<bool, kDaysOfWeek> days = {};
   std::optional<double> common;
   bool one_value = true;
+  const bool has_negative = std::ranges::any_of(series.values, [](double x) { return x < 0; });
+  const double limit = has_negative ? -std::numeric_limits<double>::infinity() : 0;
   for (std::size_t h = 0; h < forecast.mean.size(); ++h) {
     const WeekTime time = week_time(series.index.moment(static_cast<Index>(series.values.size() + h)));
     const auto found = closed.find(time);
@@ -95,7 +98,7 @@ std::string keep_closed_days(const TableSeries& series, const std::vector<double
     for (std::size_t level = 0; level < coverage.size(); ++level) {
       const bool exact = coverage[level] <= n / (n + 1);
       double &lower = forecast.lower[level][h], &upper = forecast.upper[level][h];
-      lower = exact ? values.value : std::min(values.value, lower + std::min(0.0, shift));
+      lower = exact ? values.value : std::min(values.value, std::max(limit, lower + std::min(0.0, shift)));
       upper = exact ? values.value : std::max(values.value, upper + std::max(0.0, shift));
     }
   }

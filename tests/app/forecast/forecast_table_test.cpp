@@ -875,6 +875,22 @@ TEST(ClosedDays, LongerStepsMeetTheWeekdaysByChance) {
   EXPECT_EQ(forecast(30, true).second, Values(60, 5));
 }
 
+TEST(ClosedDays, LimitsAreNotNegativeWithoutNegativeValues) {
+  for (const double other : {0.0, -1.0}) {
+    TableSeries series{.field = "visitors"};
+    std::vector<Moment> dates(84);
+    for (Index t = 0; t < 84; ++t) {
+      dates[at(t)].days = days_from_civil(2024, 1, 1) + t;
+      series.values.push_back(t % 7 == 6 ? 0 : t % 5 == 0 ? other : 4);
+    }
+    series.index = *forecasting::TimeIndex::of_dates(dates, DateFormat::year_month_day);
+    forecasting::AutomaticForecast f{.mean = Values(7, 3), .lower = {Values(7, 1)}, .upper = {Values(7, 9)}};
+    EXPECT_NE(keep_closed_days(series, {0.99}, f), "");
+    EXPECT_EQ(f.lower[0][6], other < 0 ? -2 : 0);
+    EXPECT_EQ(f.upper[0][6], 9);
+  }
+}
+
 TEST(ForecastTable, MembersWithoutAResultAreCounted) {
   const std::string text = describe_members(
       forecast_of("value\n3\n1\n4\n1\n5\n0\n2\n6\n5\n3\n", 2, {"naive", "ar+log", "naive+known", "mean+known"}));
