@@ -41,6 +41,7 @@ class ColumnSeriesReader {
     times_.emplace(source_, roles_.has_times() ? &roles_.time_column() : nullptr, roles_.time_part);
     SeriesTable table;
     table.notes = examples.remarks;
+    table.notes.insert(table.notes.end(), roles_.notes.begin(), roles_.notes.end());
     require_known_categories(examples);
     divide_categories(examples, table);
     read_groups(examples);

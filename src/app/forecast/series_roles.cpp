@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "app/forecast/counted_times.h"
 #include "app/schema/table_fields.h"
 #include "base/printable.h"
 #include "data/schema/column_names.h"
@@ -116,6 +117,19 @@ class RoleChooser {
       if (roles_.schema.columns[i].role == ColumnRole::group && roles_.joined.empty() && i != roles_.part)
         roles_.group = i;
     if (!roles_.has_group() && roles_.joined.empty()) find_group();
+    if (!roles_.has_times() && !options_.order && columns_.known.empty()) use_counted_times();
+  }
+
+  void use_counted_times() {
+    const auto is_value = [](const ColumnSchema& column) { return is_number_column(column); };
+    if (std::ranges::count_if(roles_.schema.columns, is_value) < 2) return;
+    std::vector<std::size_t> groups = roles_.joined;
+    if (roles_.has_group()) groups = {roles_.group};
+    const auto counted = find_counted_times(text_, roles_.schema, options_, groups);
+    if (!counted) return;
+    roles_.notes.push_back(counted->note);
+    roles_.order = counted->order;
+    if (counted->group != SeriesRoles::kNone) roles_.group = counted->group;
   }
 
   /// Finds a column of years with fractions, such as 1949.083: the times of a series of R.

@@ -32,6 +32,7 @@ struct SeriesRoles {
   std::vector<SeriesField> fields = {};
   std::vector<std::string> inputs = {};  ///< names of the numeric columns that are not forecast
   std::map<std::string, StatedType> types = {};
+  std::vector<std::string> notes = {};
 
   bool has_group() const { return group != kNone; }
   bool has_times() const { return order != kNone; }

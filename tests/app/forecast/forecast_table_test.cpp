@@ -891,6 +891,59 @@ TEST(ClosedDays, LimitsAreNotNegativeWithoutNegativeValues) {
   }
 }
 
+/// Returns the rows of three countries in 40 years in a mixed order; the values are the year minus 1900.
+std::string shuffled_years(const std::string& column, bool groups) {
+  std::string text = groups ? "country," : "";
+  text += column + ",gdp\n";
+  for (Index k = 0; k < (groups ? 120 : 40); ++k) {
+    const Index i = 37 * k % (groups ? 120 : 40), year = 1980 + i % 40;
+    text += (groups ? fmt::format("{},", "ABC"[i / 40]) : "") + fmt::format("{},{}.5\n", year, year - 1900);
+  }
+  return text;
+}
+
+TEST(CountedTimes, ShuffledYearsAreSorted) {
+  for (const char* name : {"time", "period", "t"}) {
+    const SeriesTable one = table_of(shuffled_years(name, false));
+    ASSERT_EQ(one.series.size(), 1U) << name;
+    EXPECT_EQ(one.time_column, name);
+    EXPECT_EQ(one.fields, (std::vector<std::string>{"gdp"}));
+    for (std::size_t t = 0; t < 40; ++t) EXPECT_EQ(one.series[0].values[t], 80.5 + static_cast<double>(t));
+    EXPECT_EQ(one.series[0].index.label(40), "2020");
+    EXPECT_TRUE(has_note(one, fmt::format("the integers of column \"{}\" are read as times;", name)));
+
+    const SeriesTable three = table_of(shuffled_years(name, true));
+    ASSERT_EQ(three.series.size(), 3U) << name;
+    EXPECT_EQ(three.group_column, "country");
+    for (const TableSeries& series : three.series) EXPECT_EQ(series.values.back(), 119.5);
+    EXPECT_TRUE(has_note(three, "and column \"country\" as the group"));
+  }
+}
+
+TEST(CountedTimes, AMissingYearIsAMissingValue) {
+  std::string text = "time,gdp\n";
+  for (Index year = 1950; year < 1990; ++year)
+    if (year != 1970) text += fmt::format("{},{}.5\n", year, year);
+  const SeriesTable table = table_of(text);
+  EXPECT_EQ(table.series[0].values.size(), 40U);
+  EXPECT_TRUE(std::isnan(table.series[0].values[20]));
+}
+
+TEST(CountedTimes, OtherIntegersAreNot) {
+  std::string repeated = "country,time,gdp\n", durations = "time,load\n", hours = "hour,load\n";
+  for (Index t = 0; t < 60; ++t) {
+    repeated += fmt::format("{},{},{}.5\n", "ABC"[t % 3], 1980 + t * 7 % 10, t * 5 % 11);
+    durations += fmt::format("{},{}.5\n", t * t * 13 % 997 + 1000 * (t % 7), t % 5);
+    hours += fmt::format("{},{}.5\n", t % 24, t % 5);
+  }
+  const SeriesTable merged = table_of(repeated);
+  EXPECT_EQ(merged.series.size(), 1U);
+  EXPECT_TRUE(has_note(merged, "read as one series in the order of the file"));
+  EXPECT_TRUE(has_note(merged, "use --group country"));
+  EXPECT_EQ(table_of(durations).time_column, "");
+  EXPECT_EQ(table_of(hours).time_column, "");
+}
+
 TEST(ForecastTable, MembersWithoutAResultAreCounted) {
   const std::string text = describe_members(
       forecast_of("value\n3\n1\n4\n1\n5\n0\n2\n6\n5\n3\n", 2, {"naive", "ar+log", "naive+known", "mean+known"}));
