@@ -18,6 +18,7 @@
 #include "model/forecast/outliers.h"
 #include "model/forecast/segments/segment_model.h"
 #include "model/forecast/series.h"
+#include "model/selection/backtest.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -218,6 +219,24 @@ void require_calendar(const SeriesTable& table, Index horizon) {
   }
 }
 
+/// Notes that no stated member uses the covariates.
+void note_unused_covariates(const forecasting::AutomaticOptions& options, const std::vector<KnownCovariates>& known,
+                            Reporter& reporter) {
+  const bool has_covariates = std::ranges::any_of(known, [](const auto& one) { return !one.empty(); });
+  const auto uses_known = [](const std::string& name) { return forecasting::Member{name}.uses_known(); };
+  if (!has_covariates || options.members.empty() || std::ranges::any_of(options.members, uses_known)) return;
+  reporter.remark(
+      options.trained
+          ? "the covariates that are known in advance are not used: the saved network reads only the values of the "
+            "series"
+          : fmt::format(
+                "the covariates that are known in advance are not used: no member has the suffix +known, such as "
+                "{}+known",
+                options.members.front() == "segments" || options.members.front() == "es-rnn"
+                    ? "ets"
+                    : options.members.front()));
+}
+
 /// Notes the expected time of a long forecast.
 void note_time(const forecasting::AutomaticPlan& plan, int threads, Reporter& reporter) {
   constexpr double kLong = 20;  // seconds
@@ -299,6 +318,7 @@ TableForecast forecast_series(SeriesTable table, const std::vector<KnownCovariat
     options.network_budget = options.budget / (1 + forecasting::kEsRnnShare);
   }
   if (!request.model.empty()) use_model(request.model, result.table, options);
+  note_unused_covariates(options, known, reporter);
   result.plan = forecasting::plan_members(series, options);
   require_network(request, result.plan);
   note_time(result.plan, team.size(), reporter);

@@ -944,6 +944,29 @@ TEST(CountedTimes, OtherIntegersAreNot) {
   EXPECT_EQ(table_of(hours).time_column, "");
 }
 
+/// Keeps the notes of a function.
+class KeptNotes final : public Reporter {
+ public:
+  void remark(std::string_view text) override { text_ += std::string(text) + "\n"; }
+  bool has(const std::string& part) const { return text_.find(part) != std::string::npos; }
+
+ private:
+  std::string text_;
+};
+
+TEST(ForecastTable, UnusedCovariatesAreNoted) {
+  const ScratchFolder folder;
+  const std::string data = folder.write("data.csv", shop_table(0b1111111, 60));
+  const std::string future = folder.write("future.csv", "day,promotion\n2024-03-01,0\n2024-03-02,1\n");
+  const auto notes = [&](const std::vector<std::string>& members) {
+    KeptNotes kept;
+    forecast_table({.data = data, .future = future, .horizon = 2, .members = members, .threads = 1}, kept);
+    return kept;
+  };
+  EXPECT_TRUE(notes({"mean"}).has("are not used: no member has the suffix +known, such as mean+known"));
+  EXPECT_FALSE(notes({"mean", "mean+known"}).has("are not used"));
+}
+
 TEST(ForecastTable, MembersWithoutAResultAreCounted) {
   const std::string text = describe_members(
       forecast_of("value\n3\n1\n4\n1\n5\n0\n2\n6\n5\n3\n", 2, {"naive", "ar+log", "naive+known", "mean+known"}));
