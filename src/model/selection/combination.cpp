@@ -99,7 +99,8 @@ CombinationBacktest backtest_combination(std::span<const MemberBacktest> members
   double sum = 0, count = 0, squares = 0;
   for (std::size_t k = 0; k < origins.size(); ++k) {
     std::vector<double> errors = mean_errors(members, k);
-    average_with_typical(errors, static_cast<double>(origins.size()) - 1, options.typical);
+    // A single origin has the weights of the forecast: without its errors, nothing would be known about the series.
+    average_with_typical(errors, std::max(1.0, static_cast<double>(origins.size()) - 1), options.typical);
     const std::vector<double> weights = combination_weights(errors, options.exponent);
     if (std::accumulate(weights.begin(), weights.end(), 0.0) == 0) break;
     std::vector<const PointsAndWidths*> forecasts;

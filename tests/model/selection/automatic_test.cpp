@@ -50,6 +50,20 @@ TEST(Backtest, ErrorsComeFromFitsToThePast) {
   EXPECT_DOUBLE_EQ(result.error, (result.errors[0] + result.errors[1]) / 2);
 }
 
+TEST(Backtest, ASingleOriginIsForecastWithTheWeightsOfTheForecast) {
+  const UnivariateSeries series{.values = kNile};
+  const std::vector<Index> origins{55};
+  const Values typical{1, 1, 0.5};
+  std::vector<MemberBacktest> members;
+  for (const char* name : {"naive", "mean", "drift"}) members.push_back(backtest({name}, series, origins, 5));
+  const CombinationBacktest result = backtest_combination(members, series, origins, 5, {.typical = typical});
+  std::vector<const PointsAndWidths*> forecasts;
+  for (const MemberBacktest& member : members) forecasts.push_back(&member.forecasts[0]);
+  const PointsAndWidths combined = combine(forecasts, result.weights);
+  const double scale = error_scale(std::span(kNile).first(55), 1);
+  EXPECT_DOUBLE_EQ(result.error, scaled_error(std::span(kNile).subspan(55), combined.mean, scale));
+}
+
 TEST(Backtest, WeightsFallWithTheErrorAndLeaveOutBadMembers) {
   const double infinite = std::numeric_limits<double>::infinity();
   const Values weights = combination_weights(Values{1, 1.2, 1.6, infinite});
