@@ -101,6 +101,12 @@ class NumbersTest(unittest.TestCase):
         fitted.update(y[80:85], x[80:85])
         self.assertLess(numpy.abs(fitted.predict(5, x[85:]) - y[85:]).max(), 0.5)
 
+    def test_messages_about_parameters(self):
+        with self.assertRaisesRegex(UsageError, "coverage .0.8, 0.95.: must be one probability"):
+            Forecaster(members=["naive"], threads=1).fit(self.y).predict_interval(2, coverage=[0.8, 0.95])
+        with self.assertRaisesRegex(UsageError, r"\['ets:A,Ad,N', 'theta', 'naive'\]"):
+            Forecaster(members="ets:A,Ad,N,theta, naive").fit(self.y)
+
     def test_backtest_lists_the_members(self):
         found = Forecaster(["naive", "ets", "theta"], threads=1).fit(self.y).backtest(4)
         self.assertEqual({one["name"] for one in found["members"]}, {"naive", "ets", "theta"})
@@ -223,12 +229,33 @@ class PandasTest(unittest.TestCase):
         with self.assertRaisesRegex(DataError, "no row for 2020-03-31"):
             fitted.predict(11, x)
 
+    def test_numbers_continue_the_dates(self):
+        dated = self.pandas.Series(monthly(), self.pandas.date_range("2020-01-01", periods=72, freq="MS"))
+        fitted = Forecaster(members=["seasonal-naive"], threads=1).fit(dated[:70])
+        expected = Forecaster(members=["seasonal-naive"], threads=1).fit(dated).predict(3)
+        self.pandas.testing.assert_series_equal(fitted.update(dated.iloc[70:].tolist()).predict(3), expected)
+        irregular = dated.iloc[[0, 1, 3, 6, 14, 15, 30, 50, 51, 71]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = Forecaster(members=["mean"], threads=1).fit(irregular)
+        with self.assertWarnsRegex(UserWarning, "the new values have no times"):
+            fitted.update([50.0])
+
+    def test_covariates_that_no_member_reads_are_reported(self):
+        known = numpy.arange(72) % 2
+        with self.assertWarnsRegex(UserWarning, r"X is not used.*'ets\+known'"):
+            Forecaster(members=["ets"]).fit(monthly(), X=known)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            Forecaster(members=["ets", "ets+known"]).fit(monthly(), X=known)
+            Forecaster().fit(monthly(), X=known)
+
     def test_covariates_are_found_by_their_names(self):
         days = self.pandas.date_range("2024-01-01", periods=207)
         draw = numpy.random.default_rng(0)
         known = self.pandas.DataFrame({"promo": (draw.random(207) < 0.2) * 1.0, "price": 10 + draw.normal(size=207)}, days)
         y = (100 + 80 * known.promo - 3 * known.price)[:200]
-        fitted = Forecaster(members=["ar"]).fit(y, X=known[:200])
+        fitted = Forecaster(members=["ar+known"]).fit(y, X=known[:200])
         expected = fitted.predict(7, known[200:])
         numpy.testing.assert_array_equal(fitted.predict(7, known[200:][["price", "promo"]]), expected)
         with self.assertRaisesRegex(DataError, "no column 'promo'"):
@@ -244,11 +271,11 @@ class PandasTest(unittest.TestCase):
         y = (100 + 40 * (kind == "fair") - 60 * (kind == "strike") + 20 * known.promo - 3 * known.price)[:200]
         coded = self.pandas.DataFrame({"fair": kind == "fair", "strike": kind == "strike", "promo": known.promo,
                                        "price": known.price}, days).astype(float)
-        fitted = Forecaster(members=["ar"]).fit(y, X=known[:200])
-        expected = Forecaster(members=["ar"]).fit(y, X=coded[:200]).predict(7, coded[200:])
+        fitted = Forecaster(members=["ar+known"]).fit(y, X=known[:200])
+        expected = Forecaster(members=["ar+known"]).fit(y, X=coded[:200]).predict(7, coded[200:])
         numpy.testing.assert_array_equal(fitted.predict(7, known[200:]), expected)
         numpy.testing.assert_array_equal(fitted.predict(7, known[200:][["price", "kind", "promo"]]), expected)
-        arrays = Forecaster(members=["ar"]).fit(y.to_numpy(), X=known[:200].to_numpy(dtype=object))
+        arrays = Forecaster(members=["ar+known"]).fit(y.to_numpy(), X=known[:200].to_numpy(dtype=object))
         self.assertEqual(arrays.predict(7, known[200:].to_numpy(dtype=object)).shape, (7,))
         with self.assertRaisesRegex(DataError, "column kind: 'flood' did not occur in fit"):
             fitted.predict(7, known[200:].assign(kind="flood"))
@@ -260,9 +287,9 @@ class PandasTest(unittest.TestCase):
         calendar = self.pandas.DataFrame({"promo": (numpy.random.default_rng(0).random(107) < 0.3) * 1.0}, days)
         shops = {name: (level + 50 * calendar.promo)[:100] for name, level in (("a", 100), ("b", 200))}
         groups = self.pandas.concat(shops, names=["shop"])
-        fitted = Forecaster(members=["ar"]).fit(groups, X=calendar[:100])
+        fitted = Forecaster(members=["ar+known"]).fit(groups, X=calendar[:100])
         forecast = fitted.predict(7, calendar[100:])
-        apart = Forecaster(members=["ar"]).fit(shops, X=calendar[:100]).predict(7, calendar[100:])
+        apart = Forecaster(members=["ar+known"]).fit(shops, X=calendar[:100]).predict(7, calendar[100:])
         for name in shops:
             numpy.testing.assert_array_equal(numpy.ravel(forecast.loc[name]), numpy.ravel(apart[name]))
 

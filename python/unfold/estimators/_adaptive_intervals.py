@@ -13,10 +13,12 @@ import math
 from collections import deque
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Optional
+from typing import Any, Optional
 
 import numpy
 from numpy.typing import NDArray
+
+from ..errors import UsageError
 
 Floats = NDArray[numpy.float64]
 
@@ -24,6 +26,14 @@ Floats = NDArray[numpy.float64]
 FEWEST, MOST = 20, 100
 #: The step of a level.
 RATE = 0.02
+
+
+def require_probability(coverage: Any, remedy: str = "") -> None:
+    """Raise UsageError unless the coverage is one number between 0 and 1."""
+    if hasattr(coverage, "__iter__"):
+        raise UsageError(f"coverage {coverage!r:.80}: must be one probability; call predict_interval once for each{remedy}")
+    if not 0 < coverage < 1:
+        raise UsageError(f"coverage {coverage}: must be above 0 and below 1; for 95 %, use 0.95")
 
 
 @dataclass

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import operator
+import re
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
@@ -15,7 +17,7 @@ from .. import _core, _data
 from .._base import Parameters
 from .._public import set_module
 from ..errors import DataError, UsageError
-from ._adaptive_intervals import AdaptiveIntervals, ModelLimits
+from ._adaptive_intervals import AdaptiveIntervals, ModelLimits, require_probability
 from ._covariate_coding import CovariateCoding
 from ._series_panel import OneSeries, Panel
 from ._time_index import refuse_dates_as_text
@@ -100,19 +102,24 @@ class Forecaster(Parameters):
             Covariates that are also known for the time of the forecast, such as prices and holidays: numbers ``[T, k]``
             for the series, or for all columns of a table; a list or a dictionary of such tables for a list or a
             dictionary of series; a table with the index of y if that has several levels. Columns may also contain truth
-            values, or texts such as the kind of a day, which are read as indicators of their categories.
+            values, or texts such as the kind of a day, which are read as indicators of their categories. If ``members``
+            are given, only those with the suffix ``+known`` use them.
         fh
             The default of ``fh`` in ``predict``.
         """
         if isinstance(self.members, str):
-            raise UsageError(f"members must be a list of names, [{self.members!r}]; to train a network such as gru:32 "
-                             "that predicts the next value, use NetworkForecaster")
+            names = re.split(r",\s*(?=[a-z])", self.members)  # not the commas of ets:A,Ad,N
+            raise UsageError(f"members must be a list of names, {names!r}; to train a network such as gru:32 that "
+                             "predicts the next value, use NetworkForecaster")
         panel = Panel.of(y)
         columns = None if X is None else _column_names(X)
         coding = None if X is None else CovariateCoding(X)
         known = None if coding is None else _covariates(panel, coding.coded(X), y)
         if fh is not None:
             _steps(fh)
+        if X is not None and self.members and not any(name.endswith("+known") for name in self.members):
+            warnings.warn(f"X is not used, because none of the members {list(self.members)} reads covariates; add the "
+                          f"suffix +known, such as {self.members[0] + '+known'!r}, or leave out members", UserWarning, 2)
         self._panel, self._known, self._horizon, self._last = panel, known, fh, None
         self._columns, self._coding = columns, coding
         self._intervals = [AdaptiveIntervals() for _ in panel.series]
@@ -127,7 +134,8 @@ class Forecaster(Parameters):
         Parameters
         ----------
         y, X
-            As for ``fit``; series that have no new values may be left out.
+            As for ``fit``; series that have no new values may be left out. Numbers without an index continue the times
+            of the series.
         """
         self._require_fitted()
         added = Panel.of(y)
@@ -249,8 +257,7 @@ class Forecaster(Parameters):
 
     def _limits(self, horizon: int, X: Any, coverage: float) -> tuple[Floats, Floats]:
         """Return the lower and upper limits of all series, ``[series, horizon]``, adapted to the values of ``update``."""
-        if not 0 < coverage < 1:
-            raise UsageError(f"coverage {coverage}: must be above 0 and below 1; for 95 %, use 0.95")
+        require_probability(coverage, ", or use predict_quantiles, which accepts several")
         mean, _ = self._forecast(horizon, X, coverage)
         usual, exact = self._interval(0.8), self._interval(coverage)
         low, high = numpy.empty_like(mean), numpy.empty_like(mean)

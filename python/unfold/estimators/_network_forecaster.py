@@ -14,7 +14,7 @@ from .. import _data
 from .._base import BaseEstimator, Callback, RandomState, seed_of
 from .._public import set_module
 from ..errors import DataError, UsageError
-from ._adaptive_intervals import AdaptiveIntervals, ModelLimits
+from ._adaptive_intervals import AdaptiveIntervals, ModelLimits, require_probability
 from ._time_index import in_order_of_time
 
 Floats = NDArray[numpy.float64]
@@ -159,8 +159,7 @@ class NetworkForecaster(BaseEstimator):
         coverage
             The probability, between 0 and 1.
         """
-        if not 0 < coverage < 1:
-            raise UsageError(f"coverage {coverage}: must be above 0 and below 1; for 95 %, use 0.95")
+        require_probability(coverage)
         found = self._ahead(horizon, y, samples)
         mean, low, high = (self._part(found, what) for what in ("mean", "q10", "q90"))
         limits = ModelLimits(*(part.reshape(len(mean), -1) for part in (mean, low, high)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
@@ -70,8 +71,14 @@ class OneSeries:
         return after[1:][steps - 1].rename(self.index.name)
 
     def extended(self, other: OneSeries) -> OneSeries:
-        """Return the series with later values appended."""
+        """Return the series with later values appended. Values without an index continue the regular step of the series."""
         values = numpy.concatenate([self.values, other.values])
+        if self.index is not None and other.index is None:
+            if self.step is not None:
+                later = self.future(numpy.arange(1, len(other.values) + 1))
+                return OneSeries.of(self.name, values, self.index.append(later))
+            warnings.warn("update: the new values have no times, and the times of the series have no regular step, so the "
+                          "forecast has no times; pass the values with their times", UserWarning, 5)
         if self.index is None or other.index is None:
             return OneSeries.of(self.name, values, None)
         if len(self.index) and len(other.index) and not other.index[0] > self.index[-1]:
