@@ -15,6 +15,13 @@ namespace {
 
 constexpr std::size_t kMonths = 12;
 
+std::string missing_years(const std::string& source, Index line, Index first, Index last) {
+  const std::string years = first == last ? fmt::format("the year {} is missing", first)
+                                          : fmt::format("the years {} to {} are missing", first, last);
+  return fmt::format("{}: line {}: {}; add a row with the year and 12 empty cells for {}", source, line, years,
+                     first == last ? "it" : "each of them");
+}
+
 }  // namespace
 
 bool has_month_columns(const TableLayout& layout, const SchemaOptions& options) {
@@ -31,6 +38,8 @@ SeriesTable read_month_table(const std::string& source, CellRows& rows, const Sc
   while (rows.next(row)) {
     const std::optional<Moment> moment = parse_date(row.cells[0], DateFormat::year);
     const Index year = moment ? civil_from_days(moment->days).year : 0;
+    if (moment && before != 0 && year > before + 1 && row.cells.size() == kMonths + 1)
+      throw DataError(missing_years(source, row.line, before + 1, year - 1));
     if (!moment || (before != 0 && year != before + 1) || row.cells.size() != kMonths + 1)
       throw DataError(fmt::format(
           "{}: line {}: a table with a column for each month has a row of 13 cells for each "

@@ -967,6 +967,20 @@ TEST(ForecastTable, UnusedCovariatesAreNoted) {
   EXPECT_FALSE(notes({"mean", "mean+known"}).has("are not used"));
 }
 
+TEST(MonthTable, AMissingYearIsNamedWithItsRemedy) {
+  const std::string header = "YEAR,JAN,FEB,MAR,APR,MAY,JUN,JUL,AUG,SEP,OCT,NOV,DEC\n";
+  const std::string year = ",1,2,3,4,5,6,7,8,9,10,11,12\n";
+  EXPECT_NE(message_of_table(header + "2000" + year + "2002" + year)
+                .find("line 3: the year 2001 is missing; add a row with the year and 12 empty cells for it"),
+            std::string::npos);
+  EXPECT_NE(message_of_table(header + "2000" + year + "2004" + year).find("the years 2001 to 2003 are missing; add"),
+            std::string::npos);
+  EXPECT_NE(message_of_table(header + "2001" + year + "2000" + year).find("\"2000\" does not follow 2001"),
+            std::string::npos);
+  const SeriesTable table = table_of(header + "2000" + year + "2001,,,,,,,,,,,,\n" + "2002" + year);
+  EXPECT_EQ(table.series.at(0).values.size(), 36U);
+}
+
 TEST(ForecastTable, MembersWithoutAResultAreCounted) {
   const std::string text = describe_members(
       forecast_of("value\n3\n1\n4\n1\n5\n0\n2\n6\n5\n3\n", 2, {"naive", "ar+log", "naive+known", "mean+known"}));
