@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "app/fields/predicted_list.h"
 #include "base/options/suggestions.h"
@@ -26,7 +28,7 @@ class FutureValues {
     for (const TableSeries& series : future.series) series_[{series.group, series.field}] = &series;
   }
 
-  /// Appends the next `horizon` values of a covariate to `values`, and a note about empty values to `notes`.
+  /// Appends the next `horizon` values of a covariate to `values`, and notes about empty and unusual values to `notes`.
   void append(const TableSeries& history, Index horizon, std::vector<double>& values,
               std::vector<std::string>& notes) const {
     const auto place = series_.find({has_groups_ ? history.group : std::string(), history.field});
@@ -51,6 +53,7 @@ class FutureValues {
       values.push_back(timed ? found->second : later.values[at(h)]);
       if (std::isnan(values.back()) && empty++ == 0) first_empty = timed ? label : fmt::format("step {}", h + 1);
     }
+    note_far_value(history, std::span(values).last(at(horizon)), notes);
     if (empty > 0)
       notes.push_back(fmt::format(
           "{}: column {} is empty for {} of {} steps{}; the first is {}; the covariate has no effect at these "
@@ -60,6 +63,25 @@ class FutureValues {
   }
 
  private:
+  /// Notes the first of the next values that is farther outside the range of the history than the width of this range.
+  void note_far_value(const TableSeries& history, std::span<const double> next, std::vector<std::string>& notes) const {
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (const double x : history.values)
+      if (!std::isnan(x)) least = std::min(least, x), most = std::max(most, x);
+    const double width = most - least;
+    const auto is_far = [&](double x) { return x > most + width || x < least - width; };
+    const auto far = std::ranges::find_if(next, is_far);
+    if (far == next.end() || !(least <= most)) return;
+    const Index h = far - next.begin();
+    notes.push_back(fmt::format(
+        "{}: column {} is {:.6g} at {}{}, but from {:.6g} to {:.6g} in the data; the forecast extrapolates its effect, "
+        "so check the value",
+        name_, in_quotes(history.field), *far,
+        history.index.has_times() ? history.index.label(static_cast<Index>(history.values.size()) + h)
+                                  : fmt::format("step {}", h + 1),
+        history.group.empty() ? "" : fmt::format(" of the group {}", in_quotes(history.group)), least, most));
+  }
+
   /// Returns a clause with the first and the last date of the rows.
   std::string range_of(const TableSeries& later) const {
     const auto text = [](const Moment& moment) {
@@ -281,8 +303,8 @@ std::vector<std::vector<std::vector<double>>> take_known_covariates(SeriesTable&
   table.series = std::move(left);
   constexpr std::size_t kMostNotes = 5;
   if (notes.size() > kMostNotes) {
-    notes[kMostNotes - 1] =
-        fmt::format("{}: {} more covariates have empty cells", future_name, notes.size() - kMostNotes + 1);
+    notes[kMostNotes - 1] = fmt::format("{}: {} more covariates have empty cells or unusual values", future_name,
+                                        notes.size() - kMostNotes + 1);
     notes.resize(kMostNotes);
   }
   table.notes.insert(table.notes.end(), notes.begin(), notes.end());

@@ -981,6 +981,26 @@ TEST(MonthTable, AMissingYearIsNamedWithItsRemedy) {
   EXPECT_EQ(table.series.at(0).values.size(), 36U);
 }
 
+TEST(ForecastTable, UnusualCovariatesAreNoted) {
+  std::string data = "day,price,sales\n";
+  for (Index day = 1; day <= 28; ++day)
+    data += fmt::format("2024-02-{:02},{},{}\n", day, 10 + day % 5, 100 - 3 * (day % 5) + day % 3);
+  const ScratchFolder folder;
+  const auto has_notes = [&](const std::string& last) {
+    KeptNotes kept;
+    forecast_table({.data = folder.write("data.csv", data),
+                    .future = folder.write("future.csv", "day,price\n2024-02-29,11\n2024-03-01," + last + "\n"),
+                    .horizon = 2,
+                    .members = {"mean+known"},
+                    .threads = 1},
+                   kept);
+    return kept.has("column \"price\" is " + last + " at 2024-03-01, but from 10 to 14 in the data");
+  };
+  EXPECT_TRUE(has_notes("9999"));
+  EXPECT_TRUE(has_notes("5"));
+  EXPECT_FALSE(has_notes("16"));
+}
+
 TEST(ForecastTable, MembersWithoutAResultAreCounted) {
   const std::string text = describe_members(
       forecast_of("value\n3\n1\n4\n1\n5\n0\n2\n6\n5\n3\n", 2, {"naive", "ar+log", "naive+known", "mean+known"}));
