@@ -61,9 +61,8 @@ void ScoreRows::rank(const RowScore& scored, const std::function<std::string()>&
 const std::string& ScoreRows::label_of_lines(Index lines) const {
   const auto begin = static_cast<std::size_t>(lines_), end = static_cast<std::size_t>(lines_ + lines);
   if (end > labels_.size())
-    throw DataError(
-        fmt::format("{}: there are more lines than labels ({}); write one label for each line", *options_.labels,
-                    labels_.size()));
+    throw DataError(fmt::format("{}: there are more lines than labels ({}); write one label for each line",
+                                *options_.labels, labels_.size()));
   for (std::size_t i = begin; i < end; ++i)
     if (labels_[i] != options_.normal) return labels_[i];
   return labels_[begin];
@@ -96,9 +95,8 @@ void ScoreRows::draw() const {
 
 std::string ScoreRows::finish(const std::string& source) {
   if (!labels_.empty() && static_cast<Index>(labels_.size()) != lines_)
-    throw DataError(
-        fmt::format("{}: there are {} labels, but {} lines; write one label for each line", *options_.labels,
-                    labels_.size(), lines_));
+    throw DataError(fmt::format("{}: there are {} labels, but {} lines; write one label for each line",
+                                *options_.labels, labels_.size(), lines_));
   print_top();
   draw();
   return judge(source);
@@ -111,6 +109,7 @@ std::string ScoreRows::why_no_roc(bool normal, const std::string& source) const 
     return fmt::format("{}: all {} have the label {} of normal lines (--normal), so there is no ROC curve", source,
                        rows, in_quotes(options_.normal));
   std::vector<std::string> shown;
+  shown.reserve(kinds_.size());
   for (const std::string& kind : kinds_) shown.push_back(shown.size() < kMostKinds ? in_quotes(kind) : "...");
   return fmt::format(
       "{}: none of the {} has the label {}, which marks normal lines, so there is no ROC curve; name the label of "

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "app/common/perplexity.h"
 #include "app/settings/train_settings.h"
+#include "base/printable.h"
 #include "data/text/labels.h"
 #include "model/finite.h"
 #include "model/hmm/hmm.h"
@@ -70,9 +72,8 @@ std::vector<std::string> ScoredText::labels(const std::optional<std::string>& fi
   if (file) labels = read_labels(Input::open(*file));
   if (column) labels = split_labels(Input::open(file_)).labels;
   if ((file || column) && labels.size() != lines.size())
-    throw DataError(
-        fmt::format("{}: there are {} labels, but {} lines; write one label for each line", file.value_or(file_),
-                    labels.size(), lines.size()));
+    throw DataError(fmt::format("{}: there are {} labels, but {} lines; write one label for each line",
+                                file.value_or(file_), labels.size(), lines.size()));
   return labels;
 }
 

@@ -34,7 +34,7 @@ void ExtremeCells::insert(double value, std::string_view cell, Index line) {
 
 /// Returns the `low` smallest and the `high` largest values, if they are far from the others.
 std::optional<FarCells> ExtremeCells::far_cells(std::size_t low, std::size_t high) const {
-  constexpr double kFarRepeated = 20, kFar = 50;
+  constexpr double kFarRepeated = 20, kFar = 50, kLarger = 5;
   const double range = most_[high].value - least_[low].value;
   if (!(range > 0)) return std::nullopt;
   FarCells found;
@@ -48,8 +48,13 @@ std::optional<FarCells> ExtremeCells::far_cells(std::size_t low, std::size_t hig
   add(least_, low);
   found.different = static_cast<Index>(low + high);
   const double factor = found.different == 1 && found.cells > 1 ? kFarRepeated : kFar;
-  const bool above = high == 0 || most_[high - 1].value - most_[high].value > factor * range;
-  const bool below = low == 0 || least_[low].value - least_[low - 1].value > factor * range;
+  const double others = kLarger * std::max(std::fabs(least_[low].value), std::fabs(most_[high].value));
+  const auto is_far = [&](double value, double nearest) {
+    const bool large = std::fabs(value) > others || (value < 0 && least_[low].value >= 0);
+    return large && std::fabs(value - nearest) > factor * range;
+  };
+  const bool above = high == 0 || is_far(most_[high - 1].value, most_[high].value);
+  const bool below = low == 0 || is_far(least_[low - 1].value, least_[low].value);
   return above && below ? std::optional(found) : std::nullopt;
 }
 

@@ -35,8 +35,9 @@ class ExtremeCells {
     insert(value, cell, line);
   }
   /// Returns the cells whose distance from all others is a multiple of the range of the others: 20 if one value occurs
-  /// repeatedly, otherwise 50. No value if there are none, or if they are more than a twentieth of the numbers (half of
-  /// them for one value). `numbers`: number of cells that were added.
+  /// repeatedly, otherwise 50. They must also be several times as large, or negative among numbers that are not.
+  /// No value if there are none, or if they are more than a twentieth of the numbers (half of them for one value).
+  /// `numbers`: number of cells that were added.
   std::optional<FarCells> far(Index numbers) const;
 
  private:

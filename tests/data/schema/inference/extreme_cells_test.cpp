@@ -23,6 +23,7 @@ std::optional<FarCells> far_of(const std::vector<double>& values) {
 std::vector<double> drawn(Index count, double (*transform)(double)) {
   Random random(7, "test");
   std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(count));
   for (Index i = 0; i < count; ++i) values.push_back(transform(random.normal()));
   return values;
 }
@@ -56,7 +57,9 @@ TEST(ExtremeCells, single_values_of_any_size_and_sign) {
 TEST(ExtremeCells, skewed_and_discrete_columns_have_none) {
   EXPECT_FALSE(far_of(drawn(5000, [](double x) { return std::exp(2 * x); })));
   EXPECT_FALSE(far_of({0, 0, 1, 1, 1000, 0, 1, 1000, 0, 1})) << "three codes";
+  EXPECT_FALSE(far_of({4000, 4001, 4002, 4003, 4004, 9999, 4005, 9999, 0, 0})) << "not many times as large";
   std::vector<double> ascending;
+  ascending.reserve(1000);
   for (int i = 0; i < 1000; ++i) ascending.push_back(i);
   EXPECT_FALSE(far_of(ascending));
   EXPECT_FALSE(far_of({}));
