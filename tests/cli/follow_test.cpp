@@ -67,6 +67,31 @@ TEST_F(FollowTest, followed_sources_and_whole_sequences_equal_file_results) {
   expect_equal_answers(table);
 }
 
+TEST_F(FollowTest, bad_rows_of_a_stream_are_left_out) {
+  std::string clean = "x,y\n", damaged = clean;
+  for (int i = 0; i < 40; ++i) {
+    const std::string row = std::to_string(i % 4) + "," + std::to_string((i + 1) % 4) + ".5\n";
+    clean += row;
+    damaged += row;
+    if (i == 4) damaged += "garbage\n";
+    if (i == 9) damaged += "1,oops\n";
+  }
+  damaged += "last\n";
+  const std::string good = data("clean.csv", clean), bad = data("damaged.csv", damaged);
+  train_on(good, {"--model", "gru:4", "--read", "x", "--predict", "y", "--rows", "sequence"});
+  for (const char* verb : {"predict", "score"}) {
+    const Finished stopped = unfold_command({verb, run_, bad, "--follow"});
+    EXPECT_EQ(stopped.code, 3);
+    EXPECT_THAT(stopped.err, HasSubstr("--bad-rows skip"));
+    const Finished followed = unfold_command({verb, run_, bad, "--follow", "--bad-rows", "skip", "--quiet"});
+    EXPECT_EQ(followed.code, 0) << followed.err;
+    EXPECT_EQ(followed.out, output_of({verb, run_, good, "--follow", "--quiet"}));
+    for (const char* line : {"line 7: ", "line 13: ", "line 44: "})
+      EXPECT_THAT(followed.err, HasSubstr(line + std::string())) << verb;
+    EXPECT_THAT(followed.err, HasSubstr("this row is left out"));
+  }
+}
+
 TEST_F(FollowTest, followed_table_rows_have_the_same_digits) {
   const std::string file = data("wave.csv", wave(60, true));
   train_on(file, {"--model", "gru:4,layers=2", "--format", "table", "--predict", "load", "--ahead", "3"});

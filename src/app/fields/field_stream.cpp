@@ -101,14 +101,19 @@ void keep_last(Examples& examples, Index keep) {
 }  // namespace
 
 FieldStream::FieldStream(const std::string& path, ReaderOptions options, const DataSpecification& data,
-                         StreamPiece piece, Index reach)
-    : source_(path), options_(std::move(options)), data_(data), piece_(piece), reach_(reach) {
+                         StreamPiece piece, Index reach, Reporter* reporter)
+    : source_(path),
+      options_(std::move(options)),
+      data_(data),
+      piece_(piece),
+      reach_(reach),
+      reporter_(reporter),
+      skips_bad_rows_(options_.schema.bad_rows == BadRows::skip) {
+  options_.schema.bad_rows = BadRows::error;  // each row is read separately, and one that is refused is left out here
   options_.text_kind_set = true;  // the kind of text is the same as in training; it is not detected from a single text
   const std::string& format = options_.format;
   if (format == "npy" || format == "images")
     throw UsageError(fmt::format("--follow requires a line-based format, which {} is not; omit --follow", format));
-  if (options_.schema.bad_rows == BadRows::skip)
-    throw UsageError("--follow reports one result for each row, so it cannot be combined with --bad-rows skip");
   if (has_rows(format) && piece == StreamPiece::example && options_.sequence_column.empty() &&
       !rows_are_examples(options_))
     throw UsageError(
@@ -243,6 +248,20 @@ Examples FieldStream::read_row(const std::string& row, Index line) const {
   return examples;
 }
 
+/// Returns false, with a warning, if the row cannot be read and such rows are left out.
+bool FieldStream::read_or_skip(const std::function<Examples()>& read_one, Examples& examples) const {
+  try {
+    examples = read_one();
+    return true;
+  } catch (const DataError& error) {
+    if (!skips_bad_rows_) throw;
+    const std::string_view message = error.what();
+    if (reporter_ != nullptr)
+      reporter_->warn(fmt::format("{}; this row is left out", message.substr(0, message.find("; "))));
+    return false;
+  }
+}
+
 std::string FieldStream::sequence_of(const Examples& examples) const {
   const ExampleColumn* column = options_.sequence_column.empty() ? nullptr : examples.find(options_.sequence_column);
   return column == nullptr || column->texts.empty() ? std::string() : std::string(column->texts[0]);
@@ -254,7 +273,9 @@ bool FieldStream::next_rows(std::string& rows) {
   std::string row;
   Index first = 0;
   while (next_row(row)) {
-    const std::string sequence = sequence_of(read_row(row, first_));
+    Examples one;
+    if (!read_or_skip([&] { return read_row(row, first_); }, one)) continue;
+    const std::string sequence = sequence_of(one);
     if (rows.empty()) {
       sequence_ = sequence;
       first = first_;
@@ -343,14 +364,16 @@ bool FieldStream::next(Examples& examples) {
     if (!next_block(text)) return false;
     examples = read(header_, text, first_);
   } else if (table && piece_ == StreamPiece::row) {
-    if (!next_row(text)) return false;
-    examples = read_row(text, first_);
+    do {
+      if (!next_row(text)) return false;
+    } while (!read_or_skip([&] { return read_row(text, first_); }, examples));
     const std::string sequence = sequence_of(examples);
     begins_ = !started_ || sequence != sequence_;
     sequence_ = sequence;
   } else if (table && rows_are_examples(options_)) {
-    if (!next_row(text)) return false;
-    examples = read(header_, text, first_);
+    do {
+      if (!next_row(text)) return false;
+    } while (!read_or_skip([&] { return read(header_, text, first_); }, examples));
   } else if (table) {
     if (!next_rows(text)) return false;
     examples = read(header_, text, first_);

@@ -3,6 +3,7 @@
 /// or standard input that may never end. Memory is bounded by the longest example.
 
 #include <deque>
+#include <functional>
 #include <set>
 #include <string>
 #include <unordered_set>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "app/common/line_source.h"
+#include "app/common/reporter.h"
 #include "data/readers/example_reader.h"
 #include "data/readers/open_quotes.h"
 #include "unfold/data/examples/specification.h"
@@ -26,9 +28,9 @@ class FieldStream {
  public:
   /// Throws UsageError for formats that do not consist of lines, and if examples of a table without --sequences are
   /// requested, because such a table is a single example that ends with the stream. `reach`: rows before the last one
-  /// that `window` keeps.
+  /// that `window` keeps. `reporter` receives a warning for each row that BadRows::skip leaves out; may be null.
   FieldStream(const std::string& path, ReaderOptions options, const DataSpecification& data, StreamPiece piece,
-              Index reach = 0);
+              Index reach = 0, Reporter* reporter = nullptr);
 
   /// Waits for the next piece and reads it as one example; returns false at the end. Every piece has the columns of the
   /// first one; absent columns are missing values. Throws a DataError that names the line of the stream.
@@ -49,6 +51,7 @@ class FieldStream {
   std::string sequence_of(const Examples& examples) const;
   Examples read(const std::string& front, const std::string& text, Index line) const;
   Examples read_row(const std::string& row, Index line) const;
+  bool read_or_skip(const std::function<Examples()>& read_one, Examples& examples) const;
   void learn_header(const std::string& line);
   void complete(Examples& examples);
   void remark_once(Examples& piece);
@@ -60,6 +63,8 @@ class FieldStream {
   const DataSpecification& data_;
   StreamPiece piece_;
   Index reach_;
+  Reporter* reporter_;
+  bool skips_bad_rows_;
   Examples window_;
   std::string header_;     // the header line, which is prepended to each piece
   std::string first_row_;  // first row of a table without a header line

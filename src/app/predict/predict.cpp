@@ -154,7 +154,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
   const bool by_row = goes_row_by_row(model) && !kind.finds && !kind.decodes;
   FieldStream stream(request.data.front(), reader_options_for(model, request.stated), model.data(),
-                     by_row ? StreamPiece::row : StreamPiece::example, lookback(model));
+                     by_row ? StreamPiece::row : StreamPiece::example, lookback(model), &reporter);
   const auto data = std::make_shared<const DataSpecification>(model.data());
   const bool json = request.format == TableFormat::jsonl;
   const std::string symbols = stored_settings(model).symbols;

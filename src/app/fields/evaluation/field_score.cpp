@@ -271,7 +271,7 @@ void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request
   const bool whole = reads_source(model.data()) || predicts_whole_sequences(model);
   const bool by_row = goes_row_by_row(model) && !request.by_example && !whole;
   FieldStream stream(request.data, reader_options_for(model, request.stated), model.data(),
-                     by_row ? StreamPiece::row : StreamPiece::example, lookback(model));
+                     by_row ? StreamPiece::row : StreamPiece::example, lookback(model), request.reporter);
   const auto data = std::make_shared<const DataSpecification>(model.data());
   const std::vector<std::string> predicts = predicted_fields(model.layout());
   Team team(by_row ? 1 : thread_count(request.threads));
