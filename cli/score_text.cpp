@@ -32,10 +32,12 @@ struct TextRowSource {
   std::vector<std::string> names = {};
 };
 
-TextRowSource source_for(const SymbolModel& model, const std::string& path) {
+TextRowSource source_for(const SymbolModel& model, const std::string& path, UnknownScore unknown) {
   if (!is_fasta(model)) return TextRowSource(path);
   const Input input = Input::open(path);
-  return TextRowSource(read_fasta(input), input.name());
+  FastaFile file = read_fasta(input);
+  if (unknown == UnknownScore::error) require_letters(model.alphabet(), input, file);
+  return TextRowSource(std::move(file), input.name());
 }
 
 class TextRows {
@@ -45,7 +47,7 @@ class TextRows {
         options_(options),
         rows_(console, options.rows, "bits_per_symbol"),
         scorer_(model, options.model, options.unknown, options.threads),
-        input_(source_for(model, options.rows.data)) {
+        input_(source_for(model, options.rows.data, options.unknown)) {
     if (rows_.has_label_file() && scorer_.has_labels())
       throw UsageError("--labels: the data of this model has labels in the first column; leave out --labels");
   }

@@ -8,6 +8,7 @@
 
 #include "app/evaluate/evaluate.h"
 #include "app/evaluate/reading.h"
+#include "app/fasta/fasta_data.h"
 #include "app/fields/evaluation/field_evaluation.h"
 #include "app/fields/evaluation/field_score.h"
 #include "app/predict/imputation.h"
@@ -100,14 +101,24 @@ nb::tuple unknown_symbols(const PythonModel& self, nb::handle given) {
   return nb::make_tuple(count, static_cast<double>(characters) * kUnknownNats);
 }
 
+/// Reads a text like a file. A model of FASTA data also reads a sequence without a header.
+Corpus corpus_of(const SymbolModel& model, std::string text, UnknownPolicy unknown) {
+  std::vector<Input> inputs;
+  std::optional<std::string> letters;
+  if (is_fasta(model)) letters = letters_without_header(text, model.reads_lines());
+  inputs.push_back(Input::from_bytes("the text", letters ? *std::move(letters) : std::move(text)));
+  if (letters)
+    return Corpus::load(std::move(inputs), model.alphabet(), {.unknown = unknown, .lines = model.reads_lines()});
+  return load_for(model, std::move(inputs), unknown);
+}
+
 /// Scores a text exactly as the command scores a file with the same content.
 ScoredInMemory score_text(const PythonModel& self, const SymbolModel& model, std::string text,
                           const std::string& unknown, const ReadingSettings& reading, Index threads) {
   PythonReporter reporter{nb::none()};
   ScoredInMemory result;
   reporter.run([&] {
-    std::vector<Input> inputs = {Input::from_bytes("the text", std::move(text))};
-    const Corpus corpus = load_for(model, std::move(inputs), parse_unknown_policy(unknown));
+    const Corpus corpus = corpus_of(model, std::move(text), parse_unknown_policy(unknown));
     const Split part = whole_corpus(corpus, "all");
     result.nats.assign(at(part.symbols()), std::numeric_limits<float>::quiet_NaN());
     SurprisalCheck check;

@@ -18,8 +18,10 @@ Streams::Streams(Index count, Index alphabet, Symbol sequence_end)
 
 void Streams::check(std::span<const Symbol> symbols) const {
   if (static_cast<Index>(symbols.size()) != count_)
-    throw UsageError(fmt::format("streams: {} symbols for {} streams; pass one for each stream, kNoSymbol for none",
-                                 symbols.size(), count_));
+    throw UsageError(
+        fmt::format("streams: {} symbols for {} streams; pass one for each stream, and -1 (in Python, also None) for a "
+                    "stream without one",
+                    symbols.size(), count_));
   for (const Symbol symbol : symbols)
     if (symbol != kNoSymbol) require_symbol(symbol, alphabet_);
 }

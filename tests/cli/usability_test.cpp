@@ -217,6 +217,18 @@ TEST_F(FastaTest, fastq_reads_are_separate_lines_scored_by_name) {
   EXPECT_EQ(unfold_command({"train", "--out", run_, "--resume", "--steps", "5", "--quiet"}).code, 0);
 }
 
+TEST_F(FastaTest, unknown_letter_error_names_the_line_of_the_file) {
+  const std::string masked = folder_ / "masked.fa";
+  write_bytes(masked, ">one\r\nACGT\r\nACGT\r\n>two\r\nACgt\r\n");
+  for (const auto& [trained, by] : {std::pair(genome_, "symbol"), {reads_, "line"}}) {
+    ASSERT_EQ(train_on(trained).code, 0);
+    expect_failure({"score", run_, masked, "--by", by}, 3,
+                   masked + ": line 5: \"g\" in the record \"two\" is not in the alphabet of ");
+    expect_failure({"score", run_, masked, "--by", by}, 3, "convert lower-case letters to upper case");
+  }
+  EXPECT_EQ(unfold_command({"score", run_, masked, "--unknown", "skip"}).code, 0);
+}
+
 TEST_F(FastaTest, damaged_record_error_names_the_line) {
   write_bytes(genome_, ">a\nACGT\nAC7T\n");
   expect_failure({"train", genome_, "--out", run_, "--model", "ngram:4", "--format", "fasta", "--quiet"}, 3,

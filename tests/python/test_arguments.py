@@ -39,6 +39,14 @@ class RangesTest(Folder):
         with self.assertRaisesRegex(unfold.UsageError, what):
             ask()
 
+    def test_a_sequence_without_a_header_is_scored_like_a_record(self):
+        for records in (">a\n" + "ACGTTGCA\n" * 30, "".join(f">r{i}\nACGTTGCA\n" for i in range(30))):
+            data = self.write("genome.fa", records)
+            model = unfold.train(data, out=self.path("run"), overwrite=True, model="ngram:3", threads=1).model
+            numpy.testing.assert_array_equal(model.score("ACG\nTT"), model.score(">x\nACGTT\n"))
+            with self.assertRaisesRegex(ValueError, 'the text: "x" at offset 2'):
+                model.score("ACxT")
+
     def test_sample_and_position_counts_have_the_ranges_of_the_command(self):
         data = self.write("data.csv", "value\n" + "1\n2.5\n" * 20)
         model = unfold.train(data, out=self.path("run"), format="table", read="value", predict="value", ahead=1,

@@ -22,9 +22,10 @@ Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPoli
                 const std::optional<std::string>& only) {
   const bool by_lines = model.reads_lines();
   const std::optional<LogCard> log = log_card(model);
-  inputs = log               ? log_shapes(*log, inputs, only)
-           : is_fasta(model) ? fasta_inputs(inputs, by_lines)
-                             : unlabeled(std::move(inputs), has_label_column(model), only);
+  inputs = log ? log_shapes(*log, inputs, only)
+           : is_fasta(model)
+               ? fasta_inputs(inputs, by_lines, unknown == UnknownPolicy::error ? &model.alphabet() : nullptr)
+               : unlabeled(std::move(inputs), has_label_column(model), only);
   return Corpus::load(std::move(inputs), model.alphabet(), {.unknown = unknown, .lines = by_lines});
 }
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "app/settings/train_settings.h"
+#include "base/printable.h"
 #include "data/readers/fasta.h"
 
 namespace unfold {
@@ -60,10 +62,43 @@ std::vector<Input> read_fasta_data(const std::vector<Input>& inputs, TrainSettin
   return result;
 }
 
-std::vector<Input> fasta_inputs(const std::vector<Input>& inputs, bool lines) {
+void require_letters(const Alphabet& alphabet, const Input& input, const FastaFile& file) {
+  if (alphabet.kind() == SymbolKind::words) return;
+  const auto is_known = [&](char c) { return alphabet.find(std::string_view(&c, 1)) != kNoSymbol; };
+  std::array<bool, 256> known{};
+  for (std::size_t byte = 0; byte < known.size(); ++byte)
+    known[byte] = static_cast<char>(byte) == '\n' || is_known(static_cast<char>(byte));
+  const auto unknown =
+      std::ranges::find_if(file.letters, [&](char c) { return !known[static_cast<unsigned char>(c)]; });
+  if (unknown == file.letters.end()) return;
+  const Index place = unknown - file.letters.begin();
+  const auto record = std::ranges::upper_bound(file.ends, place) - file.ends.begin();
+  const bool masked = *unknown >= 'a' && *unknown <= 'z' && is_known(static_cast<char>(*unknown - 'a' + 'A'));
+  throw DataError(fmt::format(
+      "{}: line {}: \"{}\" in the record {} is not in the alphabet of {} {}; {}skip such letters (--unknown "
+      "skip), or train on data that contains them",
+      input.name(), fasta_line_of(input, place), *unknown, in_quotes(file.names[at(record)]), alphabet.size(),
+      to_string(alphabet.kind()), masked ? "convert lower-case letters to upper case, " : ""));
+}
+
+std::vector<Input> fasta_inputs(const std::vector<Input>& inputs, bool lines, const Alphabet* required) {
   std::vector<Input> result;
-  for (const Input& input : inputs) append_records(result, input.name(), read_fasta(input), lines);
+  for (const Input& input : inputs) {
+    FastaFile file = read_fasta(input);
+    if (required != nullptr) require_letters(*required, input, file);
+    append_records(result, input.name(), std::move(file), lines);
+  }
   return result;
+}
+
+std::optional<std::string> letters_without_header(std::string_view text, bool lines) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || std::string_view(">@;").find(text[first]) != std::string_view::npos)
+    return std::nullopt;
+  std::string letters(text);
+  std::erase_if(letters, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
+  if (lines) letters += '\n';
+  return letters;
 }
 
 }  // namespace unfold

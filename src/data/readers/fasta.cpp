@@ -45,8 +45,15 @@ class FastaPass {
   explicit FastaPass(const ReaderText& text)
       : source_(text.source()), lines_(text.text()), bytes_(text.text().size()) {}
   FastaFile run();
+  /// Returns the line that contains a position in FastaFile::letters.
+  Index line_of(Index letter) {
+    while (static_cast<Index>(file_.letters.size()) <= letter && read_line()) {
+    }
+    return lines_.number();
+  }
 
  private:
+  bool read_line();
   void begin_record();
   void end_record();
   void append_letters();
@@ -65,29 +72,35 @@ class FastaPass {
 
 FastaFile FastaPass::run() {
   file_.letters.reserve(bytes_);
-  while (lines_.next()) {
-    line_ = without_blanks(lines_.line());
-    if (line_.empty() || (line_[0] == kFastaComment && !file_.has_qualities)) continue;
-    if (header_ == 0) file_.has_qualities = line_[0] == kFastqHeader;
-    if (begins_record()) {
-      end_record();
-      begin_record();
-    } else if (header_ == 0) {
-      throw_data_error(source_, lines_.number(),
-                       "there is neither a FASTA header (\">\") nor a FASTQ header (\"@\"); begin every record with "
-                       "one, or train with --format text");
-    } else if (is_complete()) {
-      throw_data_error(source_, lines_.number(),
-                       "the read above is complete, and this line is not a header (\"@\"); remove it");
-    } else if (file_.has_qualities && line_[0] == kQualities) {
-      skip_qualities();
-    } else {
-      append_letters();
-    }
+  while (read_line()) {
   }
   if (header_ == 0) throw_data_error(source_, 0, "it contains no records");
   end_record();
   return std::move(file_);
+}
+
+/// Returns false at the end of the file.
+bool FastaPass::read_line() {
+  if (!lines_.next()) return false;
+  line_ = without_blanks(lines_.line());
+  if (line_.empty() || (line_[0] == kFastaComment && !file_.has_qualities)) return true;
+  if (header_ == 0) file_.has_qualities = line_[0] == kFastqHeader;
+  if (begins_record()) {
+    end_record();
+    begin_record();
+  } else if (header_ == 0) {
+    throw_data_error(source_, lines_.number(),
+                     "there is neither a FASTA header (\">\") nor a FASTQ header (\"@\"); begin every record with "
+                     "one, or train with --format text");
+  } else if (is_complete()) {
+    throw_data_error(source_, lines_.number(),
+                     "the read above is complete, and this line is not a header (\"@\"); remove it");
+  } else if (file_.has_qualities && line_[0] == kQualities) {
+    skip_qualities();
+  } else {
+    append_letters();
+  }
+  return true;
 }
 
 void FastaPass::begin_record() {
@@ -176,6 +189,11 @@ FastaFile read_fasta(const Input& input) {
   FastaFile file = FastaPass(text).run();
   input.require_whole();
   return file;
+}
+
+Index fasta_line_of(const Input& input, Index letter) {
+  const ReaderText text(input);
+  return FastaPass(text).line_of(letter);
 }
 
 std::string guess_fasta(const std::string& path) {

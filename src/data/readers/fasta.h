@@ -36,6 +36,9 @@ struct FastaFile {
 /// length.
 FastaFile read_fasta(const Input& input);
 
+/// Returns the line of the file that contains a position in FastaFile::letters other than a line ending.
+Index fasta_line_of(const Input& input, Index letter);
+
 /// Returns the evidence for the format in the name or the first lines of a file; empty: no match. Reads at most 64 KiB
 /// of an uncompressed file and only the name of a compressed one. Does not throw if the file cannot be read.
 std::string guess_fasta(const std::string& path);

@@ -49,6 +49,14 @@ TEST(Fasta, fasta_errors_name_the_line) {
   EXPECT_THAT(fasta_refusal("\n;\n"), HasSubstr("it contains no records"));
 }
 
+TEST(Fasta, line_of_a_letter_is_that_of_the_file) {
+  const Input input = Input::from_bytes("x.fa", "; note\n>a\r\nACG\r\nTa\r\n\r\n>b\r\nNN\r\n");
+  const FastaFile file = read_fasta(input);
+  ASSERT_EQ(file.letters, "ACGTa\nNN\n");
+  for (const auto& [letter, line] : {std::pair(0, 3), {2, 3}, {3, 4}, {4, 4}, {6, 7}, {7, 7}})
+    EXPECT_EQ(fasta_line_of(input, letter), line) << letter;
+}
+
 TEST(Fasta, fasta_format_is_detected_by_name_or_first_line) {
   const ScratchFolder folder;
   const auto guess = [&](const std::string& name, const std::string& bytes) {
