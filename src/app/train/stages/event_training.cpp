@@ -49,6 +49,19 @@ double validation_nats(const std::vector<std::string>& reads, const std::array<E
   return train(model, example_sources<T>(parts[0], parts[1], batches, seed), trainer, "", team).best_nats_per_symbol;
 }
 
+/// Notes the fields of the predicted event itself that the model reads, which are unknown in a forecast.
+void note_known_fields(const std::vector<std::string>& own, const std::vector<std::string>& all, Reporter& reporter) {
+  std::vector<std::string> known;
+  for (const std::string& read : all)
+    if (parse_read(read).back == 0) known.push_back(read);
+  if (known.empty()) return;
+  const bool one = known.size() == 1;
+  reporter.remark(fmt::format(
+      "{} of each event {} read to predict it. predict --ahead does not know {} and assumes the median gap between "
+      "events, so a model trained with --read {} may predict the next event better",
+      fmt::join(known, " and "), one ? "is" : "are", one ? "it" : "them", fields_of_reads(own)));
+}
+
 }  // namespace
 
 std::string fields_of_reads(const std::vector<std::string>& reads) {
@@ -77,6 +90,7 @@ std::vector<std::string> select_event_reads(const std::array<ExampleSet, 3>& par
   const std::vector<std::string>& chosen = by_all < (1 - kLeastGain) * by_events ? all : own;
   reporter.remark(fmt::format("validation: {:.4f} nats from {}, {:.4f} nats from {}; reading {} (--read overrides it)",
                               by_events, fields_of_reads(own), by_all, fields_of_reads(all), fields_of_reads(chosen)));
+  if (&chosen == &all) note_known_fields(own, all, reporter);
   return chosen;
 }
 
