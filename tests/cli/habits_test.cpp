@@ -494,7 +494,13 @@ TEST_F(HabitsTest, TextThatResemblesATableOrALogIsReported) {
   }
   EXPECT_THAT(inspected(data("table.txt", table))["notes"].dump(), HasSubstr("line 1"));
   EXPECT_THAT(inspected(data("log.txt", log))["notes"].dump(), HasSubstr("begin with a time"));
-  EXPECT_EQ(inspected(data("server.log", log))["format"], "log");
+  for (const char* name : {"server.log", "syslog", "server.log.1"})
+    EXPECT_EQ(inspected(data(name, log))["format"], "log") << name;
+  std::string mixed = log;
+  for (int i = 0; i < 6; ++i) mixed += "{\"ts\":\"2024-01-02T10:00:00\",\"msg\":\"refresh\"}\n";
+  EXPECT_EQ(inspected(data("messages", mixed))["format"], "log");
+  EXPECT_EQ(inspected(data("diary", "at 10:00:00 we left\n" + std::string(200, '\n') + "and came home\n"))["format"],
+            "text");
 }
 
 TEST_F(HabitsTest, BracketsOfThePennTreebankAreRead) {

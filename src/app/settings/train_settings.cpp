@@ -225,6 +225,8 @@ FormatGuess decided_format(const std::string& file, bool fields, std::string_vie
   if (format == kFastaFormat) return {std::string(kFastaFormat), "its name"};
   if (fields || !named.empty()) return {};
   if (std::string why = guess_fasta(file); !why.empty()) return {std::string(kFastaFormat), std::move(why)};
+  if (text.empty() || text == name_of(&TrainSettings::model))
+    if (std::string why = guess_log(file); !why.empty()) return {kLogFormat, std::move(why)};
   return {};
 }
 
@@ -290,6 +292,7 @@ std::string_view kind_of_file(const std::string& file) {
   if (const FormatGuess guess = guess_format(input); guess.format != kTextFormat)
     return readers().get(guess.format).name;
   if (!guess_fasta(file).empty()) return kFastaFormat;
+  if (!guess_log(file).empty()) return kLogFormat;
   return guess_item_lines(input.bytes()).empty() ? "running text" : "list of lines";
 }
 

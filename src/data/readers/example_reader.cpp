@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "base/formats/decompress.h"
@@ -120,6 +121,20 @@ FormatGuess guess_format(const Input& input) {
   }
   if (!named.empty()) return {std::string(named.front()), "its name"};
   return {"text", "no other format was recognized"};
+}
+
+std::string guess_log(const std::string& path) {
+  const bool packed = compression_of(path) != Compression::none;
+  const std::filesystem::path name = std::filesystem::path(packed ? path.substr(0, path.rfind('.')) : path).filename();
+  const std::string extension = name.extension().string();
+  const bool numbered = extension.size() > 1 && std::all_of(extension.begin() + 1, extension.end(),
+                                                            [](char c) { return c >= '0' && c <= '9'; });
+  std::error_code ignored;
+  if ((!extension.empty() && !numbered) || (path != "-" && !std::filesystem::is_regular_file(path, ignored))) return {};
+  const Input input = Input::open(path, EmptyInput::allowed);
+  if (guess_format(input).format != "text") return {};
+  const Resemblance found = resemblance_of(sample_of(input));
+  return found.format == "log" ? found.why : std::string();
 }
 
 std::string resembles(const Input& input) {

@@ -79,6 +79,10 @@ struct FormatGuess {
 };
 /// Guesses the format from the file extension if it is known (file_formats.h), otherwise from the first lines.
 FormatGuess guess_format(const Input& input);
+/// Returns the evidence that a file is a log, whose name shows nothing else: it has no extension or a number as its
+/// extension, or is standard input, and most of its first lines begin with a time; empty: no match. Does not throw if
+/// the file cannot be read.
+std::string guess_log(const std::string& path);
 /// Returns a sentence that names the format that an input read as running text resembles; empty if there is none.
 std::string resembles(const Input& input);
 
