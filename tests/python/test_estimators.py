@@ -149,6 +149,18 @@ class ClassifierTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "sequence 0 is empty"):
             SequenceTagger("bilstm:4", steps=1).fit([""], [[]])
 
+    def test_tables_may_have_missing_texts_and_repeated_names(self):
+        if importlib.util.find_spec("pandas") is None:
+            self.skipTest("pandas is not installed")
+        import pandas
+        cells = [["a", "x"], ["b", "y"]] * 10 + [["a", None], [math.nan, "y"], [None, None]]
+        labels = [row[0] if isinstance(row[0], str) else "b" for row in cells]
+        X = pandas.DataFrame(cells, columns=["one", "two"])
+        fitted = SequenceClassifier("gru:4", steps=60, threads=1).fit(X, labels)
+        self.assertEqual(fitted.predict(X[:2]).tolist(), ["a", "b"])
+        repeated = pandas.DataFrame([[1, 2, "a"], [3, 4, "b"]] * 20, columns=["x", "x", "label"])
+        self.assertEqual(unfold.train(repeated, steps=2, model="gru:2").figures["read"], "x,x.2")
+
     def test_columns_of_texts_are_lists_of_texts(self):
         texts, y = ["how far is it", "who was first"] * 10, ["distance", "person"] * 10
         settings = {"steps": 2, "threads": 1}

@@ -24,7 +24,8 @@ class Sequences:
         Parameters
         ----------
         empty_texts
-            Whether an empty text, None or NaN in a list of texts is a sequence of one missing entry, instead of an error.
+            Whether an empty text, None or NaN in a list of texts is a sequence of one missing entry, and a missing cell
+            of a table of texts a missing entry, instead of an error.
         """
         if hasattr(X, "tocsr"):
             raise TypeError(f"{who}: Sparse data was passed, but sequences are dense; use X.toarray()")
@@ -32,6 +33,7 @@ class Sequences:
             raise UsageError(f"{who} expects a list of sequences, not "
                              f"{'one text' if isinstance(X, (str, bytes)) else type(plain(X)).__name__}")
         self.names = feature_names_of(X)
+        self._missing_cells = empty_texts and _data.is_table(X)
         if _data.is_table(X):
             _require_plain_table(X, who)
             X = _texts_of_table(X, who)
@@ -76,10 +78,14 @@ class Sequences:
             raise UsageError(f"{who}: all texts are empty")
         for i in empty:
             rows[i] = [""]
+        missing = [(i, 0) for i in empty]
+        if self._missing_cells:
+            missing += [(i, j) for i, row in enumerate(rows) for j, cell in enumerate(row) if _data.is_missing(cell)]
+            rows = [["" if _data.is_missing(cell) else cell for cell in row] for row in rows]
         self.entries, self.lengths = _data.sequences(rows, who)
         starts = numpy.cumsum(self.lengths) - self.lengths
-        for i in empty:
-            self.entries[int(starts[i])] = None
+        for i, j in missing:
+            self.entries[int(starts[i]) + j] = None
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "base/printable.h"
 #include "data/readers/reader_text.h"
 #include "data/readers/table_examples.h"
 #include "unfold/base/error.h"
@@ -39,6 +43,21 @@ void give_requested_types(const ReaderOptions& options, Examples& examples) {
   }
 }
 
+/// Renames columns whose name an earlier column has, as in files: x, x.2. Returns a note for each.
+std::vector<std::string> rename_repeated(std::vector<ExampleColumn>& columns) {
+  std::vector<std::string> notes;
+  std::set<std::string, std::less<>> names;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const std::string wanted = columns[i].name;
+    for (int copy = 2; names.contains(columns[i].name); ++copy) columns[i].name = fmt::format("{}.{}", wanted, copy);
+    names.insert(columns[i].name);
+    if (columns[i].name == wanted) continue;
+    notes.push_back(fmt::format("column {} is renamed to {} because an earlier column is named {}", i + 1,
+                                in_quotes(columns[i].name), in_quotes(wanted)));
+  }
+  return notes;
+}
+
 thread_local MemoryFiles* current_files = nullptr;
 
 }  // namespace
@@ -56,10 +75,13 @@ MemoryData* MemoryFiles::find(std::string_view name) {
 
 Examples take_examples(MemoryData& data, const ReaderOptions& options) {
   Examples examples = std::exchange(data.examples, {});
-  if (has_rows(data.format))
+  if (has_rows(data.format)) {
+    const std::vector<std::string> notes = rename_repeated(examples.columns);
     examples = table_of_columns(std::move(examples), options);
-  else
+    examples.remarks.insert(examples.remarks.end(), notes.begin(), notes.end());
+  } else {
     give_requested_types(options, examples);
+  }
   finish_examples(options, examples);
   return examples;
 }
