@@ -2,6 +2,9 @@
 #include "tests/cli/fixture.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
 
 #include <nlohmann/json.hpp>
 
@@ -119,7 +122,60 @@ TEST_F(BaselinesTest, EventsAreComparedWithBigramsAndTrigrams) {
     EXPECT_EQ(baseline(result, "trigram")["result"], bigram["result"]);
     EXPECT_THAT(trained.err, HasSubstr("(--read overrides it)"));
     EXPECT_LT(result["steps"].get<int>(), 600) << "training should end early";
+    EXPECT_THAT(trained.err, Not(HasSubstr("predict --ahead does not know")));
   }
+}
+
+TEST_F(BaselinesTest, FieldsOfThePredictedEventItselfAreNamed) {
+  Draws draws{3};
+  std::string table = "user,time,page\n";
+  for (int u = 0; u < 50; ++u)
+    for (int k = 0, minute = u; k < 16; ++k) {
+      const auto page = static_cast<std::size_t>(draws.below(3));
+      minute += std::array{1, 20, 200}[page];  // the time before an event depends on its page
+      table += fmt::format("u{:02},2026-03-{:02}T{:02}:{:02}:00,{}\n", u, 1 + minute / 1440, minute / 60 % 24,
+                           minute % 60, "abc"[page]);
+    }
+  const std::string file = folder_ / "events.csv";
+  write_bytes(file, table);
+  const Finished trained = unfold_command({"train", file, "--out", run_});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err,
+              HasSubstr("time.gap of each event are read to predict it. predict --ahead does not know them"));
+  EXPECT_THAT(trained.err, HasSubstr("so a model trained with --read page may predict the next event better"));
+}
+
+/// A small table for which the default model is chosen by cross-validation.
+TEST_F(BaselinesTest, ResultsOfCrossValidationAreNotThoseOfTheInitialModel) {
+  Draws draws{5};
+  std::string table = "a,b,c,d,kind\n";
+  for (int i = 0; i < 90; ++i) {
+    const int kind = i % 3;
+    const auto number = [&](int mean) { return mean + draws.below(40); };
+    const std::array numbers = {number(kind == 0 ? 50 : 10), number(kind == 1 ? 50 : 10), number(0), number(20 * kind)};
+    table += fmt::format("{},{}\n", fmt::join(numbers, ","), "xyz"[kind]);
+  }
+  const std::string file = folder_ / "kinds.csv";
+  write_bytes(file, table);
+  const Finished trained = unfold_command({"train", file, "--out", run_});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("leaving out"));
+  EXPECT_THAT(trained.out, Not(HasSubstr("initial model")));
+  const bool network = trained.err.find("using rnn") != std::string::npos;
+  EXPECT_THAT(trained.out, HasSubstr(network ? "Cross-validation; the saved model is trained on all examples, for "
+                                             : "Validation:\n"));
+}
+
+TEST_F(BaselinesTest, PerfectLabelsAreNotAReasonToTrainLonger) {
+  std::string columns;
+  for (int i = 0; i < 60; ++i) columns += i % 3 == 0 ? "the D\ncat N\n\n" : "a D\ndog N\nruns V\n\n";
+  const std::string file = folder_ / "tags.conll";
+  write_bytes(file, columns);
+  const Finished more =
+      unfold_command({"train", file, "--model", "rnn:8", "--steps", "400", "--validate-every", "50", "--out", run_});
+  EXPECT_THAT(more.out, HasSubstr("accuracy               1\n"));
+  EXPECT_THAT(more.out, HasSubstr("at step 400 of 400"));
+  EXPECT_THAT(more.err, Not(HasSubstr("train longer")));
 }
 
 }  // namespace
