@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/storage/temporary_file.h"
 #include "base/printable.h"
+#include "base/storage/temporary_file.h"
 #include "unfold/base/error.h"
 
 extern char** environ;

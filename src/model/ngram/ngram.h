@@ -17,8 +17,8 @@
 /// The option `sentences` overrides this.
 ///
 /// Estimation counts the n-grams of the highest order within a memory limit, in several processes if available
-/// (data/counts/corpus_counts.h), and needs about 32 additional bytes for each distinct n-gram, in memory or, if they may
-/// exceed the limit, in temporary files.
+/// (data/counts/corpus_counts.h), and needs about 32 additional bytes for each distinct n-gram, in memory or, if they
+/// may exceed the limit, in temporary files.
 
 #include "model/ngram/ngram_trie.h"
 #include "unfold/base/options/options.h"

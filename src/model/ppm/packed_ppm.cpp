@@ -6,8 +6,8 @@
 #include <array>
 #include <vector>
 
-#include "model/context_mixing/integer_decision.h"
 #include "base/storage/growing_array.h"
+#include "model/context_mixing/integer_decision.h"
 #include "model/ppm/packed_contexts.h"
 #include "numerics/functions.h"
 #include "unfold/base/error.h"
