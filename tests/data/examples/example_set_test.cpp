@@ -203,7 +203,7 @@ TEST(Standardization, too_large_numbers_are_rejected) {
   const FieldChoice choice{.reads = {"wind"}, .unstandardized = {}};
   Examples large = three_examples();
   large.columns[3].numbers[5] = 1e200;
-  EXPECT_THAT(complaint([&] { specify(large, choice, ""); }), HasSubstr("field wind: its numbers are too large"));
+  EXPECT_THAT(complaint([&] { specify(large, choice, ""); }), HasSubstr("line 8: field wind: 1e+200 is too large"));
   EXPECT_THAT(complaint([&] { set_of(large, choice, three_examples()); }),
               HasSubstr("data.txt, line 8: field wind is 1e+200, which is too large"));
   // float can represent the value but not its square, so its likelihood would be 0.
