@@ -23,6 +23,13 @@ std::string_view without_blanks(std::string_view text);  ///< strips spaces, tab
 inline constexpr std::size_t kBlankBlock = 64;
 std::uint64_t blanks_in(const char* block, std::size_t size);
 
+/// Clears the lowest bit and returns its place.
+inline std::size_t take_lowest(std::uint64_t& bits) {
+  const auto place = static_cast<std::size_t>(std::countr_zero(bits));
+  bits &= bits - 1;
+  return place;
+}
+
 /// Calls use(part) for the parts of a line between blanks.
 template <class Use>
 void for_each_part(std::string_view line, const Use& use) {
@@ -32,21 +39,16 @@ void for_each_part(std::string_view line, const Use& use) {
     const std::uint64_t blanks = blanks_in(line.data() + block, std::min(line.size() - block, kBlankBlock));
     const std::uint64_t before = blanks << 1 | (inside ? 0 : 1);
     std::uint64_t borders = blanks ^ before;
-    const auto take = [&] {
-      const std::size_t place = block + static_cast<std::size_t>(std::countr_zero(borders));
-      borders &= borders - 1;
-      return place;
-    };
     if (inside && borders != 0) {
-      const std::size_t end = take();
+      const std::size_t end = block + take_lowest(borders);
       use(std::string_view(line.data() + begin, end - begin));
       inside = false;
     }
     while (borders != 0) {
-      begin = take();
+      begin = block + take_lowest(borders);
       inside = borders == 0;
       if (inside) break;
-      const std::size_t end = take();
+      const std::size_t end = block + take_lowest(borders);
       use(std::string_view(line.data() + begin, end - begin));
     }
   }
