@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Milliseconds of a training step in one process with two threads and in two processes with one thread each, for
-several networks. The starting time cancels out: each value is the difference between a long and a short run, the
-smallest of several alternating rounds (docs/processes.md). Needs mpirun.
+several networks. The starting time cancels out: each value is the difference between a long and a short run, for which
+the smallest time of several alternating rounds counts (docs/processes.md). Needs mpirun.
 
     bench/process_shapes.py --unfold build/release/bin/unfold TEXT
 """
@@ -27,7 +27,7 @@ def main():
     parser.add_argument("text")
     parser.add_argument("--unfold", default="build/release/bin/unfold")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=4, help="approximate time of a long run")
+    parser.add_argument("--seconds", type=float, default=20, help="approximate time of a long run")
     arguments = parser.parse_args()
     together = ["mpirun", "-n", "2", "--bind-to", "none", "--oversubscribe"]
     if os.geteuid() == 0:
@@ -45,11 +45,12 @@ def main():
             few, many = 5, 5 + max(20, int(arguments.seconds / step))
             best = {}
             for _ in range(arguments.rounds):
-                for name, prefix, threads in (("threads", [], 2), ("processes", together, 1)):
-                    taken = 1e3 * (run(prefix, threads, many) - run(prefix, threads, few)) / (many - few)
-                    best[name] = min(best.get(name, taken), taken)
-            print(f"{model:<12}{batch:>6}{best['threads']:>13.2f}{best['processes']:>15.2f}"
-                  f"{best['threads'] / best['processes']:>11.0%}", flush=True)
+                for prefix, threads in (([], 2), (together, 1)):
+                    for steps in (few, many):
+                        taken = run(prefix, threads, steps)
+                        best[threads, steps] = min(best.get((threads, steps), taken), taken)
+            alone, both = (1e3 * (best[n, many] - best[n, few]) / (many - few) for n in (2, 1))
+            print(f"{model:<12}{batch:>6}{alone:>13.2f}{both:>15.2f}{alone / both:>11.0%}", flush=True)
 
 
 if __name__ == "__main__":
