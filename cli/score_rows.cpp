@@ -106,13 +106,14 @@ std::string ScoreRows::finish(const std::string& source) {
 std::string ScoreRows::why_no_roc(bool normal, const std::string& source) const {
   const char* const rows = options_.values ? "values" : "lines";
   if (normal)
-    return fmt::format("{}: all {} have the label {} of normal lines (--normal), so there is no ROC curve", source,
-                       rows, in_quotes(options_.normal));
+    return fmt::format("{}: all {} have the label {} of normal lines (--normal), so a ROC curve cannot be drawn",
+                       source, rows, in_quotes(options_.normal));
   std::vector<std::string> shown;
   shown.reserve(kinds_.size());
   for (const std::string& kind : kinds_) shown.push_back(shown.size() < kMostKinds ? in_quotes(kind) : "...");
   return fmt::format(
-      "{}: none of the {} has the label {}, which marks normal lines, so there is no ROC curve; name the label of "
+      "{}: none of the {} has the label {}, which marks normal lines, so a ROC curve cannot be drawn; name the label "
+      "of "
       "normal lines with --normal LABEL; the labels are {}",
       source, rows, in_quotes(options_.normal), fmt::join(shown, ", "));
 }

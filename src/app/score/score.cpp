@@ -109,10 +109,10 @@ ScoredText score(const ScoreRequest& request) {
 RocResults judge(const std::vector<ScoredLine>& lines, const std::vector<std::string>& labels,
                  const std::string& normal) {
   if (!labels.empty() && std::ranges::find(labels, normal) == labels.end())
-    throw DataError(
-        fmt::format("none of the {} lines has the label {}, which marks normal lines, so there is no ROC curve; name "
-                    "the label of normal lines with --normal LABEL",
-                    labels.size(), in_quotes(normal)));
+    throw DataError(fmt::format(
+        "none of the {} lines has the label {}, which marks normal lines, so a ROC curve cannot be drawn; name "
+        "the label of normal lines with --normal LABEL",
+        labels.size(), in_quotes(normal)));
   std::vector<double> totals, means;
   for (const ScoredLine& line : lines) {
     totals.push_back(line.bits());

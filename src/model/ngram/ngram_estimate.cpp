@@ -30,7 +30,7 @@ class Estimation {
     Smoothing smoothing = Smoothing::kneser_ney;
     double positions = 1;  ///< approximate number of n-grams, counting repetitions
   };
-  /// Computes the trie. If n-grams may exceed the memory limit, or the available memory if there is no limit, they are
+  /// Computes the trie. If n-grams may exceed the memory limit, or without a limit the available memory, they are
   /// stored in temporary files. Throws InterruptedError; RuntimeFailure for temporary files.
   Estimation(CountStream& ngrams, const Settings& settings, const FitOptions& options, Team& team);
   NgramTrie take() { return std::move(trie_); }
