@@ -65,6 +65,9 @@ class Export final : public Verb {
   }
 
   ExitCode run(Console&) override {
+    if (to_.empty())
+      throw UsageError("export needs --to: arpa for n-grams, hmm or network for hidden Markov models, crfsuite or crfpp "
+                       "for a crf, and c, safetensors, onnx or rtneural for networks");
     if (json_ && out_ == "-") throw UsageError("--json and --out - both use standard output; name a file");
     if (name_ && to_ != "c") throw UsageError("--name requires --to c");
     if (!columns_.empty() && to_ != "crfpp") throw UsageError("--columns requires --to crfpp");
@@ -93,7 +96,7 @@ class Export final : public Verb {
 
  private:
   std::vector<std::string> model_;
-  std::string to_ = "arpa", out_ = "-", columns_;
+  std::string to_, out_ = "-", columns_;
   std::optional<std::string> name_;
 };
 

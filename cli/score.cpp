@@ -83,6 +83,7 @@ Score::Score()
                         "per file and a total), for an hmm state (the most probable path), for logs value (masked "
                         "values that placeholders stand for) or session (lines of one request, process or block)",
                 .choices = {"symbol", "line", "file", "state", "value", "session"},
+                .default_text = "symbol; logs: line",
                 .group = OptionGroup::output,
                 .common = true});
   options_.add(

@@ -271,7 +271,12 @@ void CommandOptions::check_inputs() const {
 }
 
 void CommandOptions::refuse_row(const OptionRow& row, std::string_view why) const {
-  if (is_set(row)) throw UsageError(fmt::format("--{0} {1}; omit --{0}", row.name, why));
+  if (!is_set(row)) return;
+  constexpr std::string_view requires_option = "requires --";
+  const bool addable = why.starts_with(requires_option) && why.find(" and ") == std::string_view::npos;
+  const std::string_view needed = addable ? why.substr(requires_option.size()) : "";
+  throw UsageError(addable ? fmt::format("--{0} {1}: add --{2} or omit --{0}", row.name, why, needed)
+                           : fmt::format("--{0} {1}; omit --{0}", row.name, why));
 }
 
 void CommandOptions::require_kind(Kind kind, std::string_view here) const {

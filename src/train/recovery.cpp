@@ -68,7 +68,7 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
     result["precision"] = kOnDevice;
   else if (options.precision == Precision::bf16)
     result["precision"] = available(options.precision) == Precision::bf16 ? "bf16" : "float";
-  if (options.activities == Precision::bf16) result["activations"] = "bf16";
+  if (options.activations == Precision::bf16) result["activations"] = "bf16";
   if (!options.forcing.always())
     result["teacher_forcing"] = {options.forcing.from, options.forcing.to, static_cast<int>(options.forcing.shape)};
   if (!options.gradient.looks_back()) result["gradient"] = options.gradient.text();

@@ -76,7 +76,7 @@ struct Trainer<T>::Body {
              .feedback = options.feedback,
              .gradient = options.gradient,
              .precision = options.precision,
-             .activities = options.activities,
+             .activations = options.activations,
              .offload = options.offload,
              .sharding = sharding(),
              .stop = optimizer->gradients() > 1 ? options.stop : nullptr,

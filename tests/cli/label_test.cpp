@@ -143,6 +143,7 @@ TEST_F(LabelTest, arpa_round_trip_keeps_the_model) {
   expect_failure({"import", arpa, "--out", model}, 3, "m.arpa");
   ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--model", "uniform", "--overwrite", "--quiet"}).code, 0);
   expect_failure({"export", run_, "--to", "arpa"}, 2, "n-gram");
+  expect_failure({"export", run_}, 2, "export needs --to: arpa for n-grams");
   expect_failure({"export", run_, "--to", "c"}, 2, "cannot be written as C: only networks are supported");
   expect_failure({"export", run_, "--to", "arpa", "--name", "me"}, 2, "--name requires --to c");
 }

@@ -65,7 +65,7 @@ struct Bf16Curve : Observer {
 };
 
 Bf16Curve bf16_curve_of(Precision precision, const char* optimizer = "adam:rate=0.01",
-                        Precision activities = Precision::exact) {
+                        Precision activations = Precision::exact) {
   Bf16Text t;
   Bf16Network small(t.corpus.alphabet().size(), 24, Bf16Network::Cell::lstm);
   TrainerOptions options;
@@ -74,7 +74,7 @@ Bf16Curve bf16_curve_of(Precision precision, const char* optimizer = "adam:rate=
   options.steps = 120;
   options.validate_every = 30;
   options.precision = precision;
-  options.activities = activities;
+  options.activations = activations;
   Team team(1);
   Trainer<float> trainer(small.network, small.parameters, {t.corpus, t.parts[0], &t.parts[1]}, options, team);
   Bf16Curve curve;

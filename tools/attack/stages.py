@@ -243,7 +243,7 @@ def inspect(c):
 def side_files(c):
     """Any bytes as masks, labels, configurations, rules for logs, ARPA files, and models and archives with a key."""
     b = bases(c)
-    c.need(["export", b.at("ngram"), "--out", c.at("good.arpa")])
+    c.need(["export", b.at("ngram"), "--to", "arpa", "--out", c.at("good.arpa")])
     log = c.write("lines.log", data_files(c.random)["lines.log"][0])
     mask = b"".join(b"%d\n" % (i % 2) for i in range(2000))
     key, other = c.write("key", c.random.randbytes(32)), c.write("other", c.random.randbytes(32))
@@ -420,7 +420,8 @@ def full_disks(c):
     train = ["train", b.text, *TINY, "--model", "rnn:6", "--steps", 30, "--checkpoint-every", 5, "--validate-every", 10]
     c.need([*train, "--out", c.at("whole")])
     work = [["compress", b.text, "--fast", "-o", c.at("out")], ["decompress", b.at("cm.unf"), "-o", c.at("out")],
-            ["export", b.at("ngram"), "--out", c.at("out")], ["generate", "alphabet", "--out", c.at("out")],
+            ["export", b.at("ngram"), "--to", "arpa", "--out", c.at("out")],
+            ["generate", "alphabet", "--out", c.at("out")],
             ["score", b.at("rnn"), b.text, "--by", "symbol"]]
     for i in range(c.count(8, 600)):
         limit = int(c.random.choice([0, 1, 100, 1000, 4096, c.random.randrange(60_000)]))

@@ -60,7 +60,7 @@ struct Network {
   Precision precision = Precision::exact;
   /// Precision of the activations that those passes store for the backward pass (batch_pass.h). All other uses are
   /// exact.
-  Precision activities = Precision::exact;
+  Precision activations = Precision::exact;
   /// Where those passes run instead of on the team (graph/engine/backend.h); if null, they run on the team. All other
   /// uses run on the team.
   std::shared_ptr<const Offload> offload = nullptr;

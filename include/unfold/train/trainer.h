@@ -85,7 +85,7 @@ struct TrainerOptions {
   std::shared_ptr<const Offload> offload = nullptr;
   /// Precision of the activations stored for the backward pass; bf16 halves their memory and rounds gradients
   /// (batch_pass.h).
-  Precision activities = Precision::exact;
+  Precision activations = Precision::exact;
   std::size_t memory_limit = 0;  ///< bytes for the activations of one batch; 0: no limit (see batch_pass.h)
 
   std::string checkpoint = {};     ///< checkpoint file; empty: none

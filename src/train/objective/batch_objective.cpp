@@ -76,7 +76,7 @@ const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std:
     throw UsageError(fmt::format("{} cannot be combined with --device; leave one of them out", what));
   };
   if (options.memory_limit > 0) refuse("recomputation within a memory limit (--memory-limit)");
-  if (options.activities != Precision::exact) refuse("rounded activations (--activations bf16)");
+  if (options.activations != Precision::exact) refuse("rounded activations (--activations bf16)");
   if (options.sharding.divided()) refuse("a batch in shards (--shards)");
   if (!options.gradient.looks_back()) refuse(fmt::format("--gradient {}", options.gradient.text()));
   if (options.feedback.on()) refuse("feedback of the network's outputs (--feedback)");
@@ -134,7 +134,7 @@ void BatchObjective<T>::require_full_softmax() const {
 
 template <class T>
 void BatchObjective<T>::require_exact_products() const {
-  if (options_.precision != Precision::exact || options_.activities != Precision::exact)
+  if (options_.precision != Precision::exact || options_.activations != Precision::exact)
     throw UsageError(fmt::format("{} computes curvature, for which bfloat16 is not precise enough; train in float",
                                  short_name(options_.optimizer)));
 }

@@ -143,7 +143,7 @@ void check_forward(const Network<T>& network, const BatchObjectiveOptions& optio
   if (options.feedback.on()) refuse("feedback of own outputs");
   if (network.fewer_outputs != nullptr) refuse("sampled softmax");
   if (options.precision != Precision::exact) refuse("bfloat16 products");
-  if (options.activities != Precision::exact) refuse("bfloat16 activations");
+  if (options.activations != Precision::exact) refuse("bfloat16 activations");
   if (options.batches > 1) refuse(fmt::format("steps over several batches, as in {}", short_name(options.optimizer)));
 }
 
@@ -163,7 +163,7 @@ void check_chooser(const BatchObjectiveOptions& options, std::string_view name) 
   if (options.penalties.any()) refuse("penalties on states");
   if (options.penalties.smoothing > 0) refuse("label smoothing");
   if (options.memory_limit > 0) refuse("a memory limit");
-  if (options.activities != Precision::exact) refuse("bfloat16 activations");
+  if (options.activations != Precision::exact) refuse("bfloat16 activations");
   if (options.sharding.divided()) refuse("shards");
   if (options.batches > 1) refuse_objective(options.optimizer, name);
 }
@@ -171,7 +171,7 @@ void check_chooser(const BatchObjectiveOptions& options, std::string_view name) 
 template <class T>
 Network<T> with_options(Network<T> network, const BatchObjectiveOptions& options) {
   network.precision = options.precision;
-  network.activities = options.activities;
+  network.activations = options.activations;
   network.offload = options.offload;
   if (network.fewer_outputs != nullptr)
     network.fewer_outputs = std::make_shared<const Network<T>>(with_options(*network.fewer_outputs, options));

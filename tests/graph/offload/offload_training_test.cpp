@@ -152,7 +152,7 @@ TEST_F(OffloadTraining, unsupported_device_options_are_rejected) {
     return refusal_of(options);
   };
   EXPECT_THAT(refused([](auto& o) { o.memory_limit = 100000; }), HasSubstr("--memory-limit"));
-  EXPECT_THAT(refused([](auto& o) { o.activities = Precision::bf16; }), HasSubstr("--activations bf16"));
+  EXPECT_THAT(refused([](auto& o) { o.activations = Precision::bf16; }), HasSubstr("--activations bf16"));
   EXPECT_THAT(refused([](auto& o) { o.shards = 2; }), HasSubstr("--shards"));
   EXPECT_THAT(refused([](auto& o) { o.gradient = GradientMethod::parse("rtrl"); }), HasSubstr("--gradient rtrl"));
   EXPECT_THAT(refused([](auto& o) { o.forcing.to = 0.5; }), HasSubstr("--teacher-forcing"));

@@ -81,7 +81,7 @@ TEST(RoundedActivities, rounded_activations_keep_losses_and_states_for_any_divis
   for (const double dropout : {0.0, 0.4}) {
     SmallNetwork<float> small(corpus.alphabet().size(), 12, Cell::lstm, dropout, true);
     const auto plain = run(small, corpus, 23, 3, 0, 1);
-    small.network.activities = Precision::bf16;
+    small.network.activations = Precision::bf16;
     const auto rounded = run(small, corpus, 23, 3, 0, 1);
     EXPECT_EQ(rounded.nats, plain.nats);
     EXPECT_EQ(rounded.row_nats, plain.row_nats);
@@ -106,8 +106,8 @@ TEST(RoundedActivities, rounded_activations_take_at_most_three_fifths_of_the_mem
   TextBatches batches(corpus, whole_corpus(corpus, "training"), {.window = 64, .batch = 32}, 1);
   Team team(1);
   std::vector<float> gradient(static_cast<std::size_t>(small.parameters.size()));
-  const auto bytes_of = [&](Precision activities) {
-    small.network.activities = activities;
+  const auto bytes_of = [&](Precision activations) {
+    small.network.activations = activations;
     BatchPass<float> pass(small.network, team);
     State<float> state(*small.network.plan, batches.streams());
     pass.set_parameters(small.parameters);
@@ -120,11 +120,11 @@ TEST(RoundedActivities, rounded_activations_take_at_most_three_fifths_of_the_mem
 
 TEST(RoundedActivities, rounded_activations_without_effect_are_rejected) {
   SmallNetwork<double> wide(5, 4, SmallNetwork<double>::Cell::rnn);
-  wide.network.activities = Precision::bf16;
+  wide.network.activations = Precision::bf16;
   Team team(1);
   EXPECT_THROW(BatchPass<double>(wide.network, team), UsageError);
   SmallNetwork<float> small(5, 4, Cell::rnn);
-  small.network.activities = Precision::bf16;
+  small.network.activations = Precision::bf16;
   EXPECT_THROW(BatchPass<float>(small.network, team, 1 << 20), UsageError);
   Circuit ahead;
   const Signal x = ahead.symbols("x", 5), next = ahead.link(4, Delay::next(), true);
@@ -132,7 +132,7 @@ TEST(RoundedActivities, rounded_activations_without_effect_are_rejected) {
   ahead.feed(next, h);
   ahead.output(logits);
   auto looking = text_network<float>(std::make_shared<const Plan>(ahead), x, logits);
-  looking.activities = Precision::bf16;
+  looking.activations = Precision::bf16;
   EXPECT_THROW(BatchPass<float>(looking, team), UsageError);
 }
 

@@ -7,7 +7,7 @@
 /// sqrt(T) steps, memory is O(sqrt T), at the cost of one more forward pass. Gradient sums run over rows from the last
 /// to the first, so the result is bit-identical to the plain pass.
 ///
-/// With Network::activities in bfloat16, the first sweep stores the activations of each piece in half the memory, and
+/// With Network::activations in bfloat16, the first sweep stores the activations of each piece in half the memory, and
 /// the second restores them instead of running forward again (graph/engine/stored_activations.h). Losses are exact
 /// because outputs are not rounded; gradients are computed from the rounded activations and do not depend on the piece
 /// boundaries.
@@ -83,7 +83,7 @@ class BatchPass {
     std::vector<Index> slots;
   };
   void require_pieces(std::string_view why) const;
-  bool rounds() const { return network_.activities == Precision::bf16; }
+  bool rounds() const { return network_.activations == Precision::bf16; }
   void cut(const Batch& batch);
   Index piece_steps(const Structure& structure) const;
   void enter(const Batch& batch, Index piece);

@@ -56,7 +56,7 @@ TrainerOptions trainer_options(const TrainSettings& s, const RunSettings& run) {
   t.sample_every = run.sample_every;
   t.log_every = run.log_every;
   if (run.memory_limit) t.memory_limit = parse_bytes(*run.memory_limit);
-  t.activities = s.activations == "bf16" ? Precision::bf16 : Precision::exact;
+  t.activations = s.activations == "bf16" ? Precision::bf16 : Precision::exact;
   t.shards = s.shards.value_or(1);
   t.gradient_sums = s.gradient_sums == "bf16" ? Precision::bf16 : Precision::exact;
   t.checkpoint_steps = run.checkpoint_every;
