@@ -494,8 +494,11 @@ TEST_F(HabitsTest, TextThatResemblesATableOrALogIsReported) {
   }
   EXPECT_THAT(inspected(data("table.txt", table))["notes"].dump(), HasSubstr("line 1"));
   EXPECT_THAT(inspected(data("log.txt", log))["notes"].dump(), HasSubstr("begin with a time"));
-  for (const char* name : {"server.log", "syslog", "server.log.1"})
+  for (const char* name : {"server.log", "syslog", "server.log.1", "catalina.out"})
     EXPECT_EQ(inspected(data(name, log))["format"], "log") << name;
+  std::string fields;
+  for (int i = 0; i < 40; ++i) fields += fmt::format("ts=\"2024-01-02T10:{:02}:00Z\" level=info job={}\n", i, i);
+  EXPECT_THAT(inspected(data("fields.txt", fields))["notes"].dump(), HasSubstr("begin with a time"));
   std::string mixed = log;
   for (int i = 0; i < 6; ++i) mixed += "{\"ts\":\"2024-01-02T10:00:00\",\"msg\":\"refresh\"}\n";
   EXPECT_EQ(inspected(data("messages", mixed))["format"], "log");

@@ -207,7 +207,7 @@ std::vector<std::string> predicted_fields(const NetworkLayout& layout) {
 void throw_without_fields(const Model& model, const std::string& name) {
   const bool task = !task_of(model).empty();
   throw UsageError(fmt::format("{}: {} reads {}, which has no fields{}", name, model.spec_text(), model.data().source,
-                               task ? "; use it with eval or info" : ""));
+                               task ? "; use it with eval or info" : "; score, sample and complete use such a model"));
 }
 
 }  // namespace unfold

@@ -107,6 +107,7 @@ void add_training_rows(OptionRows& rows, TrainSettings& s) {
                   .placeholder = "N",
                   .help = "budget in passes over the training part",
                   .least = 0,
+                  .above_least = true,
                   .keep = Keep::model,
                   .group = OptionGroup::budget,
                   .common = true,

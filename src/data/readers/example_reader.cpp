@@ -130,7 +130,9 @@ std::string guess_log(const std::string& path) {
   const bool numbered = extension.size() > 1 && std::all_of(extension.begin() + 1, extension.end(),
                                                             [](char c) { return c >= '0' && c <= '9'; });
   std::error_code ignored;
-  if ((!extension.empty() && !numbered) || (path != "-" && !std::filesystem::is_regular_file(path, ignored))) return {};
+  const bool output = extension == ".out" || extension == ".err";  // of a program: catalina.out
+  if ((!extension.empty() && !numbered && !output) || (path != "-" && !std::filesystem::is_regular_file(path, ignored)))
+    return {};
   const Input input = Input::open(path, EmptyInput::allowed);
   if (guess_format(input).format != "text") return {};
   const Resemblance found = resemblance_of(sample_of(input));

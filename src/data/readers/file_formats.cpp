@@ -46,16 +46,18 @@ std::vector<std::size_t> shown_lines(const DataSample& sample) {
   return shown;
 }
 
-/// Returns whether one of the first words is a time with seconds, a date with a time, or a Unix time with a fraction.
+/// Returns whether one of the first words is a time with seconds, a date with a time, or a Unix time with a fraction;
+/// the name of a field may precede it (`ts=2026-03-01T00:00:00Z`).
 bool begins_with_time(std::string_view line) {
   constexpr std::size_t kFirstWords = 5, kShortestTime = 7;
   std::vector<std::string_view> words;
   split_at_blanks(line.substr(0, 100), words);
   for (std::size_t i = 0; i < std::min(words.size(), kFirstWords); ++i) {
     std::string_view word = words[i];
-    while (!word.empty() && std::string_view("[]()<>,:-").find(word.front()) != std::string_view::npos)
+    if (const std::size_t equals = word.find('='); equals != std::string_view::npos) word.remove_prefix(equals + 1);
+    while (!word.empty() && std::string_view("[]()<>,:-\"").find(word.front()) != std::string_view::npos)
       word.remove_prefix(1);
-    word = word.substr(0, word.find_first_of(",]"));
+    word = word.substr(0, word.find_first_of(",]\""));
     while (!word.empty() && (word.back() == ':' || word.back() == '|')) word.remove_suffix(1);
     if (word.size() >= kShortestTime && scan_date(word).moment.has_time) return true;
     const std::size_t colon = word.find(':');  // 10/Oct/2000:13:55:36
@@ -66,7 +68,7 @@ bool begins_with_time(std::string_view line) {
   return false;
 }
 
-/// "97 of 100 lines WHAT, but line 3 does not", if most lines fit; empty otherwise.
+/// "97 of 100 lines WHAT (not line 3)", if most lines fit; empty otherwise.
 std::string share_text(const DataSample& sample, const std::vector<std::size_t>& lines, const char* what,
                        const std::function<bool(std::string_view)>& fits) {
   std::size_t count = 0, first_odd = 0;
@@ -77,7 +79,7 @@ std::string share_text(const DataSample& sample, const std::vector<std::size_t>&
       first_odd = i + 1;
   }
   if (static_cast<double>(count) < kResemblingShare * static_cast<double>(lines.size())) return {};
-  const std::string odd = first_odd > 0 ? fmt::format(", but line {} does not", first_odd) : std::string();
+  const std::string odd = first_odd > 0 ? fmt::format(" (not line {})", first_odd) : std::string();
   return fmt::format("{} of the first {} lines {}{}", count, lines.size(), what, odd);
 }
 

@@ -415,7 +415,10 @@ struct NucleotideMixing::Body {
 
 NucleotideMixing::NucleotideMixing(Index alphabet, int size) : BitwisePredictor(alphabet) {
   if (alphabet != 4)
-    throw UsageError(fmt::format("dna: the alphabet must consist of the four bases, but has {} symbols", alphabet));
+    throw UsageError(
+        fmt::format("dna: the alphabet must consist of the four bases, but has {} symbols; several FASTA "
+                    "records are separated by a symbol: use one record of A, C, G and T, or --model cm",
+                    alphabet));
   if (size < kLeastSize || size > kMostSize)
     throw UsageError(fmt::format("dna: size {} must be from {} to {}", size, kLeastSize, kMostSize));
   body_ = std::make_unique<Body>(size);

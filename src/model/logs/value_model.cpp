@@ -15,7 +15,9 @@ namespace {
 
 constexpr int kGroupsPerOctave = 8;
 /// The rarity in bits of a number at the end of the range, and of a number far outside it.
-constexpr double kMostWithin = 5, kMostBeyond = 12;
+constexpr double kMostWithin = 5, kMostBeyond = 12, kBitsOfOctave = 2;
+/// One number in so many may lie beyond each end of the usual range, so that a few outliers do not hide the next ones.
+constexpr Index kNumbersPerOutlier = 500;
 constexpr std::size_t kMostGroups = 4096, kMostExamples = 12, kLongestExample = 60, kKeptValues = 400,
                       kKeptPlaces = 4000;
 constexpr std::size_t kMostKeptValues = 200000;
@@ -57,12 +59,20 @@ double NumberCounts::rarity_bits(double number) const {
   }
   const Index least = std::min(below + here, seen_ - below);
   const double bits = log2_of(static_cast<double>(seen_ + 2) / static_cast<double>(2 * (least + 1)));
-  double beyond = 0;
-  if (number > high_ || number < low_) {
-    const int edge = number_group(number > high_ ? high_ : low_);
-    beyond = std::min(kMostBeyond, 2 * std::fabs(static_cast<double>(group - edge)) / kGroupsPerOctave);
-  }
-  return std::clamp(bits, 0.0, kMostWithin) + beyond;
+  const auto [low, high] = usual_range();
+  const double distance = static_cast<double>(std::max({0, group - high, low - group})) / kGroupsPerOctave;
+  return std::clamp(bits, 0.0, kMostWithin) + std::min(kMostBeyond, kBitsOfOctave * distance);
+}
+
+std::pair<int, int> NumberCounts::usual_range() const {
+  const Index left_out = seen_ / kNumbersPerOutlier;
+  if (left_out == 0) return {number_group(low_), number_group(high_)};
+  const auto first_group = [&](auto at, auto end) {
+    for (Index count = 0; at != end; ++at)
+      if ((count += at->second) > left_out) return at->first;
+    return 0;
+  };
+  return {first_group(groups_.begin(), groups_.end()), first_group(groups_.rbegin(), groups_.rend())};
 }
 
 void NumberCounts::decay(double factor) {

@@ -10,7 +10,8 @@
 ///   - its count among the values of its position (count_table.h)
 ///   - the count of its pattern: the text without the parts that contain digits
 ///   - for numbers: twice the smaller of the probabilities of a number at least as large and at least as small. This
-///     rarity is at most 5 bits within the range, plus two bits for each octave beyond it.
+///     rarity is at most 5 bits within the usual range, plus two bits for each octave beyond it. At most 0.2 % of the
+///     numbers lie beyond each end of this range.
 ///
 /// A rarity of s bits is expected in a share 2^-s of the lines. If values of a position reach this rarity more often,
 /// as with a counter that only grows, the rarity is - log2 of the share of the earlier values that reached it. All
@@ -22,6 +23,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model/logs/count_table.h"
@@ -34,13 +36,15 @@ class NumberCounts {
  public:
   void add(double number);
   double rarity_bits(double number) const;
-  void decay(double factor);  ///< multiplies all counts and rounds them; the range remains
+  void decay(double factor);  ///< multiplies all counts and rounds them; `low` and `high` remain
   double low() const { return low_; }
   double high() const { return high_; }
   nlohmann::json to_json() const;
   static NumberCounts from_json(const nlohmann::json& json);
 
  private:
+  std::pair<int, int> usual_range() const;  ///< its first and last group; 0 if all counts are 0
+
   std::map<int, Index> groups_;
   Index seen_ = 0;
   double low_ = 0, high_ = 0;

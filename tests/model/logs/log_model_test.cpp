@@ -16,6 +16,7 @@
 #include "model/logs/log_alarms.h"
 #include "model/logs/log_detector.h"
 #include "model/logs/log_math.h"
+#include "model/logs/value_model.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -87,6 +88,30 @@ TEST(CountTable, json_keeps_the_whole_state_or_the_frequent_values) {
     bad.merge_patch(nlohmann::json::parse(change));
     EXPECT_THROW(CountTable::from_json(bad), ModelError) << change;
   }
+}
+
+TEST(NumberCounts, an_outlier_does_not_hide_the_next_ones) {
+  NumberCounts numbers;
+  std::mt19937 random(5);
+  std::lognormal_distribution<double> usual(2, 0.5);
+  for (int i = 0; i < 3000; ++i) numbers.add(usual(random));
+  for (const double outlier : {48211.5, 51302.2, 39999.1, 60001.7, 48211.5}) {
+    EXPECT_GT(numbers.rarity_bits(outlier), 15) << outlier;
+    numbers.add(outlier);
+  }
+  EXPECT_LT(numbers.rarity_bits(8), 2);
+  EXPECT_LE(numbers.rarity_bits(40), 8) << "close to the largest usual numbers";
+  for (int i = 0; i < 10; ++i) numbers.add(50000);
+  EXPECT_LT(numbers.rarity_bits(50000), 9) << "more than one number in 500 is so large";
+  EXPECT_EQ(NumberCounts::from_json(numbers.to_json()).rarity_bits(70000), numbers.rarity_bits(70000));
+}
+
+TEST(NumberCounts, the_range_of_few_numbers_contains_all_of_them) {
+  NumberCounts numbers;
+  for (int i = 0; i < 400; ++i) numbers.add(i == 200 ? 1000 : 10);
+  EXPECT_LE(numbers.rarity_bits(1000), 8);
+  EXPECT_GT(numbers.rarity_bits(1e6), 15);
+  EXPECT_GT(numbers.rarity_bits(-1000), 15);
 }
 
 TEST(TailCalibration, a_p_value_is_the_rank_among_normal_scores) {
