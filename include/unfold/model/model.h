@@ -10,9 +10,8 @@
 ///
 /// File: safetensors with the tensors of the model and metadata "card": a JSON object with the keys format
 /// ("unfold-model"), format_version, kind, model (SPEC), data (data/examples/specification.h), configuration, history,
-/// and the keys that are specific to the kind. Files of version 0.1 had a separate format for each kind; they can still
-/// be read. Loading executes no code and checks every tensor. Equal models give equal bytes. Several threads may read a
-/// model at the same time.
+/// and the keys that are specific to the kind. Files of another format_version are refused. Loading executes no code
+/// and checks every tensor. Equal models give equal bytes. Several threads may read a model at the same time.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
