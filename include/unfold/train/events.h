@@ -24,7 +24,7 @@ struct ProgressEvent {
   double seconds_left = 0;        ///< estimated from the speed since the start or resumption of the run
 };
 
-/// Sent after every step of a curvature-based optimizer (see CurvatureReport in control.h).
+/// Sent after every step of a curvature-based optimizer (see CurvatureReport in step_control.h).
 struct CurvatureEvent {
   Index step = 0;
   double loss = 0;
