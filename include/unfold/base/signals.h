@@ -1,7 +1,7 @@
 #pragma once
 /// State shared with signal handlers, in async-signal-safe form: whether a stop was requested, whether a thread is
 /// blocked (on a pipe, for example), which temporary files exist, and which files are mapped at which addresses. This
-/// module does not install handlers; that is up to the program (cli/terminal/interrupt.h).
+/// module does not install handlers; that is up to the program.
 
 #include <atomic>
 #include <cstddef>

@@ -18,7 +18,8 @@
 namespace unfold {
 
 struct CompressOptions {
-  /// SPEC of a model that needs no training (model/adaptive/learning.h); with `trained`, the file name of the model.
+  /// SPEC of a model that needs no training (cm, dna, ppm, ctw, mix or a recurrent network); with `trained`, the file
+  /// name of the model.
   std::string model = {};
   std::shared_ptr<const SymbolModel> trained = {};  ///< a trained model; `file` then holds its bytes
   std::string file = {};

@@ -61,7 +61,7 @@ struct ContainerBlock {
   Index bytes = 0, symbols = 0;
   std::uint32_t content_crc = 0;
   std::string code = {};  ///< encoded symbols
-  std::string side = {};  ///< encoded corrections (byte_symbols.h)
+  std::string side = {};  ///< encoded corrections: the bytes that the symbols do not determine
 };
 
 inline constexpr Index kMostBlock = Index{1} << 28;

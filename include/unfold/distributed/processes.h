@@ -2,8 +2,8 @@
 /// A group of cooperating processes: each runs the same program with the same options, has a rank, knows the number of
 /// processes, and exchanges bytes with the others.
 ///
-///   Processes& all = single_process();                 // or launched_processes() (launch.h), or simulated ones in
-///   tests std::vector<double> seconds = all.gather(mine); // one number of each process
+///   Processes& all = single_process();                      // the command uses those that mpirun started
+///   std::vector<double> seconds = all.gather(mine);         // one number of each process
 ///
 /// Except for simple accessors such as `count` and `number`, every function is collective: all processes call it in the
 /// same order, and no call returns before all other processes have made the same call. A decision that must be the same

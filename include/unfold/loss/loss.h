@@ -9,7 +9,7 @@
 ///   - LossCurvature: products with the Hessian: Gauss-Newton matrices and their diagonals
 ///   - LossFisher: the Fisher metric of the distribution: seeds of the squared backward pass
 ///   - Categorical: the signal holds logits: p(x) = exp(o_x) / sum_y exp(o_y)
-///   - ValueDistribution (distribution.h): mean, quantiles, score and samples of numbers
+///   - ValueDistribution (not public): mean, quantiles, score and samples of numbers
 ///
 /// To add a loss, write one class in one file and add one line to registry.def.
 
@@ -180,7 +180,7 @@ std::unique_ptr<Loss<T>> bernoulli_loss();
 template <class T>
 std::unique_ptr<Loss<T>> gaussian_loss();
 /// Numbers with individual standard deviations, y_i ~ N(m_i, d_i^2), including the normalization constant. The signal
-/// is (m, s), 2 n components for n values, where log d = 10 tanh(s / 10) (see deviation.h).
+/// is (m, s), 2 n components for n values, where log d = 10 tanh(s / 10).
 template <class T>
 std::unique_ptr<Loss<T>> normal_loss();
 /// Vectors y of n numbers from a mixture of `components` Gaussians with diagonal covariances, including the

@@ -33,7 +33,7 @@ struct Head {
   double weight = 1;
 };
 
-/// A parameter with DropConnect: training sets single elements or whole rows to 0 (train/objective/weight_rules.h).
+/// A parameter with DropConnect: training sets single elements or whole rows to 0.
 struct WeightDropout {
   int parameter;
   double rate;
@@ -54,15 +54,15 @@ struct Network {
   /// For trees that the network builds: scores for merging neighbors (loss/tree_merges.h). Not an output of the circuit
   /// unless a head reads it. Unset otherwise.
   Signal merges = {};
-  /// The same network with fewer outputs, for sampled softmax (sampled_softmax.h); null without it.
+  /// The same network with fewer outputs, for sampled softmax; null without it.
   std::shared_ptr<const Network> fewer_outputs = nullptr;
   /// Precision of the products in passes over batches (batch_pass.h). All other uses of the network are exact.
   Precision precision = Precision::exact;
   /// Precision of the activations that those passes store for the backward pass (batch_pass.h). All other uses are
   /// exact.
   Precision activations = Precision::exact;
-  /// Where those passes run instead of on the team (graph/engine/backend.h); if null, they run on the team. All other
-  /// uses run on the team.
+  /// Where those passes run instead of on the team (a GPU); if null, they run on the team. All other uses run on the
+  /// team.
   std::shared_ptr<const Offload> offload = nullptr;
   std::vector<WeightDropout> drops = {};
   std::vector<WeightTie> ties = {};

@@ -55,7 +55,7 @@ struct LossEntry {
   std::string main_option = {};  ///< the option that a bare number in a SPEC sets; empty: none
   /// Signal size for predicting a field; if empty, it equals the field size.
   std::function<Index(Index field_size, const AnyOptions&)> size_of_signal = {};
-  Density density = Density::none;  ///< if not none, the loss can be a standalone model (model/network/density_model.h)
+  Density density = Density::none;  ///< if not none, the loss can be a standalone model
 
   /// Uses the default options; `choose_loss` takes them from a SPEC.
   template <class T>

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: scratch memory and views of one row.
+/// Internal: scratch memory and views of one row, for rows.h.
 
 #include <span>
 

@@ -8,7 +8,8 @@
 ///   linear:   out (=|+=) d_i(x0, x1, y) * seed
 ///   squared:  out (=|+=) d_i(x0, x1, y)^2 * seed
 ///
-/// Maximum errors of the functions in ulp are stated in functions.h and tested.
+/// The errors in ulp, for float and double, are at most 1.1 for exp, 0.9 for log, 1.5 for tanh, 2.5 for sigmoid and 1.8
+/// for softplus.
 
 #include <span>
 #include <string_view>

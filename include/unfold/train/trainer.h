@@ -48,9 +48,8 @@ struct TrainerOptions {
   /// Positions at which the network reads its own outputs, with the gradient flowing through them. In this case,
   /// `forcing` is the fraction of these positions that still read the true value; if it is not set, the fraction is 0.
   Feedback feedback = {};
-  GradientMethod gradient =
-      {};                  ///< backpropagation through a window, or forward methods (optim/rtrl/forward_gradient.h)
-  std::uint64_t seed = 1;  ///< seed of data order and dropout
+  GradientMethod gradient = {};  ///< backpropagation through a window, or forward methods (docs/gradients.md)
+  std::uint64_t seed = 1;        ///< seed of data order and dropout
 
   // The budget; the run ends when the first limit is reached. At least one must be > 0 (UsageError). The run stays
   // within 5 % or one step of `minutes`, including the last validation and saving; a validation that would take more
@@ -79,9 +78,8 @@ struct TrainerOptions {
   Timeline* timeline = nullptr;  ///< timeline of the steps on shards; nullptr: not recorded
   /// Precision of the products in training (bf16.h); validation is always exact.
   Precision precision = Precision::exact;
-  /// Device for the passes of training and validation, with the precision of the device (graph/offload/offload.h); if
-  /// null, they run on the team, and validation is exact. All optimizer work except gradients and losses runs on the
-  /// team.
+  /// Device for the passes of training and validation, with the precision of the device; if null, they run on the team,
+  /// and validation is exact. All optimizer work except gradients and losses runs on the team.
   std::shared_ptr<const Offload> offload = nullptr;
   /// Precision of the activations stored for the backward pass; bf16 halves their memory and rounds gradients
   /// (batch_pass.h).

@@ -1,6 +1,6 @@
 #pragma once
 /// Option descriptions. An option consists of a name, a pointer to its value, the allowed values and a help text. SPECs
-/// (below) and the command-line options (cli/terminal/options.h) are both tables of options.
+/// (below) and the options of the command are both tables of options.
 ///
 /// A struct of options has a function `describe(visitor, options)`. Parsing, help text, range checks and the canonical
 /// text are derived from it:

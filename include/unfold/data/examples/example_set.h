@@ -33,8 +33,8 @@ FieldRead parse_read(std::string_view name);
 
 struct FieldChoice {
   std::vector<std::string> reads = {},
-                           /// The fields, by name; those in `reads` may be derived (data/examples/derived.h) or
-                           /// templates (data/examples/templates.h).
+                           /// The fields, by name; those in `reads` may be derived (word.lower) or templates
+                           /// (word[-1]|pos[0]).
       predicts = {};
   std::set<std::string, std::less<>> once = {};            ///< predicted once per example, at its end
   std::set<std::string, std::less<>> unstandardized = {};  ///< numeric fields that are not standardized

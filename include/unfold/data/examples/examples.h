@@ -73,7 +73,7 @@ struct Examples {
   /// For grids, one per example: height and width; positions are stored row by row. Empty: examples are not grids.
   std::vector<std::pair<Index, Index>> shapes = {};
   std::vector<std::string> remarks = {};  ///< notes from the reader to the user, one sentence each
-  /// For tables: what the columns contain and what they are used for (data/schema/table_schema.h).
+  /// For tables: what the columns contain and what they are used for. The type is not public.
   std::shared_ptr<const TableSchema> schema = nullptr;
 
   bool are_trees() const { return !parents.empty(); }

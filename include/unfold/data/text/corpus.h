@@ -39,9 +39,8 @@ class Corpus {
   static Corpus load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOptions& options = {});
   static Corpus load(const std::vector<std::string>& files, Alphabet alphabet, const CorpusOptions& options = {});
   /// Returns a corpus over files that are read block by block, each one sequence; several processes can share files
-  /// that none of them keeps in memory. `marks` contains the marks of all blocks, and the alphabet contains all tokens
-  /// (data/counts/corpus_survey.h). `kept_blocks`: size of the block cache, at least the number of positions that are
-  /// read in parallel.
+  /// that none of them keeps in memory. `marks` contains the marks of all blocks, and the alphabet contains all tokens.
+  /// `kept_blocks`: size of the block cache, at least the number of positions that are read in parallel.
   static Corpus of_blocks(std::vector<BlockFile> files, std::span<const BlockMark> marks, Alphabet alphabet,
                           Index kept_blocks);
   /// Returns a single sequence, for tests and generated text.

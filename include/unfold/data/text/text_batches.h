@@ -41,8 +41,8 @@ struct Passage {
   Index place = 0;            ///< set by the caller: index at which the score of `begin` is stored
 };
 
-/// The shards of a batch (shards.h) that a process computes. For the chains of other shards, only their lengths are
-/// needed; their symbols are not read, and placeholders mark where symbols are present.
+/// The shards of a batch (groups of its chains) that a process computes. For the chains of other shards, only their
+/// lengths are needed; their symbols are not read, and placeholders mark where symbols are present.
 struct LocalShards {
   Index shards = 1;
   Range own = {0, 1};

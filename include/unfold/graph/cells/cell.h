@@ -22,7 +22,7 @@ namespace unfold {
 
 inline constexpr double kMostUnits = 65536;
 
-/// How the decoder of an encoder-decoder model attends to the positions of its source (graph/circuit/attention.h).
+/// How the decoder of an encoder-decoder model attends to the positions of its source.
 enum class Attend { none, additive, multiplicative };
 /// How a decoder is conditioned on the summary of its source: by its initial state, by a vector read at every step, or
 /// both.
@@ -50,7 +50,7 @@ struct StackOptions {
   bool variational = false;  ///< one dropout mask per sequence or window; Gal & Ghahramani 2016
   double dropouti = 0;       ///< dropout rate on the input of the first layer; these names are from Merity et al. 2018
   double dropouth = 0;       ///< dropout rate on the outputs of layers below the last; 0: same as dropout
-  double dropoute = 0;       ///< dropout rate of whole rows of the embedding (train/objective/weight_rules.h)
+  double dropoute = 0;       ///< dropout rate of whole rows of the embedding
   double wdrop = 0;          ///< dropout rate on recurrent weight matrices
   bool tied = false;         ///< output weights are tied to the embedding
   /// Returns whether an option has a value that models without layers do not support. Ignores `units`.

@@ -48,7 +48,6 @@ Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options 
 /// this is a bag-of-words or bag-of-n-grams model. Iyyer et al. 2015; Joulin et al. 2016.
 struct BagOptions {
   bool logistic = false;  ///< if one label per sequence is predicted, initialize by logistic regression
-                          ///< (model/network/initialization/logistic_init.h)
 };
 Signal bag(Circuit& c, Signal x, Index n, const BagOptions& options = {});
 
@@ -59,7 +58,7 @@ struct LstmOptions {
   std::string delays = "1";  ///< list such as "1+2+4": all gates read h_{t-k} for each k
   bool layer_norm = false;   ///< normalizes both products and the cell state before the output gate; Ba et al. 2016
   double zoneout = 0, zoneout_cell = 0;  ///< probabilities that a unit keeps its h or its cell state, in training
-  bool hard_gates = false;               ///< piecewise linear gates, which can close completely (gates.h)
+  bool hard_gates = false;               ///< gates min(max(x / 4 + 1/2, 0), 1), which can close completely
   Map activation = Map::tanh;            ///< activation of the candidate and of the cell state before the output gate
   double input_scale = 0;                ///< input weights are initialized in [-scale, scale]; 0: Glorot
   bool biases = true;                    ///< gates and candidate have biases; without biases, the forget gate is
@@ -77,7 +76,7 @@ struct GruOptions {
   bool layer_norm = false;  ///< normalizes each product; the reset gate is then applied after the product; Ba et al.
                             ///< 2016
   bool gated_state = false;
-  bool hard_gates = false;     ///< piecewise linear gates, which can close completely (gates.h)
+  bool hard_gates = false;     ///< gates min(max(x / 4 + 1/2, 0), 1), which can close completely
   double zoneout = 0;          ///< probability that a unit keeps its value, in training. Krueger et al. 2017
   Map activation = Map::tanh;  ///< activation of the candidate
   double input_scale = 0;      ///< input weights are initialized in [-scale, scale]; 0: Glorot
@@ -92,8 +91,8 @@ struct RecursiveOptions {
   Index children = 2;
 };
 Signal recursive(Circuit& c, Signal x, Index n, const RecursiveOptions& options = {});
-/// recursive-tensor: recursive with a quadratic form of all children for each unit (graph/circuit/quadratic.h), divided
-/// by their size. Socher et al. 2013.
+/// recursive-tensor: recursive with a quadratic form x' V_k x of all children for each unit k, divided by their size.
+/// Socher et al. 2013.
 Signal recursive_tensor(Circuit& c, Signal x, Index n, const RecursiveOptions& options = {});
 
 /// tree-lstm: every child has a forget gate and separate matrices. Tai, Socher & Manning 2015, section 3.2.
@@ -166,7 +165,7 @@ Signal urnn(Circuit& c, Signal x, Index n, const UrnnOptions& options = {});
 struct MinimalOptions {
   double gate_bias = 0;     ///< initial bias of the update or input gate
   double chrono = 0;        ///< > 1: initial biases for time scales up to this many steps instead
-  bool hard_gates = false;  ///< mingru and sru: piecewise linear gates, which can close completely (gates.h)
+  bool hard_gates = false;  ///< mingru and sru: gates min(max(x / 4 + 1/2, 0), 1), which can close completely
   bool trained_initial = false;
 };
 Signal min_gru(Circuit& c, Signal x, Index n, const MinimalOptions& options = {});
@@ -224,8 +223,8 @@ struct MogrifierOptions {
 Signal mogrifier(Circuit& c, Signal x, Index n, const MogrifierOptions& options = {});
 
 /// esn, echo state network: h_t = (1 - a) h_{t-1} + a tanh(x_t W + h_{t-1} U + b), U sparse and random with a given
-/// spectral radius. Only the readout of the model is fitted, by ridge regression in one pass (train/ridge.h). Jaeger
-/// 2001. With several layers, each reservoir drives the next; the readout reads the last one.
+/// spectral radius. Only the readout of the model is fitted, by ridge regression in one pass. Jaeger 2001. With several
+/// layers, each reservoir drives the next; the readout reads the last one.
 struct EsnOptions {
   double radius = 0.9;
   double leak = 1;  ///< a

@@ -22,8 +22,8 @@
 /// of the structure, part 2 over the source of part 1, and so on (graph/structure/structure.h). In an encoder-decoder
 /// model the decoder is part 0 and the encoder part 1. The part of inputs and links is set with in_part; other nodes
 /// belong to the part that they read. Values flow only to parts with lower numbers, through links (Delay::source_last)
-/// and operators with a memory (graph/circuit/attention.h). Parts may also be grids: a deeper part is then a finer
-/// grid, where a block of positions corresponds to one position of the coarser grid (Delay::block).
+/// and operators with a memory (attention). Parts may also be grids: a deeper part is then a finer grid, where a block
+/// of positions corresponds to one position of the coarser grid (Delay::block).
 ///
 /// Errors: shapes are checked when the circuit is built. Throws a UsageError that names the node and both sizes.
 

@@ -7,7 +7,7 @@
 ///   gradient     g  += d(sum dy f)/dw, or the same with squared entries
 ///   tangent      dy += (df/dx) dx + (df/dw) dw
 ///
-/// An operator may have a memory: rows of another chain that a row of x reads (attention.h). Its rules access them
+/// An operator may have a memory: rows of another chain that a row of x reads, as in attention. Its rules access them
 /// through OperatorRows::memory, and `transposed` adds their adjoints.
 ///
 /// A term without an operator is a matrix, or a row lookup by symbols (circuit.h). Available operators: sparse, gated

@@ -1,6 +1,6 @@
 #pragma once
 /// Operators whose parameters are weights of units: y_i += sum over edges e = (j -> i) of w_e u_j(x), where the inputs
-/// u depend only on the source. The Riemannian metrics use u (optim/riemannian/unit_metric.h).
+/// u depend only on the source. The Riemannian metrics use u.
 
 #include "unfold/graph/circuit/operator.h"
 #include "unfold/numerics/sparse.h"

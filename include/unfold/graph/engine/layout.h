@@ -1,6 +1,6 @@
 #pragma once
 /// Memory layout of an unfolding: buffers of values, adjoints and tangents laid out over a structure, and the address
-/// of any signal at any row. Internal to engine/.
+/// of any signal at any row. Internal: public only because batch_pass.h includes it through stored_activations.h.
 ///
 /// Every node has its rows over its own part of the structure (Node::part); rows, steps and places (the ranks of
 /// sequences, Structure::place) below refer to that part. State slots belong to the places of part 0.

@@ -95,9 +95,9 @@ class Unfolding {
  public:
   /// `precision`: the precision of the products in forward, backward and tangent passes. bf16 requires T = float
   /// (UsageError otherwise) and hardware support; without hardware support products are exact. `offload`: where passes
-  /// run instead of on the team (backend.h), with its own precision; if it is null, they run on the team. With an
-  /// offload, `step`, windows divided into pieces, `affine_adjoint` and the functions below it are not available, and
-  /// invariant 2 does not hold.
+  /// run instead of on the team (a GPU), with its own precision; if it is null, they run on the team. With an offload,
+  /// `step`, windows divided into pieces, `affine_adjoint` and the functions below it are not available, and results
+  /// are not bit-identical to those of the team.
   Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision = Precision::exact,
             std::shared_ptr<const Offload> offload = nullptr);
   ~Unfolding();

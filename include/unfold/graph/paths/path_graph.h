@@ -1,6 +1,6 @@
 #pragma once
-/// The unfolded graph over which a path norm is taken (graph/paths/path_pass.h): the positions, and the outputs in
-/// which paths end. A path begins at any input or bias of any position.
+/// The unfolded graph over which a path norm is taken: the positions, and the outputs in which paths end. A path begins
+/// at any input or bias of any position.
 
 #include <vector>
 

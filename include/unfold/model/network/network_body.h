@@ -8,8 +8,7 @@
 /// A field named "previous F" contains the field F one position earlier: a language model reads "previous symbol" and
 /// predicts "symbol". Such an input can also be the network's own output (NetworkLayout::feedback): without other
 /// inputs, the network is an autonomous dynamical system. If an input field is a source, the network is an
-/// encoder-decoder (encoder_decoder.h). Several input fields are embedded together: the embedding is a bias plus one
-/// term per field.
+/// encoder-decoder. Several input fields are embedded together: the embedding is a bias plus one term per field.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -28,7 +27,7 @@ struct HeadSpecification {
   std::string field;
   std::string loss = {};  ///< name of the loss (loss/registry.h); empty: softmax for symbols, Gaussian for values
   double weight = 1;
-  /// For a linear model (linear.h): the pairs of input symbols and labels that have weights. Null: all pairs.
+  /// For a linear model: the pairs of input symbols and labels that have weights. Null: all pairs.
   std::shared_ptr<const Listing> listing = nullptr;
 };
 
@@ -54,7 +53,7 @@ struct NetworkLayout {
 struct NetworkVariant {
   bool output_hidden = false;  ///< the output of each layer is also an output of the network, for penalties
   Index candidates = 0;        ///< > 0: number of outputs for a sampled softmax, instead of one per symbol
-  bool feedback = false;       ///< inputs "previous F" can be the network's own expected outputs (feedback.h)
+  bool feedback = false;       ///< inputs "previous F" can be the network's own expected outputs
   bool merges = false;         ///< for trees that the network builds: an additional head for their merges
                                ///< (loss/tree_merges.h)
 };

@@ -16,7 +16,7 @@
 ///
 /// Dropout is applied to the output of every layer toward the next one, never to the recurrence (Zaremba et al. 2014);
 /// `wdrop` drops weights of the recurrence itself, `dropoute` drops whole symbols of the embedding, and `tied` uses the
-/// embedding as the weights of the output. The names are those of AWD-LSTM (Merity et al. 2018); see regularization.h.
+/// embedding as the weights of the output. The names are those of AWD-LSTM (Merity et al. 2018).
 ///
 /// `loss=SPEC`: the loss of the next symbol of running text, such as `loss=adaptive-softmax` for large vocabularies.
 
@@ -38,9 +38,9 @@ struct ModelSpec : StackOptions {
   /// there are several, the top right corner.
   bool causal = false;
   /// Above 0: heads also read products of all pairs of inputs, and their initial output is this factor times the log
-  /// densities of Gaussians (initialization/gaussian_init.h).
+  /// densities of Gaussians.
   double gaussians = 0;
-  std::string density = {};  ///< for models without inputs (density_model.h): the SPEC of their loss
+  std::string density = {};  ///< for models without inputs: the SPEC of their loss
   /// Activation of the summary of a source and of the initial states computed from it: tanh or relu.
   Map summary = Map::tanh;
   std::string loss = {};  ///< SPEC of the loss of the next symbol of running text; empty: softmax
@@ -56,7 +56,7 @@ std::string to_string(const ModelSpec& spec);
 
 /// Applies dropout to a signal, with the kind of mask that the model uses.
 Signal dropped(const ModelSpec& spec, Signal signal, double rate, Circuit& circuit);
-/// Returns whether the model is linear, without layers (linear.h).
+/// Returns whether the model is linear, without layers.
 bool is_linear(const ModelSpec& spec);
 /// Returns whether a model uses a random graph (option `graph`) and is initialized from symbol frequencies.
 bool has_random_graph(const ModelSpec& spec);

@@ -7,7 +7,7 @@
 ///   static std::vector<OptionHelp> options();
 ///   Model(std::string_view spec, Alphabet alphabet);
 ///   explicit Model(const ModelFile& file);                    // ModelError
-/// and one line in registry.cpp.
+/// and one line in src/model/registry/registry.cpp.
 
 #include <memory>
 #include <string>

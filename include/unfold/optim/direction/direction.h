@@ -1,6 +1,6 @@
 #pragma once
 /// Directions convert a gradient to a parameter update. A direction transforms the gradient with its metric and its
-/// state (such as momentum), and moves the parameters; the control decides the step length (control.h).
+/// state (such as momentum), and moves the parameters; the control decides the step length (step_control.h).
 
 #include <functional>
 #include <memory>
@@ -31,8 +31,8 @@ class Direction {
   /// parameters -= rate * d, where d is computed from `scale * gradient` and the state, which advances by one step.
   /// This takes one pass over memory, divided among the team; the result does not depend on the team size.
   virtual void move(Team& team, std::span<T> parameters, std::span<const T> gradient, double scale, double rate) = 0;
-  /// Like `move`, but runs on the device that holds the parameters (graph/engine/backend.h), with the last gradient
-  /// computed there. REQUIRES can_update_on_device.
+  /// Like `move`, but runs on the device that holds the parameters, with the last gradient computed there. REQUIRES
+  /// can_update_on_device.
   virtual bool can_update_on_device() const { return false; }
   virtual void update_on_device(Resident<T>& /*there*/, Parameters<T>& /*parameters*/, double /*scale*/,
                                 double /*rate*/) {}
@@ -80,7 +80,7 @@ void describe(Visitor& v, AdamOptions& o) {
   v("lazy", o.lazy, "skip parameters whose gradient is zero, such as embedding rows that a batch does not read");
 }
 
-/// Path: divides the gradient by the path metric kappa (graph/paths/path_pass.h) of log gamma^2 and passes it to plain
+/// Path: divides the gradient by the path metric kappa (docs/path.md) of log gamma^2 and passes it to plain
 /// descent, momentum or Adam. In coordinates in which the metric is one, q_i = p_i sqrt(kappa_i) / gamma, the gradient
 /// is u_i = gamma g_i / sqrt(kappa_i). The direction is u_i; in each matrix and bias where it is longer than `clip`, it
 /// is scaled down to this length. In terms of p this is gamma u_i / sqrt(kappa_i), which without clipping equals

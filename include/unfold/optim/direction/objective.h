@@ -70,9 +70,8 @@ class Objective {
   }
   /// Returns the loss at the current parameters and sets `gradient` [parameters].
   virtual double gradient(std::span<T> gradient) = 0;
-  /// Returns the object that takes steps on the device with the parameters (graph/engine/backend.h), or null if steps
-  /// run on the host. If the result is not null, `gradient` may be called with an empty span; the gradient then stays
-  /// on the device.
+  /// Returns the object that takes steps on the device with the parameters (a GPU), or null if steps run on the host.
+  /// If the result is not null, `gradient` may be called with an empty span; the gradient then stays on the device.
   virtual Resident<T>* resident() { return nullptr; }
   /// Returns the assignment of parameter slices to processes, fixed until the end of the run; nullptr if each process
   /// has all parameters.
@@ -97,8 +96,7 @@ class Objective {
   virtual void start_curvature(double /*share*/, Distance /*damping*/) {
     throw UsageError("this objective does not support curvature");
   }
-  /// result = (G + structural S) v: Gauss-Newton matrix plus structural damping (curvature.h). REQUIRES
-  /// start_curvature.
+  /// result = (G + structural S) v: Gauss-Newton matrix plus structural damping. REQUIRES start_curvature.
   virtual void curvature_product(std::span<const T> /*v*/, double /*structural*/, std::span<T> /*result*/) {
     throw UsageError("this objective does not support curvature");
   }

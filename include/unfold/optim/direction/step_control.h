@@ -9,7 +9,7 @@
 
 namespace unfold {
 
-/// The result of a step of a curvature-based optimizer (hessian_free.h).
+/// The result of a step of a curvature-based optimizer (hf, natural).
 struct CurvatureReport {
   double damping = 0;     ///< lambda of this step
   double ratio = 0;       ///< rho: decrease of the loss divided by the decrease predicted by the quadratic model

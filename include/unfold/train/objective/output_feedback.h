@@ -3,7 +3,7 @@
 /// earlier output at others, for example true for n steps, then free for k: the mean of numbers, or the probabilities
 /// of symbols. The gradient flows back through this output (the output recurrence of Williams & Zipser 1989). The
 /// network has an additional input "free previous F", which is 1 where its own output is read, and for symbols the
-/// input "shown previous F", the one-hot vector of the true symbol at the other positions (model/network/feedback.h).
+/// input "shown previous F", the one-hot vector of the true symbol at the other positions.
 /// This module selects these positions.
 
 #include <cstdint>

@@ -51,8 +51,7 @@ class BatchPass {
   /// the device. REQUIRES resident() in that case.
   double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate = false,
                   const SegmentDone* done = nullptr);
-  /// Returns the object that takes optimizer steps on the device (graph/engine/backend.h); null if steps run on the
-  /// host.
+  /// Returns the object that takes optimizer steps on the device (a GPU); null if steps run on the host.
   Resident<T>* resident();
 
   /// After `forward` without a memory limit: returns the activations of the whole batch, for further passes.
