@@ -78,7 +78,7 @@ Complete::Complete()
                 .group = OptionGroup::search,
                 .common = true,
                 .kinds = Kind::text});
-  options_.add({.name = "normalisation",
+  options_.add({.name = "normalization",
                 .target = &request_.beam.normalization,
                 .placeholder = "A",
                 .help = "rank by the score log p / length^A: 0 by probability, 1 by probability per symbol",

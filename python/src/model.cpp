@@ -476,7 +476,7 @@ void add_models(nb::module_& module) {
            "Draw a text from the model, or a list of texts if `count` is set. Equal to the output of `unfold sample`.")
       .def("complete", &complete, nb::arg("prime").none() = "", nb::kw_only(), nb::arg("beam") = BeamOptions().beam,
            nb::arg("length") = BeamOptions().length, nb::arg("count") = BeamOptions().count,
-           nb::arg("normalisation") = 1.0, nb::arg("stop").none() = "",
+           nb::arg("normalization") = 1.0, nb::arg("stop").none() = "",
            "Return the most probable continuations of a text, best first.")
       .def("predict", &predict, nb::arg("data").none() = nb::make_tuple(), nb::kw_only(), nb::arg("ahead") = 0,
            nb::arg("samples") = 200, nb::arg("seed") = 1, nb::arg("probabilities") = false, nb::arg("best") = 1,

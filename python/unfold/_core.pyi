@@ -111,7 +111,7 @@ class Model:
         beam: int = 8,
         length: int = 32,
         count: int = 5,
-        normalisation: float = 1.0,
+        normalization: float = 1.0,
         stop: Text = "",
     ) -> list[Completion]: ...
     def predict(

@@ -41,7 +41,7 @@ TEST_F(MatchTest, only_listed_words_are_generated) {
   fit("ngram:4");
   const std::string words = data("words", "dog\ncat\nran\nsat\nzebra\n");
   const Finished said = unfold_command({"complete", run_, "--prime", "the c", "--words", words, "--length", "8",
-                                        "--least", "6", "--count", "1", "--normalisation", "0", "--json", "--quiet"});
+                                        "--least", "6", "--count", "1", "--normalization", "0", "--json", "--quiet"});
   EXPECT_EQ(said.code, 0);
   EXPECT_THAT(said.err, HasSubstr("1 of 5 words contain symbols that are not in the alphabet of the model"));
   EXPECT_THAT(only_object(said.out)["completions"][0]["text"].get<std::string>(), StartsWith("at sat"));
@@ -60,7 +60,7 @@ TEST_F(MatchTest, match_probabilities_are_exact_or_sampled) {
               StartsWith("probability\tlow\thigh\tstandard_error\tanswer\n"));
   fit("hmm:3,iterations=5", {"--overwrite"});
   EXPECT_TRUE(found({"--match", ".*cat", "--length", "60", "--probability"})["exact"]);
-  EXPECT_EQ(found({"--match", "c.*\\n", "--prove", "--normalisation", "0", "--length", "9", "--count",
+  EXPECT_EQ(found({"--match", "c.*\\n", "--prove", "--normalization", "0", "--length", "9", "--count",
                    "1"})["completions"][0]["answer"],
             "proved best");
   fit("lstm:4", {"--overwrite", "--steps", "3"});

@@ -189,7 +189,7 @@ TEST_F(UnusedOptions, complete_reports_which_output_an_option_applies_to) {
   expect_refused({"complete", model, "--match", "[a-z]+", "--length", "4", "--probability"},
                  {{{"--beam", "4"}, "--beam applies only to the search"},
                   {{"--count", "4"}, "--count applies only to the search"},
-                  {{"--normalisation", "0"}, "--normalisation applies only to the search"},
+                  {{"--normalization", "0"}, "--normalization applies only to the search"},
                   {{"--diverse", "2"}, "--diverse applies only to the search"},
                   {{"--prove"}, "--prove applies only to the search"}});
 }

@@ -15,7 +15,7 @@ namespace unfold {
 /// Throws UsageError unless it is finite and at least 0.
 inline void require_length_normalization(double normalization) {
   if (!(normalization >= 0) || !std::isfinite(normalization))
-    throw UsageError(fmt::format("`normalisation` is {}; it must be at least 0", normalization));
+    throw UsageError(fmt::format("`normalization` is {}; it must be at least 0", normalization));
 }
 
 /// `length^-normalization`, computed with the vector functions (invariant 2); 1 for length 0.

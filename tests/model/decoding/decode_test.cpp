@@ -224,7 +224,7 @@ TEST(Decode, invalid_options_and_impossible_requests_are_rejected) {
   EXPECT_THAT(error(any, {.length = 20'000}), HasSubstr("1 to 10000"));
   EXPECT_THAT(error(any, {.count = 0}), HasSubstr("count"));
   EXPECT_THAT(error(any, {.beam = 2, .groups = 3}), HasSubstr("at least 1 for each of 3 groups"));
-  EXPECT_THAT(error(any, {.normalization = -1}), HasSubstr("normalisation"));
+  EXPECT_THAT(error(any, {.normalization = -1}), HasSubstr("normalization"));
   EXPECT_THAT(error(any, {.symbol_bounds = {0}}), HasSubstr("bounds"));
   EXPECT_THAT(error(Automaton::of_length(4, 1), {}), HasSubstr("the automaton has 4 symbols, but the model has 3"));
   EXPECT_THAT(error(compile_expression("abcabc", kThree), {.length = 5}), HasSubstr("the shortest allowed one has 6"));
