@@ -16,7 +16,7 @@ namespace {
 constexpr int kGroupsPerOctave = 8;
 /// The rarity in bits of a number at the end of the range, and of a number far outside it.
 constexpr double kMostWithin = 5, kMostBeyond = 12, kBitsOfOctave = 2;
-/// One number in so many may lie beyond each end of the usual range, so that a few outliers do not hide the next ones.
+/// One in this many numbers may lie beyond each end of the usual range, so that outliers do not hide later ones.
 constexpr Index kNumbersPerOutlier = 500;
 constexpr std::size_t kMostGroups = 4096, kMostExamples = 12, kLongestExample = 60, kKeptValues = 400,
                       kKeptPlaces = 4000;
