@@ -180,6 +180,44 @@ class PandasTest(unittest.TestCase):
                 self.assertEqual(found.index.tolist(), index[66:].tolist())
                 self.assertEqual(found.to_numpy().tolist(), y.to_numpy()[66:].tolist())
 
+    def test_many_missing_times_as_in_the_command(self):
+        pandas = self.pandas
+        for freq, absent in (("D", 0.15), ("D", 0.4), ("B", 0.15), ("h", 0.2), ("MS", 0.2), ("ME", 0.2), ("QS", 0.15),
+                             ("W", 0.15)):
+            with self.subTest(freq=freq, absent=absent), warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+                warnings.simplefilter("error")
+                try:
+                    index = pandas.date_range("2018-01-01", periods=150, freq=freq)
+                except ValueError:  # a name that this version of pandas does not know
+                    continue
+                random = numpy.random.default_rng(3)
+                y = pandas.Series((10 + numpy.arange(150) % 7 + random.normal(size=150)).round(3), index, name="y")
+                y = y[(random.uniform(size=150) >= absent) | numpy.isin(numpy.arange(150), [0, 149])]
+                forecaster = Forecaster(["naive", "drift", "theta"], threads=1).fit(y)
+                found = forecaster.predict(5)
+                self.assertEqual(found.index.tolist(), pandas.date_range(index[-1], periods=6, freq=freq)[1:].tolist())
+                self.assertIn(f"{150 - len(y)} of the 150 times of the index do not occur", forecaster.notes_[0])
+                path = os.path.join(folder, "y.csv")
+                y.to_csv(path, index_label="ds")
+                done = subprocess.run([os.environ["TESTED_COMMAND"], "forecast", path, "--horizon", "5", "--members",
+                                       "naive,drift,theta", "--threads", "1"], capture_output=True, text=True, check=True)
+                self.assertIn(f"{150 - len(y)} of the 150 times", done.stderr)
+                rows = [line.split("\t") for line in done.stdout.splitlines()[1:]]
+                self.assertEqual(pandas.to_datetime([row[0] for row in rows]).tolist(), found.index.tolist())
+                numpy.testing.assert_allclose([float(row[1]) for row in rows], found.to_numpy(), rtol=1e-9)
+
+    def test_indexes_with_most_times_missing_are_irregular(self):
+        index = self.pandas.date_range("2018-01-01", periods=400)
+        index = index[numpy.random.default_rng(0).uniform(size=400) < 0.3]
+        with self.assertWarnsRegex(UserWarning, "different distances"):
+            Forecaster(["naive"], threads=1).fit(self.pandas.Series(numpy.arange(len(index)) + 1.0, index))
+
+    def test_one_absurd_gap_does_not_use_memory(self):
+        index = self.pandas.date_range("1900-01-01", periods=200, freq="s")
+        index = index.append(index + self.pandas.Timedelta(days=36500))[numpy.r_[0:50, 52:400]]
+        with self.assertWarnsRegex(UserWarning, "different distances"):
+            Forecaster(["naive"], threads=1).fit(self.pandas.Series(numpy.arange(398) + 1.0, index))
+
     def test_shops_that_are_closed_on_sundays(self):
         index = self.pandas.date_range("2018-01-01", periods=140)
         index = index[index.day_of_week != 6]

@@ -291,11 +291,15 @@ class Forecaster(Parameters):
     def _computed(self, horizon: int, known: list[Floats] | None, coverage: tuple[float, ...]) -> Any:
         notes: list[str] = []
 
-        def note(event: dict[str, Any]) -> None:
-            if event["event"] in ("remark", "warning"):
-                notes.append(event["text"])
-                if self.verbose:
-                    print(event["text"], file=sys.stderr)
+        def note(text: str) -> None:
+            notes.append(text)
+            if self.verbose:
+                print(text, file=sys.stderr)
+
+        absent = sum(one.absent for one in self._panel.series)
+        if absent > 0:
+            note(f"{absent} of the {sum(len(one.values) for one in self._panel.series)} times of the index do not occur; "
+                 "they are read as missing values")
 
         series = [(str(one.name), one.values, one.times(), None if known is None else known[i])
                   for i, one in enumerate(self._panel.series)]
@@ -303,7 +307,7 @@ class Forecaster(Parameters):
             series, horizon=horizon, coverage=list(coverage), members=list(self.members or []),
             origins=_natural(self.origins, "origins"), season=_natural(self.season, "season"),
             minutes=None if self.minutes is None else float(self.minutes), threads=_natural(self.threads, "threads"),
-            callback=note)
+            callback=lambda event: note(event["text"]) if event["event"] in ("remark", "warning") else None)
         self.notes_ = notes
         return mean, report, {c: (low[k], high[k]) for k, c in enumerate(coverage)}
 

@@ -26,6 +26,7 @@ class OneSeries:
     index: Any = None
     rows: Any = None  #: the positions of the given rows among the values; None: all, in order
     step: Any = None  #: the frequency or difference of the index; None: no regular step
+    absent: int = 0  #: the number of times that were inserted
 
     @classmethod
     def of(cls, name: Any, values: Floats, index: Any = None) -> OneSeries:
@@ -40,7 +41,7 @@ class OneSeries:
         rows = complete.get_indexer(index)
         filled = numpy.full(len(complete), numpy.nan)
         filled[rows] = values
-        return cls(name, filled, complete, rows, step)
+        return cls(name, filled, complete, rows, step, len(complete) - len(index))
 
     def times(self) -> Optional[NDArray[numpy.int64]]:
         """Return the times in nanoseconds since 1970; None without dates."""

@@ -77,15 +77,16 @@ def warn_of_gaps(index: Any, stacklevel: int) -> None:
                   stacklevel)
 
 
-#: Frequencies of dates that are tried in this order, after open days and the smallest difference.
-_CALENDARS = ("MS", "ME", "BMS", "BME", "QS", "QE", "YS", "YE")
+#: The most positions of an index with gaps, for each row and ten more.
+_MOST_POSITIONS = 100
 
 
 def steps_of(index: Any) -> tuple[Any, Any]:
     """Return the index with the times that are missing from its regular step, and the step.
 
-    The step is a frequency of dates or a difference. Both are None if there is no regular step, or if more than half of
-    the times were missing; the step alone is None for an index that is neither time nor number.
+    The step is a frequency of dates or a difference. Both are None if there is no regular step; the step alone is None
+    for an index that is neither time nor number. More than half of the times may be missing only if nearly all
+    differences are one step. The command ``forecast`` has the same rules (sparse_dates.h).
     """
     import pandas
 
@@ -103,7 +104,8 @@ def steps_of(index: Any) -> tuple[Any, Any]:
     counts = numpy.asarray(differences / step, dtype=float)
     whole = counts.round()
     steps = int(whole.sum())
-    if not (abs(counts - whole) < 1e-9).all() or steps + 1 > 2 * len(index):
+    most = _MOST_POSITIONS * (len(index) + 10) if (whole == 1).mean() > 0.5 else 2 * len(index)
+    if not (abs(counts - whole) < 1e-9).all() or steps + 1 > most:
         return None, None
     if len(index) == steps + 1:
         return index, step
@@ -122,24 +124,65 @@ def _dates_of(index: Any) -> tuple[Any, Any]:
             known = pandas.infer_freq(index) if len(index) > 2 else None
     if known is not None:
         return index, known
-    for step in (_open_days(index), (index[1:] - index[:-1]).min(), *_CALENDARS):
-        if step is None:
+    local = index.tz_localize(None)
+    if len(set(local - local.normalize())) > 1:
+        local = index  # only days and longer steps have 23 or 25 hours when the clock changes
+    for step, days, is_open_days in _calendars(local):
+        if (local[-1] - local[0]) / pandas.Timedelta(days=1) > days * _MOST_POSITIONS * (len(index) + 10):
             continue
         try:
-            complete = pandas.date_range(index[0], index[-1], freq=step, name=index.name)
+            complete = pandas.date_range(local[0], local[-1], freq=step, name=index.name)
         except ValueError:  # a frequency that this version of pandas does not know
             continue
-        if len(complete) <= 2 * len(index) and index.isin(complete).all():
-            return complete, step
+        places = complete.get_indexer(local)
+        if (places < 0).any():
+            continue
+        is_usual = (places[1:] - places[:-1] == 1).mean() >= 0.9
+        if not is_usual and (len(complete) > 2 * len(index) or is_open_days and not _are_closed(index, complete)):
+            continue
+        if local is not index and index.tz is not None:
+            complete = complete.tz_localize(index.tz, ambiguous=True, nonexistent="shift_forward")
+            if not index.isin(complete).all():
+                continue
+        return complete, step
     return None, None
 
 
-def _open_days(index: Any) -> Any:
-    """Return the frequency of the days of the week that occur, if these are days without a time and not all occur."""
+def _calendars(index: Any) -> list[tuple[Any, float, bool]]:
+    """Return frequencies that could contain all dates, each with its length in days and whether it is one of open days."""
     import pandas
 
+    calendars: list[tuple[Any, float, bool]] = []
+    if (least := _common_difference(index)) is not None:
+        calendars.append((least, least / pandas.Timedelta(days=1), False))
     present = sorted(set(index.day_of_week))
-    if not (index == index.normalize()).all() or len(present) == 7 or len(index) < 3 * len(present) or len(present) < 2:
-        return None
-    names = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-    return pandas.offsets.CustomBusinessDay(weekmask=" ".join(names[day] for day in present))
+    same_time = len(set(index - index.normalize())) == 1
+    if same_time and 2 <= len(present) < 7 and len(index) >= 2 * len(present):
+        names = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+        week = pandas.offsets.CustomBusinessDay(weekmask=" ".join(names[day] for day in present))
+        calendars.insert(0, (week, 1.0, True))
+    if same_time and (step := _common_difference(index.year * 12 + index.month)):
+        if (index.day == 1).all():
+            calendars.append((pandas.offsets.MonthBegin(int(step)), 28.0 * step, False))
+        elif index.is_month_end.all():
+            calendars.append((pandas.offsets.MonthEnd(int(step)), 28.0 * step, False))
+        elif (index.day == index.day[0]).all():
+            calendars.append((pandas.DateOffset(months=int(step)), 28.0 * step, False))
+    return calendars + [("BMS", 28.0, False), ("BME", 28.0, False)]
+
+
+def _common_difference(times: Any) -> Any:
+    """Return the smallest difference if it is the most frequent one and occurs at least twice; otherwise None."""
+    differences, counts = numpy.unique(numpy.asarray(times[1:] - times[:-1]), return_counts=True)
+    return (times[1:] - times[:-1]).min() if counts[0] == counts.max() > 1 else None
+
+
+def _are_closed(index: Any, complete: Any) -> bool:
+    """Return whether the days of the week that do not occur are not absent by chance."""
+    if len(index) < 3 * len(set(index.day_of_week)):
+        return False
+    absent = 1 - len(index) / len(complete)
+    days = (complete[-1] - complete[0]).days + 1
+    first = complete[0].day_of_week
+    counts = [(days - (day - first) % 7 + 6) // 7 for day in range(7)]
+    return all(7 * absent ** counts[day] <= 0.05 for day in set(range(7)) - set(complete.day_of_week))

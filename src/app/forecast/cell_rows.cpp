@@ -28,7 +28,7 @@ bool CellRows::next(TableRow& row) {
   return false;
 }
 
-std::optional<TimeIndex> index_of_names(std::span<const std::string> names) {
+std::optional<NamedTimes> times_of_names(std::span<const std::string> names) {
   for (int k = 0; k < kDateFormats; ++k) {
     const auto format = static_cast<DateFormat>(k);
     if (format == DateFormat::time_of_day) continue;
@@ -40,7 +40,13 @@ std::optional<TimeIndex> index_of_names(std::span<const std::string> names) {
     }
     if (dates.size() != names.size()) continue;
     const DateStyle style = DateStyle::of_cells(std::vector<std::string>(names.begin(), names.end()), format);
-    if (std::optional<TimeIndex> index = TimeIndex::of_dates(dates, style)) return index;
+    const std::optional<TimeIndex> index = TimeIndex::of_dates(dates, style);
+    if (!index) continue;
+    NamedTimes times{.index = *index, .places = {}};
+    for (const Moment& date : dates) times.places.push_back(*index->place(date));
+    constexpr Index kMostGaps = 100;  // maximum ratio of positions to columns
+    const bool ascending = std::ranges::adjacent_find(times.places, std::greater_equal<>()) == times.places.end();
+    if (ascending && times.places.back() < kMostGaps * static_cast<Index>(names.size() + 10)) return times;
   }
   return std::nullopt;
 }

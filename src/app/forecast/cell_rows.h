@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/cells/row_splitter.h"
 #include "data/readers/reader_text.h"
@@ -34,8 +35,13 @@ class CellRows {
   bool header_read_ = false;
 };
 
-/// Returns the time index of columns that are named by dates; empty if they are not.
-std::optional<forecasting::TimeIndex> index_of_names(std::span<const std::string> names);
+/// The times of columns that are named by dates.
+struct NamedTimes {
+  forecasting::TimeIndex index;
+  std::vector<Index> places;  ///< position of each column; not consecutive if times are absent
+};
+/// Returns std::nullopt if the columns are not named by dates.
+std::optional<NamedTimes> times_of_names(std::span<const std::string> names);
 
 /// Returns the number of a cell; NaN if it is missing, nothing if it is not a number.
 std::optional<double> number_of_cell(std::string_view cell, const SchemaOptions& options);

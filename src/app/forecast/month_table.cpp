@@ -52,7 +52,7 @@ SeriesTable read_month_table(const std::string& source, CellRows& rows, const Sc
     }
   }
   while (!series.values.empty() && std::isnan(series.values.back())) series.values.pop_back();
-  series.index = index_of_names(months).value_or(forecasting::TimeIndex{});
+  if (const std::optional<NamedTimes> times = times_of_names(months)) series.index = times->index;
   table.notes.push_back(
       fmt::format("{}: one monthly series of {} values, from a row per year", source, series.values.size()));
   table.series.push_back(std::move(series));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,7 +17,6 @@
 namespace unfold {
 namespace {
 
-using forecasting::TimeIndex;
 constexpr std::size_t kLeastRowColumns = 8;         // minimum number of columns of a table with one row per series
 constexpr std::size_t kLeastDateColumns = 2;        // minimum number of columns if the names are dates
 constexpr std::size_t kLeastDatesBeforeOthers = 3;  // and if other columns follow them
@@ -83,7 +84,7 @@ bool has_series_in_rows(const TableLayout& layout, const SchemaOptions& options)
   const std::span<const std::string> names = std::span(layout.names).subspan(1);
   if (layout.names.size() >= kLeastRowColumns && are_consecutive(names)) return true;
   const std::optional<ValueColumns> periods = period_columns(layout);
-  return periods && index_of_names(std::span(layout.names).subspan(periods->first, periods->count)).has_value();
+  return periods && times_of_names(std::span(layout.names).subspan(periods->first, periods->count)).has_value();
 }
 
 SeriesTable read_row_series(const std::string& source, CellRows& rows, const SchemaOptions& options) {
@@ -91,7 +92,7 @@ SeriesTable read_row_series(const std::string& source, CellRows& rows, const Sch
   const std::span<const std::string> names = rows.layout().names;
   const ValueColumns values =
       period_columns(rows.layout()).value_or(ValueColumns{.first = 1, .count = names.size() - 1});
-  const TimeIndex index = index_of_names(names.subspan(values.first, values.count)).value_or(TimeIndex{});
+  const std::optional<NamedTimes> times = times_of_names(names.subspan(values.first, values.count));
   TableRow row;
   Index skipped = 0;
   while (rows.next(row)) {
@@ -103,13 +104,21 @@ SeriesTable read_row_series(const std::string& source, CellRows& rows, const Sch
       throw DataError(fmt::format("{}: line {}: the row has {} cells, but the header has {}", source, row.line,
                                   row.cells.size(), rows.layout().columns));
     TableSeries& series = table.series.emplace_back();
-    series.group = row.cells[0], series.field = "value", series.index = index;
-    for (std::size_t i = values.first; i < values.end(); ++i)
+    series.group = row.cells[0], series.field = "value";
+    if (times) series.index = times->index;
+    for (std::size_t i = values.first; i < values.end(); ++i) {
+      if (times) series.values.resize(at(times->places[i - values.first]), std::numeric_limits<double>::quiet_NaN());
       series.values.push_back(required_number(source, row, i, options));
+    }
     while (!series.values.empty() && std::isnan(series.values.back())) series.values.pop_back();
   }
   if (skipped > 0) table.notes.push_back(fmt::format("{}: {} rows are skipped", source, skipped));
   table.notes.push_back(fmt::format("{}: one series per row, {} series", source, table.series.size()));
+  if (times && times->places.back() >= static_cast<Index>(values.count))
+    table.notes.push_back(
+        fmt::format("{}: the names of the columns leave out {} of {} times; they are read as missing "
+                    "values",
+                    source, times->places.back() + 1 - static_cast<Index>(values.count), times->places.back() + 1));
   if (values.end() < names.size()) table.notes.push_back(note_left_out(source, names.subspan(values.end())));
   return table;
 }

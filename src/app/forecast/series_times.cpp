@@ -95,10 +95,13 @@ void SeriesTimes::require_different(const GroupRows& group, const std::function<
 TimeIndex SeriesTimes::common_index(const std::vector<GroupRows>& groups, std::vector<std::string>& notes) const {
   if (column_ == nullptr || groups.empty()) return {};
   const auto longest = std::ranges::max_element(groups, {}, [](const GroupRows& group) { return group.lines.size(); });
-  std::optional<TimeIndex> index =
-      has_dates() ? TimeIndex::of_dates(longest->dates, style()) : TimeIndex::of_numbers(longest->numbers);
-  for (const GroupRows& group : groups)
-    if (index && !fits(group, *index)) index.reset();
+  const auto all_fit = [&](const std::optional<TimeIndex>& index) {
+    return index && std::ranges::all_of(groups, [&](const GroupRows& group) { return fits(group, *index); });
+  };
+  std::optional<TimeIndex> index = index_of(*longest);
+  if (!all_fit(index) && groups.size() > 1) index = index_of(all_times(groups));
+  if (!all_fit(index)) index.reset();
+  if (index) note_absent_times(groups, *index, notes);
   if (!index)
     notes.push_back(fmt::format(
         "{}: the times of column \"{}\" have no regular step; the rows are treated as consecutive steps; to keep "
@@ -111,6 +114,43 @@ TimeIndex SeriesTimes::common_index(const std::vector<GroupRows>& groups, std::v
     notes.push_back(fmt::format("{}: the dates of column \"{}\" are {}; the forecast has no other days", source_,
                                 escape_cell(column_->name, 40), index->step_name()));
   return index.value_or(TimeIndex{});
+}
+
+std::optional<TimeIndex> SeriesTimes::index_of(const GroupRows& group) const {
+  return has_dates() ? TimeIndex::of_dates(group.dates, style()) : TimeIndex::of_numbers(group.numbers);
+}
+
+/// Returns the different times of all groups in ascending order.
+GroupRows SeriesTimes::all_times(const std::vector<GroupRows>& groups) const {
+  GroupRows all;
+  for (const GroupRows& group : groups) {
+    all.dates.insert(all.dates.end(), group.dates.begin(), group.dates.end());
+    all.numbers.insert(all.numbers.end(), group.numbers.begin(), group.numbers.end());
+  }
+  const auto keep_different = [](auto& times, const auto& key) {
+    std::ranges::sort(times, {}, key);
+    const auto rest = std::ranges::unique(times, {}, key);
+    times.erase(rest.begin(), rest.end());
+  };
+  keep_different(all.dates, [](const Moment& moment) { return moment.seconds(); });
+  keep_different(all.numbers, [](double time) { return time; });
+  return all;
+}
+
+void SeriesTimes::note_absent_times(const std::vector<GroupRows>& groups, const TimeIndex& index,
+                                    std::vector<std::string>& notes) const {
+  Index complete = 0, present = 0;
+  for (const GroupRows& group : groups) {
+    if (group.lines.empty()) continue;
+    complete += *place_of(group, start(group, index), group.lines.size() - 1) + 1;
+    present += static_cast<Index>(group.lines.size());
+  }
+  if (complete == present) return;
+  const std::string& step = index.step_name();
+  notes.push_back(fmt::format("{}: column \"{}\"{}: {} of the {} times{} do not occur; they are read as missing values",
+                              source_, escape_cell(column_->name, 40), step.empty() ? "" : fmt::format(", {}", step),
+                              complete - present, complete,
+                              groups.size() == 1 ? " from the first to the last row" : " of all series"));
 }
 
 DateStyle SeriesTimes::style() const {

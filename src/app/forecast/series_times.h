@@ -37,7 +37,8 @@ class SeriesTimes {
   void unify_zones(std::vector<GroupRows>& groups, std::vector<std::string>& notes) const;
   /// Throws DataError with `advice` if two rows of a group have the same time.
   void require_different(const GroupRows& group, const std::function<std::string()>& advice) const;
-  /// Returns the step of the longest group, if all groups have this step.
+  /// Returns the step of the longest group or, if not all groups have this step, that of the times of all groups. Notes
+  /// absent times, which are missing values, and times without a regular step.
   forecasting::TimeIndex common_index(const std::vector<GroupRows>& groups, std::vector<std::string>& notes) const;
   /// Appends one series per field.
   void add_series(const GroupRows& group, const forecasting::TimeIndex& index, std::span<const SeriesField> fields,
@@ -46,7 +47,11 @@ class SeriesTimes {
  private:
   void add_joined(const Examples& examples, Index row, GroupRows& group);
   forecasting::DateStyle style() const;
+  std::optional<forecasting::TimeIndex> index_of(const GroupRows& group) const;
+  GroupRows all_times(const std::vector<GroupRows>& groups) const;
   bool fits(const GroupRows& group, const forecasting::TimeIndex& index) const;
+  void note_absent_times(const std::vector<GroupRows>& groups, const forecasting::TimeIndex& index,
+                         std::vector<std::string>& notes) const;
   forecasting::TimeIndex start(const GroupRows& group, const forecasting::TimeIndex& index) const;
   std::optional<Index> place_of(const GroupRows& group, const forecasting::TimeIndex& index, std::size_t row) const;
 

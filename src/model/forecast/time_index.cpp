@@ -7,6 +7,7 @@
 
 #include "data/cells/civil_date.h"
 #include "model/forecast/series.h"
+#include "model/forecast/sparse_dates.h"
 
 namespace unfold::forecasting {
 namespace {
@@ -121,12 +122,19 @@ std::optional<TimeIndex> TimeIndex::with_step_of(std::span<const Moment> dates, 
 }
 
 std::optional<TimeIndex> TimeIndex::of_dates(std::span<const Moment> dates, const DateStyle& style) {
+  const auto contains_all = [&](const TimeIndex& tried) {
+    return std::ranges::all_of(dates, [&](const Moment& m) { return tried.place(m).has_value(); });
+  };
   std::optional<TimeIndex> index = with_step_of(dates, style);
-  if (!index) return std::nullopt;
-  index->first_ = dates.front();
-  for (const Moment& m : dates)
-    if (!index->place(m)) return std::nullopt;
-  return index;
+  if (index) index->first_ = dates.front();
+  if (index && contains_all(*index)) return index;
+  for (const std::vector<Moment>& first_dates : calendars_with_gaps(dates)) {
+    index = with_step_of(first_dates, style);
+    if (!index) continue;
+    index->first_ = dates.front();
+    if (contains_all(*index)) return index;
+  }
+  return std::nullopt;
 }
 
 std::optional<TimeIndex> TimeIndex::after(std::span<const Moment> dates, const DateStyle& style) {

@@ -24,8 +24,8 @@ class TimeIndex {
  public:
   /// Creates positions without times, labeled from 1.
   TimeIndex() = default;
-  /// `dates` are ascending and distinct. Returns std::nullopt if they do not have a regular step or if a date is not at
-  /// a multiple of the step. The step of two dates is their difference.
+  /// `dates` are ascending and distinct; up to half of the dates of a calendar may be absent (sparse_dates.h). Returns
+  /// std::nullopt if the dates do not have a regular step. The step of two dates is their difference.
   static std::optional<TimeIndex> of_dates(std::span<const Moment> dates, const DateStyle& style);
   /// Like of_dates, but continues the step from the last date; single dates may deviate from the step.
   static std::optional<TimeIndex> after(std::span<const Moment> dates, const DateStyle& style);

@@ -122,6 +122,61 @@ TEST(SeriesTable, RowsAreSortedAndGapsAreMissing) {
   EXPECT_DOUBLE_EQ(table.series[0].values[15], 24);
 }
 
+TEST(SeriesTable, AbsentDaysAreNamed) {
+  std::string text = "ds,y\n", later = "ds,shop,y\n";
+  for (Index t = 0; t < 100; ++t) {
+    Moment moment;
+    moment.days = days_from_civil(2023, 1, 2) + t;
+    const std::string date = forecasting::format_moment(moment, DateFormat::day_month_year);
+    if (t % 6 != 3 || t == 99) text += fmt::format("{},{}.5\n", date, t);
+    for (const char* shop : {"a", "b"})
+      if (t % 3 != (*shop == 'a' ? 1 : 2)) later += fmt::format("{},{},{}.5\n", date, shop, t);
+  }
+  const SeriesTable table = table_of(text);
+  ASSERT_EQ(table.series.at(0).values.size(), 100U);
+  EXPECT_TRUE(std::isnan(table.series[0].values[3]));
+  EXPECT_EQ(table.series[0].values[99], 99.5);
+  EXPECT_EQ(table.series[0].index.label(100), "12/04/2023");
+  EXPECT_TRUE(
+      has_note(table,
+               "column \"ds\", daily: 16 of the 100 times from the first to the last row do not occur; they are "
+               "read as missing values"))
+      << table.notes.back();
+  const SeriesTable groups = table_of(later, {.group = "shop"});
+  ASSERT_EQ(groups.series.size(), 2U);
+  EXPECT_EQ(groups.series[1].values.size(), 100U);
+  EXPECT_TRUE(has_note(groups, "66 of the 200 times of all series do not occur")) << groups.notes.back();
+}
+
+/// The longest group alone has the step of working days.
+TEST(SeriesTable, TheTimesOfAllGroupsDetermineTheStep) {
+  std::string text = "date,shop,y\n";
+  for (Index t = 0; t < 140; ++t) {
+    Moment moment;
+    moment.days = days_from_civil(2024, 1, 1) + t;
+    const std::string date = forecasting::format_moment(moment, DateFormat::year_month_day);
+    if (t % 7 < 5) text += fmt::format("{},a,{}.5\n", date, t);
+    if (t < 70) text += fmt::format("{},b,{}.5\n", date, t);
+  }
+  const SeriesTable table = table_of(text, {.group = "shop"});
+  ASSERT_EQ(table.series.size(), 2U);
+  EXPECT_EQ(table.series[0].values.size(), 138U);
+  EXPECT_EQ(table.series[1].values.size(), 70U);
+  EXPECT_EQ(table.series[1].index.label(70), "2024-03-11");
+}
+
+TEST(SeriesTable, ColumnsThatLeaveOutYearsHaveMissingValues) {
+  std::string header = "country", row = "A";
+  for (int year = 1990; year < 2020; ++year)
+    if (year != 2004 && year != 2007) header += fmt::format(",{}", year), row += fmt::format(",{}.5", year);
+  const SeriesTable table = table_of(header + "\n" + row + "\n");
+  ASSERT_EQ(table.series.size(), 1U);
+  ASSERT_EQ(table.series[0].values.size(), 30U);
+  EXPECT_TRUE(std::isnan(table.series[0].values[14]));
+  EXPECT_EQ(table.series[0].values[29], 2019.5);
+  EXPECT_TRUE(has_note(table, "leave out 2 of 30 times"));
+}
+
 TEST(SeriesTable, GroupsAreSeries) {
   const SeriesTable table = table_of(groups_text(), {.group = "shop"});
   ASSERT_EQ(table.series.size(), 2U);

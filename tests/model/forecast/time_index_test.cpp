@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "unfold/numerics/random.h"
+
 namespace unfold::forecasting {
 namespace {
 
@@ -121,6 +123,95 @@ TEST(TimeIndex, MissingOpenDaysAreGaps) {
 TEST(TimeIndex, IrregularDatesHaveNoIndex) {
   EXPECT_EQ(labels({"2024-01-01", "2024-01-02", "2024-01-09", "2024-01-11"}, DateFormat::year_month_day, 0, 1),
             (Texts{"no step"}));
+}
+
+/// Returns the dates without a share of them, which is chosen at random; the first and the last one are kept.
+std::vector<Moment> with_gaps(const std::vector<Moment>& dates, double absent, std::uint64_t seed) {
+  Random random(seed, 0);
+  std::vector<Moment> kept;
+  for (std::size_t t = 0; t < dates.size(); ++t)
+    if (t == 0 || t + 1 == dates.size() || random.uniform() >= absent) kept.push_back(dates[t]);
+  return kept;
+}
+
+std::vector<Moment> months_from(Index count, Index step, Index day) {
+  std::vector<Moment> dates;
+  for (Index t = 0; t < count; ++t) {
+    const Index year = 2001 + t * step / 12, month = t * step % 12 + 1;
+    Moment moment;
+    moment.days = days_from_civil(year, month, std::min(day, days_in_month(year, month)));
+    dates.push_back(moment);
+  }
+  return dates;
+}
+
+std::vector<Moment> seconds_from(Index count, Index step) {
+  std::vector<Moment> dates;
+  for (Index t = 0; t < count; ++t) {
+    Moment moment;
+    moment.days = days_from_civil(2023, 1, 2) + t * step / 86400, moment.second = t * step % 86400;
+    moment.has_time = step < 86400;
+    dates.push_back(moment);
+  }
+  return dates;
+}
+
+/// Dates of which up to nearly a half are absent have the places that they have among all dates.
+TEST(TimeIndex, ManyDatesMayBeAbsent) {
+  const std::vector<std::pair<std::string, std::vector<Moment>>> calendars = {
+      {"daily", seconds_from(275, 86400)},
+      {"hourly", seconds_from(700, 3600)},
+      {"every 30 minutes", seconds_from(400, 1800)},
+      {"weekly", seconds_from(150, 7 * 86400)},
+      {"every 2 days", seconds_from(200, 2 * 86400)},
+      {"monthly", months_from(120, 1, 1)},
+      {"monthly", months_from(120, 1, 15)},
+      {"monthly", months_from(120, 1, 31)},
+      {"quarterly", months_from(80, 3, 1)},
+      {"yearly", months_from(100, 12, 1)},
+      {"working days", open_dates(kMondayToFriday, 400)},
+      {"every day except Sunday", open_dates(0b0111111, 300)},
+      {"every Monday and Thursday", open_dates(0b0001001, 400)}};
+  for (const auto& [name, all] : calendars)
+    for (const double absent : {0.02, 0.1, 0.15, 0.3, 0.35})
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        const std::vector<Moment> dates = with_gaps(all, absent, seed);
+        const auto index = TimeIndex::of_dates(dates, DateFormat::year_month_day);
+        ASSERT_TRUE(index.has_value()) << name << " " << absent << " " << seed;
+        EXPECT_EQ(index->step_name(), name) << absent << " " << seed;
+        EXPECT_EQ(index->place(dates.back()), static_cast<Index>(all.size()) - 1) << name << " " << absent;
+        EXPECT_EQ(index->moment(17).seconds(), all[17].seconds()) << name << " " << absent;
+      }
+}
+
+TEST(TimeIndex, MostDatesMustNotBeAbsent) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    EXPECT_FALSE(TimeIndex::of_dates(with_gaps(seconds_from(300, 86400), 0.7, seed), DateFormat::year_month_day));
+    EXPECT_FALSE(TimeIndex::of_dates(with_gaps(months_from(200, 1, 1), 0.7, seed), DateFormat::year_month_day));
+  }
+  // One difference of a century among seconds.
+  std::vector<Moment> seconds = with_gaps(seconds_from(300, 1), 0.2, 1);
+  for (std::size_t t = 200; t < seconds.size(); ++t) seconds[t].days += 36525;
+  EXPECT_FALSE(TimeIndex::of_dates(seconds, DateFormat::year_month_day));
+}
+
+/// Sundays that are absent by chance are no reason to leave out all Sundays.
+TEST(TimeIndex, FewWeeksDoNotShowClosedDays) {
+  std::vector<Moment> dates;
+  for (const Index t : {0, 1, 2, 4, 5, 7, 9, 10, 11, 14, 15, 16, 17, 18, 21, 22, 24, 25, 26}) {
+    Moment moment;
+    moment.days = days_from_civil(2024, 1, 1) + t;
+    dates.push_back(moment);
+  }
+  const auto index = TimeIndex::of_dates(dates, DateFormat::year_month_day);
+  ASSERT_TRUE(index.has_value());
+  EXPECT_EQ(index->step_name(), "daily");
+}
+
+TEST(TimeIndex, DatesOffTheGridHaveNoIndex) {
+  std::vector<Moment> dates = with_gaps(seconds_from(300, 3600), 0.15, 1);
+  dates[100].second += 1;
+  EXPECT_FALSE(TimeIndex::of_dates(dates, DateFormat::year_month_day));
 }
 
 TEST(TimeIndex, NumbersHaveAStep) {
