@@ -65,7 +65,7 @@ class Export final : public Verb {
   }
 
   ExitCode run(Console&) override {
-    if (to_.empty())
+    if (!to_)
       throw UsageError("export needs --to: arpa for n-grams, hmm or network for hidden Markov models, crfsuite or crfpp "
                        "for a crf, and c, safetensors, onnx or rtneural for networks");
     if (json_ && out_ == "-") throw UsageError("--json and --out - both use standard output; name a file");
@@ -90,14 +90,14 @@ class Export final : public Verb {
     else
       export_arpa(model_.front(), write);
     file.commit();
-    if (json_) print_result(fmt::format("{{\"format\":\"{}\"}}\n", to_));
+    if (json_) print_result(fmt::format("{{\"format\":\"{}\"}}\n", *to_));
     return ExitCode::success;
   }
 
  private:
   std::vector<std::string> model_;
-  std::string to_, out_ = "-", columns_;
-  std::optional<std::string> name_;
+  std::string out_ = "-", columns_;
+  std::optional<std::string> to_, name_;
 };
 
 class Import final : public Verb {
