@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "app/forecast/forecast_table.h"
 #include "app/plots/table.h"
@@ -183,6 +184,7 @@ nlohmann::ordered_json forecast_json(const TableForecast& f) {
     object["origins"] = one.origins;
     if (!one.note.empty()) object["note"] = one.note;
     if (one.intermittent) object["intermittent"] = true;
+    if (one.week > 0) object["week"] = one.week;
     for (const forecasting::Outlier& outlier : one.outliers)
       object["outliers"].push_back({{"time", f.table.series[i].index.label(outlier.place)},
                                     {"value", json_number(outlier.value)},
@@ -264,11 +266,33 @@ Index compared_steps(const TableForecast& f) {
   Index most = 0;
   for (std::size_t i = 0; i < f.forecasts.size(); ++i) {
     const Index n = static_cast<Index>(f.table.series[i].values.size());
-    const std::vector<Index> origins =
-        forecasting::backtest_origins(n, f.horizon, f.periods[i], f.forecasts[i].origins);
+    const Index season = std::max(f.periods[i], f.forecasts[i].week);
+    const std::vector<Index> origins = forecasting::backtest_origins(n, f.horizon, season, f.forecasts[i].origins);
     if (!origins.empty()) most = std::max(most, n - origins.front());
   }
   return std::min(most, f.horizon);
+}
+
+/// Returns the seasons of the series, the most frequent ones first: "season 24", "season 7 (12 series), no season (3
+/// series)".
+std::string describe_seasons(const TableForecast& f) {
+  constexpr std::size_t kMostNamed = 3;
+  std::map<Index, Index> counts;
+  Index weekly = 0;
+  for (std::size_t i = 0; i < f.forecasts.size(); ++i)
+    ++counts[f.periods[i]], weekly += f.forecasts[i].week > f.periods[i] ? 1 : 0;
+  std::vector<std::pair<Index, Index>> seasons(counts.begin(), counts.end());
+  std::ranges::stable_sort(seasons, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> parts;
+  for (const auto& [season, count] : std::span(seasons).first(std::min(seasons.size(), kMostNamed)))
+    parts.push_back(fmt::format("{}{}", season == 1 ? std::string("no season") : fmt::format("season {}", season),
+                                seasons.size() == 1 ? std::string() : fmt::format(" ({} series)", count)));
+  if (seasons.size() > kMostNamed) parts.emplace_back("others");
+  const Index all = static_cast<Index>(f.forecasts.size());
+  if (weekly > 0)
+    parts.push_back(fmt::format("an effect of the day of the week{}",
+                                weekly == all ? std::string() : fmt::format(" ({} series)", weekly)));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace
@@ -287,7 +311,8 @@ std::string describe_members(const TableForecast& f) {
                             fmt::format("{}", member.combined)});
   const Index compared = compared_steps(f);
   std::string text = fmt::format(
-      "backtest over {} origin{}, horizon {}{}\n{}", origins, origins == 1 ? "" : "s", f.horizon,
+      "backtest over {} origin{}, {}, horizon {}{}\n{}", origins, origins == 1 ? "" : "s", describe_seasons(f),
+      f.horizon,
       compared < f.horizon ? fmt::format(", of which at most {} steps could be compared with values", compared) : "",
       to_text(table));
   text += describe_failed(f, members);

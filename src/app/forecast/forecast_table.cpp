@@ -54,6 +54,15 @@ Index period_of(const TableSeries& series) {
   return period > 1 || !calendar.empty() ? period : forecasting::detect_period(values);
 }
 
+/// Returns the steps of a day and of a week if the steps are parts of a day.
+forecasting::WeeklySeason week_of(const TableSeries& series) {
+  constexpr Index kDay = 24 * 60 * 60, kDaysPerWeek = 7;
+  if (!series.index.has_dates() || series.index.has_closed_days()) return {};
+  const Index step = series.index.moment(1).epoch_seconds() - series.index.moment(0).epoch_seconds();
+  if (step <= 0 || step >= kDay || kDay % step != 0) return {};
+  return {.day = kDay / step, .week = kDaysPerWeek * kDay / step};
+}
+
 /// Returns the most frequent of the periods, the shorter one of two equally frequent ones, and its number of series.
 std::pair<Index, std::size_t> most_frequent(const std::vector<Index>& periods) {
   std::map<Index, std::size_t> counts;
@@ -309,7 +318,8 @@ TableForecast forecast_series(SeriesTable table, const std::vector<KnownCovariat
     series.push_back({.values = result.table.series[i].values,
                       .period = result.periods[i],
                       .known = known[i],
-                      .days = days_of(result.table.series[i], request.horizon)});
+                      .days = days_of(result.table.series[i], request.horizon),
+                      .weekly = request.season > 0 ? forecasting::WeeklySeason{} : week_of(result.table.series[i])});
   Team team(static_cast<int>(request.threads > 0 ? request.threads : available_threads()));
   forecasting::AutomaticOptions options{
       .horizon = request.horizon, .coverage = request.coverage, .members = request.members, .origins = request.origins};

@@ -20,6 +20,12 @@ struct YearlySmoothing {
   double share = 0;  ///< factor of the mean deviation, at most 1; 0: there is no effect
 };
 
+/// The effect of the day of the week on a series with steps shorter than a day (model/selection/weekly_effect.h).
+struct WeeklySeason {
+  Index day = 0, week = 0;  ///< steps of a day and of a week; 0: the steps are longer or unknown
+  double share = 0;         ///< factor of the mean differences between the days of the week, at most 1; 0: no effect
+};
+
 struct UnivariateSeries {
   std::vector<double> values = {};  ///< NaN: missing
   Index period = 1;                 ///< seasonal period m in steps; 1: no season
@@ -31,6 +37,8 @@ struct UnivariateSeries {
   /// the step is less than a day.
   std::vector<Index> days = {};
   YearlySmoothing yearly = {};
+  /// Only members with the suffix "+weekly" use it.
+  WeeklySeason weekly = {};
 };
 
 /// Replaces missing values. With a period m > 1 and at least two observed values in every season, the series is first
@@ -60,12 +68,12 @@ std::vector<Index> calendar_periods(double seconds);
 /// Returns the seasonal period of the values, or 1 if no period is significant. The values are interpolated and a
 /// linear trend is removed; if the result has no period, or is still dominated by slow movement (r_1 > 0.9), the
 /// differences are searched in the same way. A period m must repeat at least three times, and its autocorrelation must
-/// be a positive local maximum and pass a test: `significant_autocorrelation` for candidates; for a free search
-/// (without candidates: every m from 2 to n / 3), the limit at the level 0.1 divided by the number of lags. Among the
-/// periods that pass, the first one whose autocorrelation is at least 0.9 times the largest is chosen, so a period is
-/// preferred to its multiples. The autocorrelations rarely show a smooth season in a few years, so if no period passes,
-/// the first candidate of at most 12 steps is chosen whose seasonal means differ (`equal_seasons_probability` below
-/// 0.01).
+/// be a positive local maximum (clear on both sides if m = 2) and pass a test: `significant_autocorrelation` for
+/// candidates; for a free search (without candidates: every m from 2 to n / 3), the limit at the level 0.1 divided by
+/// the number of lags. Among the periods that pass, the first one whose autocorrelation is at least 0.9 times the
+/// largest is chosen, so a period is preferred to its multiples. The autocorrelations rarely show a smooth season in a
+/// few years, so if no period passes, the first candidate of at most 12 steps is chosen whose seasonal means differ
+/// (`equal_seasons_probability` below 0.01).
 Index detect_period(std::span<const double> values, std::span<const Index> candidates = {});
 
 }  // namespace unfold::forecasting

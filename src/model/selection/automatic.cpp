@@ -12,6 +12,7 @@
 #include "model/selection/es_rnn_member.h"
 #include "model/selection/intermittent.h"
 #include "model/selection/panel.h"
+#include "model/selection/weekly_effect.h"
 #include "model/selection/yearly_effect.h"
 #include "unfold/base/error.h"
 
@@ -51,7 +52,7 @@ struct Work {
 
   void choose_origins(const AutomaticOptions& options, Index wanted) {
     if (observed > 0 && !constant && end >= kLeastBacktested)
-      origins = with_earlier_years(backtest_origins(end, options.horizon, series.period, wanted), series, end);
+      origins = with_earlier_years(backtest_origins(end, options.horizon, longest_season(series), wanted), series, end);
   }
 };
 
@@ -68,6 +69,7 @@ void replace_outliers(Work& work, Index skipped) {
 Work examine(const UnivariateSeries& series, Index horizon) {
   Work work;
   work.series.period = series.period;
+  work.series.weekly = series.weekly;
   double first = kUnknownValue;
   for (const double x : series.values) {
     if (work.observed == 0 && std::isnan(x)) continue;
@@ -86,6 +88,7 @@ Work examine(const UnivariateSeries& series, Index horizon) {
     work.series.days.assign(series.days.begin() + static_cast<std::ptrdiff_t>(skipped), series.days.end());
   if (series.known.empty()) replace_outliers(work, static_cast<Index>(skipped));
   if (work.observed > 0 && !work.constant) work.series.yearly = find_yearly_effect(work.series, horizon);
+  if (work.observed > 0 && !work.constant) work.series.weekly.share = find_weekly_effect(work.series);
   work.intermittent = !work.constant && is_intermittent(work.series);
   return work;
 }
@@ -273,7 +276,9 @@ class Automatic {
     for_each_task(team_, static_cast<Index>(block.size()), [&](Index i) {
       Work& work = block[at(i)];
       if (work.origins.empty()) return;
-      const std::vector<double> usual = usual_errors(members_, work.series.yearly.share > 0, work.intermittent);
+      const bool weekly = work.series.period < longest_season(work.series);
+      const std::vector<double> usual =
+          usual_errors(members_, work.series.yearly.share > 0 || weekly, work.intermittent);
       const std::vector<double>& typical = work.intermittent ? typical_intermittent_ : typical_;
       const bool is_panel = !typical.empty();
       work.combination = backtest_combination(work.backtests, work.series, work.origins, options_.horizon,
@@ -302,6 +307,12 @@ class Automatic {
     const auto yearly = std::ranges::find(plan_.members, "seasonal-naive+yearly") - plan_.members.begin();
     if (at(yearly) < plan_.members.size() && std::isfinite(work.backtests[at(yearly)].error)) return yearly;
     const auto place = std::ranges::find(plan_.members, work.series.period > 1 ? "seasonal-naive" : "naive");
+    const auto weekly = std::ranges::find(plan_.members, "seasonal-naive+weekly");
+    const auto error_of = [&](const auto& member) {
+      return member == plan_.members.end() ? std::numeric_limits<double>::infinity()
+                                           : work.backtests[at(member - plan_.members.begin())].error;
+    };
+    if (error_of(weekly) < error_of(place)) return weekly - plan_.members.begin();
     return place == plan_.members.end() ? -1 : place - plan_.members.begin();
   }
 
@@ -376,6 +387,7 @@ class Automatic {
   AutomaticForecast report(const Work& work) const {
     AutomaticForecast f{.mean = work.result.mean};
     f.intermittent = is_mean_demand(work);
+    f.week = work.series.weekly.share > 0 ? work.series.weekly.week : 0;
     f.error = work.combination.origins > 0 ? work.combination.error : kUnknownValue;
     f.origins = work.combination.origins;
     f.diagnostics = diagnose_residuals(combined_residuals(work), work.series.period, work.combination.biases, f.error);
@@ -463,10 +475,10 @@ void check(const AutomaticOptions& options) {
 
 }  // namespace
 
-std::vector<std::string> default_members(bool known, bool yearly) {
+std::vector<std::string> default_members(bool known, bool yearly, bool weekly) {
   if (known) {
     std::vector<std::string> members;
-    for (const std::string& name : default_members(false, yearly)) {
+    for (const std::string& name : default_members(false, yearly, weekly)) {
       members.push_back(name);
       if (member_operations(name, 1, 1) > member_operations("naive", 1, 1)) members.push_back(name + "+known");
     }
@@ -491,6 +503,23 @@ std::vector<std::string> default_members(bool known, bool yearly) {
             "ets+yearly",
             "arima",
             "arima+box-cox"};
+  if (weekly)
+    return {"seasonal-naive",
+            "naive",
+            "seasonal-naive+weekly",
+            "drift",
+            "mean",
+            "theta",
+            "theta+weekly",
+            "seasonal-ar",
+            "seasonal-ar+weekly",
+            "seasonal-ar+log",
+            "ar",
+            "ar+box-cox",
+            "ets",
+            "arima",
+            "arima+box-cox",
+            "ets+weekly"};
   return {"seasonal-naive",  "naive", "drift",      "mean", "theta", "seasonal-ar",
           "seasonal-ar+log", "ar",    "ar+box-cox", "ets",  "arima", "arima+box-cox"};
 }
@@ -519,18 +548,21 @@ AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const Autom
     return plan;
   }
   const auto operations_of = [&](const std::string& name) {
-    const bool yearly = forecasting::Member{name}.uses_yearly();
+    const forecasting::Member member{name};
     double sum = 0;
     for (const UnivariateSeries& one : series) {
       const bool has_missing = std::ranges::any_of(one.values, [](double value) { return std::isnan(value); });
-      const Index period = yearly ? YearlyEffect::inner_period(one) : one.period;
+      const Index period = member.uses_yearly()   ? YearlyEffect::inner_period(one)
+                           : member.uses_weekly() ? std::max<Index>(1, one.weekly.day)
+                                                  : one.period;
       sum += member_operations(name, static_cast<Index>(one.values.size()), period, has_missing);
     }
     return sum * static_cast<double>(plan.origins + 1);
   };
   std::vector<std::string> names =
       default_members(std::ranges::any_of(series, [](const UnivariateSeries& one) { return !one.known.empty(); }),
-                      std::ranges::any_of(series, [](const UnivariateSeries& one) { return !one.days.empty(); }));
+                      std::ranges::any_of(series, [](const UnivariateSeries& one) { return !one.days.empty(); }),
+                      std::ranges::any_of(series, [](const UnivariateSeries& one) { return one.weekly.week > 0; }));
   const Index intermittent = std::ranges::count_if(series, is_intermittent);
   if (intermittent > 0) names.insert(names.begin(), kIntermittentMembers.begin(), kIntermittentMembers.end());
   const std::size_t least = kLeastMembers + (intermittent > 0 ? kIntermittentMembers.size() : 0);

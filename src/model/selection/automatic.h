@@ -76,6 +76,7 @@ struct AutomaticForecast {
   ResidualDiagnostics diagnostics = {};  ///< of the weighted mean of the residuals of the members that have residuals
   std::vector<Outlier> outliers = {};    ///< values that were replaced; positions refer to the series as given
   bool intermittent = false;             ///< whether the forecast is the mean of intermittent demand (intermittent.h)
+  Index week = 0;                        ///< steps of a week if the day of the week has an effect; 0: none
 };
 
 /// The plan that the budget allows.
@@ -90,8 +91,8 @@ AutomaticPlan plan_members(std::span<const UnivariateSeries> series, const Autom
 
 /// Returns the names of the members that are compared by default (except networks over all series), in the order in
 /// which a small budget uses them. With `known`, includes members with covariates; with `yearly`, members with an
-/// effect of the time of the year.
-std::vector<std::string> default_members(bool known = false, bool yearly = false);
+/// effect of the time of the year; with `weekly` instead, members with an effect of the day of the week.
+std::vector<std::string> default_members(bool known = false, bool yearly = false, bool weekly = false);
 /// Returns the estimated number of operations of one fit and forecast of a member. `has_missing`: some values are
 /// missing; arima then uses a Kalman filter instead of conditional sums.
 double member_operations(const std::string& name, Index values, Index period, bool has_missing = false);

@@ -7,6 +7,7 @@
 #include "model/forecast/measures.h"
 #include "model/selection/covariate_effect.h"
 #include "model/selection/intermittent.h"
+#include "model/selection/weekly_effect.h"
 #include "model/selection/yearly_effect.h"
 #include "unfold/base/error.h"
 
@@ -30,6 +31,8 @@ std::string superfluous(const Member& member, const UnivariateSeries& series) {
   if (member.name.find("+box-cox") != std::string::npos && box_cox_lambda(series.values, series.period) == 1)
     return "no transformation makes the variation more even";
   if (member.uses_yearly() && series.yearly.share == 0) return "no effect of the time of the year is found";
+  if (member.uses_weekly() && series.weekly.share == 0) return "no effect of the day of the week is found";
+  if (member.repeats_week() && series.period == series.weekly.week) return "it is identical to seasonal-naive";
   if (member.name == "seasonal-naive" && series.period == 1) return "without a season it is identical to naive";
   return {};
 }
@@ -40,14 +43,14 @@ std::unique_ptr<Forecaster> Member::make() const {
   ForecasterOptions options;
   std::string_view suffix = std::string_view(name).substr(base().size());
   if (uses_known()) suffix.remove_suffix(std::string_view("+known").size());
-  if (uses_yearly()) suffix.remove_suffix(std::string_view("+yearly").size());
+  if (uses_yearly() || uses_weekly()) suffix = suffix.substr(0, suffix.rfind('+'));
   if (suffix == "+log")
     options.lambda = 0;
   else if (suffix == "+box-cox")
     options.auto_lambda = true;
   else if (!suffix.empty())
     throw UsageError("forecaster \"" + name.substr(0, 40) +
-                     "\": the name may be followed by +log or +box-cox, then by +yearly, then by +known");
+                     "\": the name may be followed by +log or +box-cox, then by +yearly or +weekly, then by +known");
   return make_forecaster(base(), options);
 }
 
@@ -82,6 +85,14 @@ PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& s
     for (Index t = 0; t < static_cast<Index>(adjusted.values.size()); ++t)
       adjusted.values[at(t)] = yearly->remove(adjusted.values[at(t)], t);
   }
+  std::optional<WeeklyEffect> weekly;
+  if (member.uses_weekly()) adjusted.period = member.repeats_week() ? series.weekly.week : series.weekly.day;
+  if (member.uses_weekly() && !member.repeats_week()) {
+    adjusted.weekly = series.weekly;
+    weekly.emplace(adjusted);
+    for (Index t = 0; t < static_cast<Index>(adjusted.values.size()); ++t)
+      adjusted.values[at(t)] = weekly->remove(adjusted.values[at(t)], t);
+  }
   model->fit(adjusted);
   if (form != nullptr) {
     *form = {.name = model->name(), .residuals = model->residuals()};
@@ -94,6 +105,8 @@ PointsAndWidths fit_and_forecast(const Member& member, const UnivariateSeries& s
     result.mean[at(h)] = yearly->restore(result.mean[at(h)], position);
     result.below[at(h)] *= yearly->scale(position), result.above[at(h)] *= yearly->scale(position);
   }
+  for (Index h = 0; weekly && h < horizon; ++h)
+    result.mean[at(h)] = weekly->restore(result.mean[at(h)], static_cast<Index>(series.values.size()) + h);
   for (Index h = 0; covariates && h < horizon; ++h)
     result.mean[at(h)] += covariates->effect(series, static_cast<Index>(series.values.size()) + h);
   return result;
@@ -111,6 +124,10 @@ std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index 
   for (Index k = count - 1; k >= 0; --k)
     if (last - k * stride >= least) origins.push_back(last - k * stride);
   return origins;
+}
+
+Index longest_season(const UnivariateSeries& series) {
+  return series.weekly.share > 0 ? std::max(series.period, series.weekly.week) : series.period;
 }
 
 std::vector<Index> with_earlier_years(std::vector<Index> origins, const UnivariateSeries& series, Index end) {

@@ -27,6 +27,9 @@ struct Member {
   std::string base() const { return name.substr(0, name.find('+')); }
   bool uses_known() const { return name.ends_with("+known"); }
   bool uses_yearly() const { return name.ends_with("+yearly") || name.ends_with("+yearly+known"); }
+  bool uses_weekly() const { return name.ends_with("+weekly") || name.ends_with("+weekly+known"); }
+  /// Returns whether the member repeats the last week.
+  bool repeats_week() const { return uses_weekly() && base() == "seasonal-naive"; }
 };
 
 /// The parts of a forecast that combinations need. Half-widths are the half-widths of the central 80 % interval divided
@@ -66,6 +69,10 @@ bool compares_squares(std::span<const MemberBacktest> members);
 /// short; if possible, at least two periods and a third of the series precede the first origin. `wanted`: number of
 /// origins (fewer if the series is too short); 0: five. Empty if fewer than four values are given.
 std::vector<Index> backtest_origins(Index n, Index horizon, Index period, Index wanted);
+
+/// Returns the longest seasonal period of the members of a series: its period, or a week if the day of the week has an
+/// effect.
+Index longest_season(const UnivariateSeries& series);
 
 /// Moves the first origins to the date of the end of the series in the last two years before, if the days are known and
 /// these dates are before the first origin and after the first third of the values. The errors then include the time of

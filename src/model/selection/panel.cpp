@@ -72,14 +72,14 @@ std::vector<double> typical_errors(std::span<const std::vector<MemberBacktest>> 
   return sums;
 }
 
-std::vector<double> usual_errors(std::span<const Member> members, bool yearly, bool intermittent) {
+std::vector<double> usual_errors(std::span<const Member> members, bool calendar, bool intermittent) {
   std::vector<double> errors;
   errors.reserve(members.size());
   for (const Member& member : members) {
     const std::string base = member.base();
     const bool is_simple = base == "naive" || base == "seasonal-naive" || base == "drift" || base == "seasonal-ar";
     errors.push_back(base == "mean" && !intermittent ? kMean : is_simple ? kSimple : 1);
-    if (yearly && !member.uses_yearly()) errors.back() *= kSimple;
+    if (calendar && !member.uses_yearly() && !member.uses_weekly()) errors.back() *= kSimple;
   }
   return errors;
 }

@@ -25,10 +25,10 @@ std::vector<double> typical_errors(std::span<const std::vector<MemberBacktest>> 
 
 /// Returns typical errors for a series that is not one of many: 2 for the mean, 1.25 for other members with a fixed
 /// form (naive, seasonal-naive, drift, seasonal-ar), 1 for the others. These are rounded ratios of the errors on series
-/// of the M3 and tourism competitions. `yearly`: the series has an effect of the time of the year; the errors of
-/// members without it are 1.25 times as large. `intermittent`: the demand is intermittent (intermittent.h); the mean
-/// has the error 1.
-std::vector<double> usual_errors(std::span<const Member> members, bool yearly, bool intermittent = false);
+/// of the M3 and tourism competitions. `calendar`: the series has an effect of the time of the year or of the day
+/// of the week; the errors of members without it are 1.25 times as large. `intermittent`: the demand is intermittent
+/// (intermittent.h); the mean has the error 1.
+std::vector<double> usual_errors(std::span<const Member> members, bool calendar, bool intermittent = false);
 
 /// A series of the sample with the backtests of all members.
 struct SampledSeries {
