@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -53,6 +54,7 @@ class ColumnSeriesReader {
     for (const GroupRows& group : groups_) times_->require_different(group, [&] { return advice(); });
     const TimeIndex index = times_->common_index(groups_, table.notes);
     for (const GroupRows& group : groups_) times_->add_series(group, index, roles_.fields, table.series);
+    note_empty_end(table);
     return table;
   }
 
@@ -100,6 +102,39 @@ class ColumnSeriesReader {
         "{}: only {} is forecast; the other numeric columns ({}) are inputs, which are used only if --future has their "
         "next values; --predict chooses the columns to forecast",
         source_, fmt::join(predicted, ", "), fmt::join(inputs, ", ")));
+  }
+
+  /// Notes that the last values of a column are empty: often, these are the rows to forecast.
+  void note_empty_end(SeriesTable& table) const {
+    Index count = 0;
+    const TableSeries* first = nullptr;
+    for (const TableSeries& series : table.series) {
+      if (series.values.empty() || !std::isnan(series.values.back()) || is_known_in_advance(series.field)) continue;
+      if (count++ == 0) first = &series;
+    }
+    if (count == 0) return;
+    Index observed = static_cast<Index>(first->values.size());
+    while (observed > 0 && std::isnan(first->values[at(observed - 1)])) --observed;
+    if (observed == 0) return;
+    const Index empty = static_cast<Index>(first->values.size()) - observed;
+    const auto time = [&](Index place) {
+      return first->index.has_times() ? first->index.label(place) : fmt::format("step {}", place + 1);
+    };
+    table.notes.push_back(fmt::format(
+        "{}: the last {} of column {}{} {} empty ({}{}); the forecast begins after {}, at {}; to forecast {}, "
+        "remove {}{}",
+        source_, empty == 1 ? "value" : fmt::format("{} values", empty), in_quotes(first->field),
+        first->group.empty() ? "" : fmt::format(" of the group {}", in_quotes(first->group)), empty == 1 ? "is" : "are",
+        empty == 1 ? time(observed) : fmt::format("{} to {}", time(observed), time(observed + empty - 1)),
+        count == 1 ? "" : fmt::format("; as in {} other series", count - 1), empty == 1 ? "it" : "them",
+        time(observed + empty), empty == 1 ? "it" : "them", empty == 1 ? "its row" : "their rows",
+        table.columns.size() > 2 ? ", or move the rows to a table for --future, which uses their other columns" : ""));
+  }
+
+  bool is_known_in_advance(const std::string& name) const {
+    return std::ranges::any_of(columns_.covariates, [&](const std::string& covariate) {
+      return name == covariate || name.starts_with(covariate + "=");
+    });
   }
 
   /// Divides the columns of categories into one field for each category except the most frequent one.

@@ -36,6 +36,18 @@ bool is_number_column(const ColumnSchema& column) {
          (column.type == ColumnType::constant && holds_numbers(column));
 }
 
+/// Returns whether a text contains a number of four digits from 1900 to 2099.
+bool names_a_year(const std::string& text) {
+  constexpr std::size_t kDigits = 4;
+  constexpr const char* kAllDigits = "0123456789";
+  for (std::size_t i = text.find_first_of(kAllDigits); i < text.size();) {
+    const std::size_t end = std::min(text.size(), text.find_first_not_of(kAllDigits, i));
+    if (end - i == kDigits && (text.compare(i, 2, "19") == 0 || text.compare(i, 2, "20") == 0)) return true;
+    i = text.find_first_of(kAllDigits, end);
+  }
+  return false;
+}
+
 /// Chooses the roles of the columns of one table.
 class RoleChooser {
  public:
@@ -64,6 +76,7 @@ class RoleChooser {
     find_times_and_group();
     choose_fields();
     require_regular(roles_.schema, options_.bad_rows);
+    note_unread_times();
     return std::move(roles_);
   }
 
@@ -118,6 +131,23 @@ class RoleChooser {
         roles_.group = i;
     if (!roles_.has_group() && roles_.joined.empty()) find_group();
     if (!roles_.has_times() && !options_.order && columns_.known.empty()) use_counted_times();
+  }
+
+  /// Notes a column of texts that name different years, such as "FY2000/01", if no column contains the times.
+  void note_unread_times() {
+    constexpr Index kLeastYears = 4;
+    if (roles_.has_times() || roles_.has_group() || !roles_.joined.empty()) return;
+    for (const ColumnSchema& column : roles_.schema.columns) {
+      const bool texts = column.type == ColumnType::text || column.type == ColumnType::category ||
+                         column.type == ColumnType::identifier;
+      if (!texts || column.distinct < kLeastYears || column.distinct != column.entries()) continue;
+      if (column.examples.empty() || !std::ranges::all_of(column.examples, names_a_year)) continue;
+      roles_.notes.push_back(fmt::format(
+          "{}: column {} has texts such as {}, which are not read as times, so the rows are treated as consecutive "
+          "steps; to keep the times, write years, such as 2024, or dates",
+          source_, in_quotes(column.name), in_quotes(column.examples.front())));
+      return;
+    }
   }
 
   void use_counted_times() {

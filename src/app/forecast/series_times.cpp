@@ -6,7 +6,9 @@
 #include <limits>
 #include <optional>
 
+#include "data/cells/civil_date.h"
 #include "data/cells/date_cell.h"
+#include "data/cells/date_step.h"
 #include "data/schema/describe_schema.h"
 #include "unfold/base/error.h"
 
@@ -17,22 +19,32 @@ using forecasting::TimeIndex;
 
 namespace {
 constexpr std::size_t kKeptTimes = 1000;
+
+/// Returns whether clocks may be set back at a local time: in the first hours of a Sunday in spring or autumn.
+bool may_be_set_back(const Moment& moment) {
+  constexpr Index kFourHours = 4 * 60 * 60, kSunday = 6;
+  const Index month = civil_from_days(moment.days).month;
+  const bool season = month == 3 || month == 4 || (month >= 9 && month <= 11);
+  return moment.has_time && !moment.zone && moment.second < kFourHours && weekday_of(moment.days) == kSunday && season;
+}
 }  // namespace
 
 void SeriesTimes::note_parts(std::vector<std::string>& notes) const {
   if (!part_) return;
+  std::string numbers;
+  if (part_->kind == TimePart::Kind::hour_end)
+    numbers = "; the hours 1 to 24 are the ends of the hours, so 1 is read as 00:00";
+  if (part_->kind == TimePart::Kind::period)
+    numbers = fmt::format("; the numbers 1 to {} are equal parts of the day, so 1 is read as 00:00", part_->periods);
   notes.push_back(fmt::format("{}: columns \"{}\" and \"{}\" are read together as the times of the rows{}", source_,
-                              escape_cell(column_->name, 40), escape_cell(part_->column, 40),
-                              part_->kind == TimePart::Kind::hour_end
-                                  ? "; the hours 1 to 24 are the ends of the hours, so 1 is read as 00:00"
-                                  : ""));
+                              escape_cell(column_->name, 40), escape_cell(part_->column, 40), numbers));
 }
 
 void SeriesTimes::add_joined(const Examples& examples, Index row, GroupRows& group) {
   const ExampleColumn &dates = examples.column(column_->name), &parts = examples.column(part_->column);
   const std::string_view date = dates.texts[row];
   const std::string_view part = parts.present(row) ? parts.texts[row] : std::string_view();
-  const std::optional<Moment> moment = joined_moment(date, part, part_->kind, *column_->date_format);
+  const std::optional<Moment> moment = joined_moment(date, part, *part_, *column_->date_format);
   if (!moment)
     throw DataError(
         fmt::format("{}: line {}: \"{}\" and \"{}\" in columns \"{}\" and \"{}\" are not a time; correct "
@@ -40,7 +52,7 @@ void SeriesTimes::add_joined(const Examples& examples, Index row, GroupRows& gro
                     source_, examples.lines[at(row)], escape_cell(date, 40), escape_cell(part, 40),
                     escape_cell(column_->name, 40), escape_cell(part_->column, 40)));
   group.dates.push_back(*moment);
-  last_cell_ = joined_time(date, part, part_->kind);
+  last_cell_ = joined_time(date, part, *part_);
   if (cells_.size() < kKeptTimes) cells_.push_back(last_cell_);
 }
 
@@ -85,10 +97,15 @@ void SeriesTimes::require_different(const GroupRows& group, const std::function<
     const bool equal = has_dates() ? group.dates[i].seconds() == group.dates[i - 1].seconds()
                                    : group.numbers[i] == group.numbers[i - 1];
     if (!equal) continue;
+    const bool set_back = has_dates() && may_be_set_back(group.dates[i]);
     throw DataError(
-        fmt::format("{}: lines {} and {} have the same time{}; {}", source_,
+        fmt::format("{}: lines {} and {} have the same time{}; {}{}", source_,
                     std::min(group.lines[i - 1], group.lines[i]), std::max(group.lines[i - 1], group.lines[i]),
-                    group.name.empty() ? "" : fmt::format(" and group \"{}\"", escape_cell(group.name, 40)), advice()));
+                    group.name.empty() ? "" : fmt::format(" and group \"{}\"", escape_cell(group.name, 40)),
+                    set_back ? "if the clock was set back in this night, write the times in UTC or with their offset, "
+                               "such as 2024-10-27T01:00+01:00; "
+                             : "",
+                    advice()));
   }
 }
 

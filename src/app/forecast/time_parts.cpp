@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 #include "data/cells/numeric_cell.h"
 #include "data/schema/column_names.h"
@@ -26,6 +27,19 @@ bool has_hour_name(const ColumnSchema& column) {
                                      "hour_ending", "hourending", "hour ending", "he", "stunde"});
 }
 
+bool has_period_name(const ColumnSchema& column) {
+  return has_name(column, std::array{"period", "settlement_period", "settlementperiod", "settlement period", "sp",
+                                     "half_hour", "half hour", "halfhour", "quarter_hour", "quarter hour", "interval",
+                                     "time_period", "time period", "trading_period", "trading period"});
+}
+
+/// Returns whether a column has all numbers from 1 to the number of hours, half-hours or quarter-hours of a day.
+bool numbers_parts_of_day(const ColumnSchema& column, double least, double most) {
+  constexpr double kNumbers[] = {24, 48, 96};
+  return least == 1 && std::ranges::find(kNumbers, most) != std::end(kNumbers) &&
+         column.distinct == static_cast<Index>(most);
+}
+
 bool has_week_name(const ColumnSchema& column) {
   return has_name(
       column, std::array{"week", "wk", "weeknumber", "week_number", "week number", "weekno", "week_no", "week_of_year",
@@ -44,20 +58,26 @@ bool is_whole_date(const ColumnSchema& dates) {
 }
 
 /// Returns how a column continues the dates.
-std::optional<TimePart::Kind> kind_of(const ColumnSchema& column, const ColumnSchema& dates) {
+std::optional<TimePart> part_of(const ColumnSchema& column, const ColumnSchema& dates) {
+  using Kind = TimePart::Kind;
+  const auto part = [&](Kind kind, Index periods = 0) {
+    return TimePart{.column = column.name, .kind = kind, .periods = periods};
+  };
   const bool whole = is_whole_date(dates);
   if (column.type == ColumnType::date) {
     const bool clock = column.date_format == DateFormat::time_of_day && !is_duration_name(column.name);
-    return whole && clock ? std::optional(TimePart::Kind::time_of_day) : std::nullopt;
+    return whole && clock ? std::optional(part(Kind::time_of_day)) : std::nullopt;
   }
   if (column.type != ColumnType::integer || !column.least || !column.most) return std::nullopt;
   const double least = *column.least, most = *column.most;
   if (whole && has_hour_name(column) && least >= 0) {
-    if (most <= kLastHour) return TimePart::Kind::hour;
-    if (least >= 1 && most == kLastHourEnd) return TimePart::Kind::hour_end;
+    if (most <= kLastHour) return part(Kind::hour);
+    if (least >= 1 && most == kLastHourEnd) return part(Kind::hour_end);
   }
+  if (whole && has_period_name(column) && numbers_parts_of_day(column, least, most))
+    return part(Kind::period, static_cast<Index>(most));
   if (dates.date_format == DateFormat::year && has_week_name(column) && least >= 1 && most <= kLastWeek)
-    return TimePart::Kind::week;
+    return part(Kind::week);
   return std::nullopt;
 }
 
@@ -68,16 +88,18 @@ std::optional<Index> integer_of(std::string_view cell) {
   return static_cast<Index>(scan.value);
 }
 
-/// Returns the second of the day of a time of day or an hour.
-std::optional<Index> second_of_day(std::string_view part, TimePart::Kind kind) {
-  if (kind == TimePart::Kind::time_of_day) {
-    const std::optional<Moment> moment = parse_date(part, DateFormat::time_of_day);
+/// Returns the second of the day of a time of day, an hour or a period.
+std::optional<Index> second_of_day(std::string_view cell, const TimePart& part) {
+  if (part.kind == TimePart::Kind::time_of_day) {
+    const std::optional<Moment> moment = parse_date(cell, DateFormat::time_of_day);
     return moment ? std::optional(moment->second) : std::nullopt;
   }
-  std::optional<Index> hour = integer_of(part);
-  if (hour && kind == TimePart::Kind::hour_end) --*hour;
-  const bool in_day = hour && *hour >= 0 && *hour <= static_cast<Index>(kLastHour);
-  return in_day ? std::optional(*hour * kSecondsPerHour) : std::nullopt;
+  const bool is_period = part.kind == TimePart::Kind::period;
+  const Index count = is_period ? part.periods : static_cast<Index>(kLastHourEnd);
+  std::optional<Index> number = integer_of(cell);
+  if (number && (is_period || part.kind == TimePart::Kind::hour_end)) --*number;
+  const bool in_day = number && *number >= 0 && *number < count;
+  return in_day ? std::optional(*number * (static_cast<Index>(kLastHourEnd) * kSecondsPerHour / count)) : std::nullopt;
 }
 
 }  // namespace
@@ -89,28 +111,28 @@ std::optional<TimePart> find_time_part(const TableSchema& schema, const ColumnSc
   for (const ColumnSchema& column : schema.columns) {
     const bool is_predicted = std::ranges::find(options.predict, column.name) != options.predict.end();
     if (&column == &dates || is_predicted || options.group == column.name || column.missing > 0) continue;
-    if (const std::optional<TimePart::Kind> kind = kind_of(column, dates)) return TimePart{column.name, *kind};
+    if (std::optional<TimePart> part = part_of(column, dates)) return part;
   }
   return std::nullopt;
 }
 
-std::string joined_time(std::string_view date, std::string_view part, TimePart::Kind kind) {
-  if (kind == TimePart::Kind::week) {
-    const std::optional<Index> year = integer_of(date), week = integer_of(part);
+std::string joined_time(std::string_view date, std::string_view cell, const TimePart& part) {
+  if (part.kind == TimePart::Kind::week) {
+    const std::optional<Index> year = integer_of(date), week = integer_of(cell);
     return year && week ? fmt::format("{:04}-W{:02}", *year, *week) : std::string();
   }
-  const std::optional<Index> second = second_of_day(part, kind);
+  const std::optional<Index> second = second_of_day(cell, part);
   if (!second) return {};
   constexpr Index kMinute = 60;
   const Index hour = *second / kSecondsPerHour, minute = *second / kMinute % kMinute, rest = *second % kMinute;
   return fmt::format("{} {:02}:{:02}{}", date, hour, minute, rest > 0 ? fmt::format(":{:02}", rest) : "");
 }
 
-std::optional<Moment> joined_moment(std::string_view date, std::string_view part, TimePart::Kind kind,
+std::optional<Moment> joined_moment(std::string_view date, std::string_view cell, const TimePart& part,
                                     DateFormat format) {
-  if (kind == TimePart::Kind::week) return parse_date(joined_time(date, part, kind), DateFormat::week);
+  if (part.kind == TimePart::Kind::week) return parse_date(joined_time(date, cell, part), DateFormat::week);
   std::optional<Moment> moment = parse_date(date, format);
-  const std::optional<Index> second = second_of_day(part, kind);
+  const std::optional<Index> second = second_of_day(cell, part);
   if (!moment || !second) return std::nullopt;
   moment->second = *second;
   moment->has_time = true;

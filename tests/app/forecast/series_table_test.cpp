@@ -329,6 +329,56 @@ TEST(SeriesTable, DatesAndHoursAreReadTogether) {
   EXPECT_NE(table_of(tables[1].first).notes[0].find("1 is read as 00:00"), std::string::npos);
 }
 
+TEST(SeriesTable, DatesAndPeriodsAreReadTogether) {
+  std::string text = "SETTLEMENT_DATE,SETTLEMENT_PERIOD,ND\n", shifts = "date,period,calls\n";
+  for (int t = 0; t < 480; ++t) {
+    text += fmt::format("2024-01-{:02},{},{}\n", t / 48 + 1, t % 48 + 1, 1000 + t * 7 % 130);
+    shifts += fmt::format("2024-{:02}-{:02},{},{}\n", t / 3 / 28 + 1, t / 3 % 28 + 1, t % 3 + 1, 1000 + t * 7 % 130);
+  }
+  const SeriesTable table = table_of(text);
+  ASSERT_EQ(table.series.size(), 1U);
+  EXPECT_EQ(table.series[0].values.size(), 480U);
+  EXPECT_EQ(table.series[0].values[50], 1000 + 50 * 7 % 130);
+  EXPECT_EQ(table.series[0].index.label(481), "2024-01-11 00:30");
+  EXPECT_TRUE(has_note(table, "the numbers 1 to 48 are equal parts of the day, so 1 is read as 00:00"));
+  // Three shifts may have different lengths.
+  EXPECT_NE(message_of_table(shifts).find("if period identifies the series"), std::string::npos);
+}
+
+TEST(SeriesTable, RepeatedHoursInANightOfSundayHaveARemedy) {
+  std::string text = "local,mw\n", noon = text;
+  for (const char* time : {"26 23", "27 00", "27 01", "27 01", "27 02", "27 03", "27 04", "27 05", "27 06", "27 07"})
+    text += fmt::format("2024-10-{}:00,{}.5\n", time, 10 * text.size());
+  for (const char* time : {"27 10", "27 11", "27 12", "27 12", "27 13", "27 14", "27 15", "27 16", "27 17", "27 18"})
+    noon += fmt::format("2024-10-{}:00,{}.5\n", time, 10 * noon.size());
+  EXPECT_NE(message_of_table(text).find("if the clock was set back in this night, write the times in UTC"),
+            std::string::npos)
+      << message_of_table(text);
+  EXPECT_NE(message_of_table(noon).find("have the same time"), std::string::npos);
+  EXPECT_EQ(message_of_table(noon).find("set back"), std::string::npos);
+}
+
+TEST(SeriesTable, EmptyValuesAtTheEndAreNoted) {
+  std::string text = "date,sales,promo\n";
+  for (int day = 1; day <= 28; ++day)
+    text += fmt::format("2024-02-{:02},{},{}\n", day, day > 25 ? "" : fmt::format("{}.5", 90 + day * 7 % 11), day % 3);
+  const SeriesTable table = table_of(text, {.predict = {"sales"}});
+  EXPECT_TRUE(
+      has_note(table,
+               "the last 3 values of column \"sales\" are empty (2024-02-26 to 2024-02-28); the forecast begins "
+               "after them, at 2024-02-29; to forecast them, remove their rows, or move the rows to a table for "
+               "--future"))
+      << table.notes.back();
+}
+
+TEST(SeriesTable, FiscalYearsAreNotTimes) {
+  std::string text = "FY,rev\n";
+  for (int year = 2000; year < 2020; ++year)
+    text += fmt::format("FY{}/{:02},{}.5\n", year, (year + 1) % 100, 100 + (year - 2000) * 3);
+  const SeriesTable table = table_of(text);
+  EXPECT_TRUE(has_note(table, "column \"FY\" has texts such as \"FY2000/01\", which are not read as times"));
+}
+
 TEST(SeriesTable, YearsAndWeeksAreReadTogether) {
   std::string text = "Year,Week,Orders\n";
   for (int year = 2021; year <= 2023; ++year)
