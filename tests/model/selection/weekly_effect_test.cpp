@@ -94,7 +94,7 @@ double error_of(const UnivariateSeries& series, bool weekly) {
   UnivariateSeries before = series;
   before.values.resize(series.values.size() - 168);
   if (!weekly) before.weekly = {};
-  const auto forecast = forecast_automatically({&before, 1}, {.horizon = 168, .budget = 3e9}, team);
+  const auto forecast = forecast_automatically({&before, 1}, {.horizon = 168, .budget = 3e9, .network_budget = 1}, team);
   return mase(std::span(series.values).last(168), forecast[0].mean, 1);
 }
 
@@ -116,7 +116,7 @@ TEST(WeeklyEffect, ChangesNothingIfThereIsNone) {
   Team team(1);
   UnivariateSeries plain = series;
   plain.weekly = {};
-  const AutomaticOptions options{.horizon = 24, .budget = 1e9};
+  const AutomaticOptions options{.horizon = 24, .budget = 1e9, .network_budget = 1};
   EXPECT_EQ(forecast_automatically({&series, 1}, options, team)[0].mean,
             forecast_automatically({&plain, 1}, options, team)[0].mean);
 }
