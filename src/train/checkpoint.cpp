@@ -105,8 +105,9 @@ void read(const SafetensorsFile& file, const std::string& prefix, const Json& ru
                           std::span<std::uint8_t>(reinterpret_cast<std::uint8_t*>(flags.data()), flags.size()));
   const auto number = [&](const std::string& name, auto& value) {
     const auto found = run.find(name);
-    // Earlier versions always read the whole validation part and selected the best model by nats.
-    if (found == run.end() && (name == "validation_rows" || name == "best_error")) return;
+    // Earlier versions always read the whole validation part, selected the best model by nats, and did not store
+    // whether the optimizer had converged.
+    if (found == run.end() && (name == "validation_rows" || name == "best_error" || name == "converged")) return;
     if (found == run.end())
       throw ModelError(
           fmt::format("{}: the counter \"{}\" is missing; start the run again with --overwrite", file.name(), name));

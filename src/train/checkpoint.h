@@ -44,7 +44,8 @@ struct RunState {
   Index validation_rows = 0;      // rows read by a validation; 0: not yet determined
 
   double plateau_factor = 1, divergence_factor = 1;
-  bool solved = false;  // the goal was reached
+  bool solved = false;     // the goal was reached
+  bool converged = false;  // the optimizer cannot improve the parameters
   Index attempts = 0, failed_step = -1, rollbacks = 0;
 };
 
@@ -72,6 +73,7 @@ void visit_run_state(Visitor&& v, State& s) {
   v("plateau_factor", s.plateau_factor);
   v("divergence_factor", s.divergence_factor);
   v("solved", s.solved);
+  v("converged", s.converged);
   v("attempts", s.attempts);
   v("failed_step", s.failed_step);
   v("rollbacks", s.rollbacks);

@@ -203,7 +203,7 @@ struct Trainer<T>::Body {
     RunState& state = now.state;
     state.seconds = now.clock.agreed();
     if (state.solved) return "goal";
-    if (converged) return "converged";
+    if (state.converged) return "converged";
     if (options.patience > 0 && state.bad_validations >= options.patience) return "patience";
     if (options.steps > 0 && state.step >= options.steps) return "steps";
     if (options.epochs > 0 && now.batches.epochs_done() >= options.epochs) return sources.wait ? "stream" : "epochs";
@@ -238,7 +238,7 @@ struct Trainer<T>::Body {
         recovery.roll_back(recovery.explain(report));
         return false;
       }
-      converged = report.converged;
+      state.converged = report.converged;
       state.last_loss = report.loss;
       state.loss_sum += report.loss;
       ++state.loss_count;
@@ -361,7 +361,7 @@ struct Trainer<T>::Body {
   Recovery<T> recovery;
   std::function<std::string(const Parameters<T>&, Index)> sampler = {};
   std::function<void(const Parameters<T>&)> best_observer = {};
-  bool converged = false, begun = false;
+  bool begun = false;
   std::pair<double, Index> log_mark = {};  // seconds and symbols at the last log entry
   // Seconds and fraction of the budget at the start of this part of the run.
   std::pair<double, double> beginning = {};

@@ -125,15 +125,18 @@ TEST_F(OwnConfigurationTest, RepeatsRunsOnFields) {
   const std::string lines = data("reviews.txt", labeled_lines(30)), json = data("lines.jsonl", json_lines(30));
   const std::string rolls = data("rolls.txt", roll_lines(12)), trees = data("some.trees", tree_lines(20));
   const std::string grids = data("some.grids", grid_blocks(12)), steps = data("template", "U:%x[0,0]\nB\n");
-  std::string bits = "a,b,c\n", sequences = "part,x\n", pairs, crowd;
+  std::string bits = "a,b,c\n", sequences = "part,x\n", pairs, mails = "subject,body,priority,queue\n";
   for (int i = 0; i < 60; ++i) {
     bits +=
         std::string(i % 2 == 0 ? "1" : "0") + "," + (i % 3 == 0 ? "1" : "0") + "," + (i % 5 == 0 ? "1" : "0") + "\n";
     sequences += std::string(1, static_cast<char>('a' + i / 6)) + "," + std::to_string(std::sin(i)) + "\n";
     pairs += i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n";
+    const std::string number = std::to_string(i);
+    mails += "the page " + number + " is slow,please look at number " + number + (i % 2 == 0 ? ",high" : ",low") +
+             (i % 3 == 0 ? ",web\n" : ",desk\n");
   }
   const std::string vectors = data("bits.csv", bits), parts = data("parts.csv", sequences),
-                    words = data("w.pairs", pairs);
+                    words = data("w.pairs", pairs), tickets = data("mails.csv", mails);
   const Arguments adam = kFew + Arguments{"--optimizer", "adam:rate=0.01"};
   const std::vector<RunKind> kinds = {
       {"tags", Arguments{plain, "--read", "1", "--predict", "2", "--model", "bilstm:4"} + adam},
@@ -149,6 +152,9 @@ TEST_F(OwnConfigurationTest, RepeatsRunsOnFields) {
       {"ruop-on-tags", Arguments{columns, "--predict", "chunk", "--optimizer", "ruop", "--model", "glnn:4"} + kFew},
       {"labelled", Arguments{lines, "--format", "labelled", "--model", "gru:4"} + adam},
       {"defaults-of-labels", Arguments{lines, "--format", "labelled", "--steps", "2"}},
+      {"texts-of-a-table", Arguments{tickets, "--model", "gru:4", "--refit", "yes"} + adam},
+      {"defaults-of-texts", Arguments{tickets, "--steps", "2"}},
+      {"texts-to-read", Arguments{tickets, "--read", "subject,body", "--steps", "2"}},
       {"generated", Arguments{lines, "--format", "labelled", "--read", "label", "--predict", "text", "--ends", "symbol",
                               "--model", "gru:4"} +
                         adam},

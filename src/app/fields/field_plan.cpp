@@ -300,6 +300,15 @@ bool all_bits(const ExampleColumn& column) {
   return std::ranges::all_of(column.numbers, [](double x) { return x == 0 || x == 1; });
 }
 
+/// Adds the columns whose words follow those of the text. They are not fields, but a run that is repeated or continued
+/// with these reads reads them again.
+Names with_further_texts(const Examples& examples, Names reads) {
+  if (examples.schema == nullptr) return reads;
+  for (const ColumnSchema& column : examples.schema->columns)
+    if (examples.schema->continues_text(column)) reads.push_back(column.name);
+  return reads;
+}
+
 /// Returns the default loss of numbers: Bernoulli for bits, otherwise a normal distribution with a learned variance.
 std::string default_loss(const ExampleColumn& column) {
   if (column.is_text()) return {};
@@ -385,7 +394,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   }
   if (!s.ahead)
     s.ahead = Index{!grids && std::ranges::any_of(reads, [&](const auto& name) { return predicts(heads, name); })};
-  s.read = joined(reads);
+  s.read = joined(with_further_texts(examples, reads));
 
   FieldPlan plan;
   for (const Predicted& head : heads) {

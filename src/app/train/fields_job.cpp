@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <variant>
+
 #include "app/fields/defaults/log_scale.h"
 #include "app/fields/defaults/problem_defaults.h"
 #include "app/fields/density_data.h"
@@ -20,12 +22,21 @@
 #include "app/train/stages/series_training.h"
 #include "base/options/shell_argument.h"
 #include "unfold/base/error.h"
+#include "unfold/base/formats/config.h"
 
 namespace unfold {
 namespace {
 
 /// The distribution that is fitted if none is chosen.
 constexpr const char* kSimplestDensity = "gaussian-mixture:1";
+
+/// Returns the fields that an earlier part of the run read.
+std::optional<std::string> stored_read(const RunFolder& folder) {
+  const Config config = read_config(folder.config());
+  const ConfigEntry* read = config.find(name_of(&TrainSettings::read));
+  const auto* text = read == nullptr ? nullptr : std::get_if<std::string>(&read->value);
+  return text == nullptr ? std::nullopt : std::optional(*text);
+}
 
 }  // namespace
 
@@ -56,15 +67,7 @@ void FieldsJob::settle() {
   const TrainSettings unplanned = s;
   plan_ = plan_fields(examples_, s);
   context_.reporter().note_if(note_on_minutes(plan_, examples_, unplanned));
-  if (context_.given().contains(&TrainSettings::read) && !known.contains(&TrainSettings::model))
-    if (const std::optional<std::string> reads = reads_of_texts(plan_, examples_, s)) {
-      context_.reporter().remark(
-          fmt::format("--read {} stands for {}, what the default model for texts reads; with --model, the words are "
-                      "read as they are",
-                      shell_argument(*s.read), *reads));
-      s.read = *reads;
-      plan_ = plan_fields(examples_, s);
-    }
+  if (context_.given().contains(&TrainSettings::read)) read_words_by_default(known);
   settle_log_scale(plan_, examples_, s, context_.reporter());
   for (const std::string& note : label_notes(examples_, plan_.choice.predicts)) context_.reporter().remark(note);
   selects_series_ = selects_series_model(plan_, examples_, known, s);
@@ -78,6 +81,26 @@ void FieldsJob::settle() {
   set_series_defaults(plan_, examples_, s);
   if (is_refitted(plan_, examples_, known, s, default_budget)) s.refit = "yes";
   check_fields(plan_, examples_, s);
+}
+
+/// Replaces texts in --read by what the default model reads of them, also if the run continues one that did.
+void FieldsJob::read_words_by_default(const Given& known) {
+  TrainSettings& s = context_.settings();
+  const bool continues = context_.continues();
+  if (context_.given().contains(&TrainSettings::model) || (known.contains(&TrainSettings::model) && !continues)) return;
+  TrainSettings settled = s;
+  settled.model = TrainSettings().model;
+  const std::optional<std::string> reads = reads_of_texts(plan_, examples_, settled);
+  if (!reads) return;
+  settled.read = *reads;
+  FieldPlan plan = plan_fields(examples_, settled);
+  if (continues && settled.read != stored_read(context_.folder())) return;
+  context_.reporter().remark(
+      fmt::format("--read {} stands for {}, what the default model for texts reads; with --model, the words are "
+                  "read as they are",
+                  shell_argument(*s.read), *reads));
+  s.read = settled.read;
+  plan_ = std::move(plan);
 }
 
 std::set<std::string_view> FieldsJob::open_settings() const {
@@ -97,9 +120,10 @@ template <class T>
 void FieldsJob::choose_forecast_model() {
   TrainSettings& s = context_.settings();
   Team team(context_.threads());
-  forecast_ = select_forecast<T>(examples_, plan_, s, team, context_.reporter());
-  if (forecast_.candidates.empty()) return;
-  const ForecastCandidate& chosen = forecast_.chosen();
+  const ForecastSelection found = select_forecast<T>(examples_, plan_, s, team, context_.reporter());
+  if (found.candidates.empty()) return;
+  context_.set_selection(to_json(found));
+  const ForecastCandidate& chosen = found.chosen();
   s.model = chosen.model;
   if (chosen.epochs > 0) s.epochs = chosen.epochs;
   read_fields_of(chosen.reads);
@@ -149,9 +173,7 @@ template <class T>
 TrainOutcome FieldsJob::train(const std::array<ExampleSet, 3>& parts) {
   const TrainSettings& s = context_.settings();
   FieldsTraining<T> training(context_, examples_, plan_, parts,
-                             {.selects_series = selects_series_,
-                              .chooses_density = chooses_density_,
-                              .forecast = forecast_.candidates.empty() ? nullptr : &forecast_});
+                             {.selects_series = selects_series_, .chooses_density = chooses_density_});
   training.choose_model();
   training.train();
   if (!s.test) return training.finish(parts[2].count() > 0 ? &parts[2] : nullptr);

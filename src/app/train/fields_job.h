@@ -8,7 +8,6 @@
 
 #include "app/fields/field_plan.h"
 #include "app/train/training_job.h"
-#include "model/selection/forecast_selection.h"
 #include "unfold/data/examples/example_set.h"
 
 namespace unfold {
@@ -24,6 +23,7 @@ class FieldsJob final : public TrainingJob {
   Examples read_further(const std::string& file, const DataSpecification& data, bool weighted) const;
   template <class T>
   void choose_forecast_model();
+  void read_words_by_default(const Given& known);
   void read_fields_of(const std::vector<std::string>& reads);
   template <class T>
   TrainOutcome train(const std::array<ExampleSet, 3>& parts);
@@ -31,7 +31,6 @@ class FieldsJob final : public TrainingJob {
   TrainingContext& context_;
   Examples examples_ = {};
   FieldPlan plan_ = {};
-  ForecastSelection forecast_ = {};
   bool selects_series_ = false;    // whether a model for labeled series is selected
   bool selects_forecast_ = false;  // whether a model for numeric series is selected
   bool selects_reads_ = false;     // whether the columns that predict events are selected

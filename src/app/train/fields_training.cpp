@@ -19,7 +19,6 @@
 #include "app/train/setup/training_requirements.h"
 #include "app/train/setup/warm_start.h"
 #include "app/train/stages/divergence.h"
-#include "app/train/stages/forecast_training.h"
 #include "app/train/stages/refit.h"
 #include "app/train/stages/ridge_training.h"
 #include "app/train/stages/series_training.h"
@@ -252,17 +251,17 @@ void FieldsTraining<T>::check(const NetworkModel<T>& model) const {
         "counts sequences whose labels are all found by greedy search, or leave it out");
 }
 
-/// Sets the initial parameters. Returns a note, or an empty string.
+/// Sets the initial parameters; `begins`: also those that a checkpoint would replace. Returns a note, or an empty
+/// string.
 template <class T>
-std::string FieldsTraining<T>::initialize(NetworkModel<T>& model, const ExampleSet& training) {
+std::string FieldsTraining<T>::initialize(NetworkModel<T>& model, const ExampleSet& training, bool begins) {
   const TrainSettings& s = settings();
   model.initialize(seed());
   starts_from_regression_ = initialize_from_regression(model, training, seed());
   initialize_from_bigrams(model, training);
   initialize_from_means(model, training);
-  if (context_.begins()) initialize_from_gaussians(model, training, team_);
-  return s.copy_matching_parameters && context_.begins() ? copy_matching_parameters(*s.copy_matching_parameters, model)
-                                                         : "";
+  if (begins) initialize_from_gaussians(model, training, team_);
+  return s.copy_matching_parameters && begins ? copy_matching_parameters(*s.copy_matching_parameters, model) : "";
 }
 
 /// Stores the description of the training data with the model.
@@ -283,8 +282,7 @@ void FieldsTraining<T>::describe(NetworkModel<T>& model) const {
       card[kClassesKey] = classes;
   }
   model.configuration() = std::move(card);
-  if (choices_.forecast != nullptr)
-    model.history().push_back({{"selection", nlohmann::json(to_json(*choices_.forecast))}});
+  if (!context_.selection().is_null()) model.history().push_back({{"selection", context_.selection()}});
 }
 
 template <class T>
@@ -307,7 +305,7 @@ void FieldsTraining<T>::train() {
   model_.emplace(settings().model, parts_[0].data(), plan_.layout);
   NetworkModel<T>& model = *model_;
   check(model);
-  if (const std::string remark = initialize(model, parts_[0]); !remark.empty()) context_.reporter().remark(remark);
+  context_.reporter().note_if(initialize(model, parts_[0], context_.begins()));
   describe(model);
   report_start(model);
   options_.trainer.spent_seconds = context_.seconds();
@@ -344,7 +342,12 @@ void FieldsTraining<T>::measure_without_columns(NetworkModel<T>& model) {
 
 template <class T>
 TrainOutcome FieldsTraining<T>::finish(const ExampleSet* test) {
-  if (settings().refit == "yes" && parts_[1].count() > 0) refit(*model_, outcome_);
+  try {
+    if (settings().refit == "yes" && parts_[1].count() > 0) refit(*model_, outcome_);
+  } catch (const InterruptedError&) {
+    if (is_fitted() || readout_of(model_->spec())) throw;
+    context_.interrupted_with_checkpoint();
+  }
   if (test != nullptr) outcome_.field_test = evaluate_fields(*model_, *test, team_);
   context_.keep(*model_);
   return std::move(outcome_);
@@ -488,7 +491,7 @@ std::string FieldsTraining<T>::fit_again(NetworkModel<T>& model, const ExampleSe
   } else if (readout) {
     fit_by_ridge(model, all);
   } else {
-    initialize(model, all);
+    initialize(model, all, /*begins=*/true);
     if (best_step == 0) return {};
     TrainOptions options = options_;
     TrainerOptions& o = options.trainer;

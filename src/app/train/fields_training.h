@@ -16,7 +16,6 @@
 #include "app/train/training_context.h"
 #include "model/density/mixture_fit.h"
 #include "model/network/fitting/hmm_fit.h"
-#include "model/selection/forecast_selection.h"
 #include "unfold/base/threads/team.h"
 #include "unfold/base/views.h"
 #include "unfold/data/examples/example_set.h"
@@ -27,9 +26,8 @@ namespace unfold {
 
 /// The choices that are still to be made from the data.
 struct ModelChoices {
-  bool selects_series = false;                  ///< a model for labeled series is selected
-  bool chooses_density = false;                 ///< a density model for a table is selected
-  const ForecastSelection* forecast = nullptr;  ///< how the model for numeric series was selected; may be null
+  bool selects_series = false;   ///< a model for labeled series is selected
+  bool chooses_density = false;  ///< a density model for a table is selected
 };
 
 /// Rate at which rare symbols are replaced with the unknown symbol (ExampleBatchOptions).
@@ -65,7 +63,7 @@ class FieldsTraining {
   void check(const NetworkModel<T>& model) const;
   void describe(NetworkModel<T>& model) const;
   void report_start(const NetworkModel<T>& model) const;
-  std::string initialize(NetworkModel<T>& model, const ExampleSet& training);
+  std::string initialize(NetworkModel<T>& model, const ExampleSet& training, bool begins);
   TrainingResult fit(NetworkModel<T>& model, TrainOutcome& outcome);
   TrainingResult fit_by_ridge(NetworkModel<T>& model, const ExampleSet& training);
   TrainingResult train_by_gradients(NetworkModel<T>& model, const ExampleSet& training, const ExampleSet& validation,

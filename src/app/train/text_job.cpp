@@ -1,19 +1,31 @@
 #include "app/train/text_job.h"
 
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "app/logs/log_data.h"
 #include "app/settings/text_defaults.h"
 #include "app/train/fitted_training.h"
 #include "app/train/network_training.h"
+#include "data/readers/memory_data.h"
 #include "unfold/base/error.h"
 #include "unfold/model/registry/registry.h"
 
 namespace unfold {
+namespace {
+
+bool is_available(const std::string& model) {
+  std::error_code ignored;
+  return MemoryFiles::find(model) != nullptr || std::filesystem::exists(model, ignored);
+}
+
+}  // namespace
 
 void TextJob::settle() {
   TrainSettings& s = context_.settings();
-  if (s.copy_matching_parameters && context_.begins())
+  // A resumed run replaces the parameters of the initial model, but has its alphabet.
+  if (s.copy_matching_parameters && (context_.begins() || is_available(*s.copy_matching_parameters)))
     initial_ = std::make_unique<InitialModel>(*s.copy_matching_parameters, s, context_.given());
   default_budget_ = !context_.continues() && !s.epochs && !s.steps && !s.minutes && kind_of(s) == Kind::text;
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "app/fields/defaults/sequence_choice.h"
 #include "app/train/setup/trainer_options.h"
@@ -10,9 +12,25 @@
 #include "app/train/train_in_memory.h"
 #include "base/interruptible.h"
 #include "data/readers/memory_data.h"
+#include "model/registry/run_files.h"
 #include "unfold/base/error.h"
+#include "unfold/base/formats/file.h"
+#include "unfold/base/formats/json.h"
 
 namespace unfold {
+namespace {
+
+std::string selection_file(const RunFolder& folder) { return folder.path() + "/" + kSelectionFile; }
+
+/// Returns how the model of an earlier part of the run was selected; null if it was not.
+nlohmann::json stored_selection(const RunFolder& folder) {
+  const std::string file = selection_file(folder);
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return nullptr;
+  return parse_json(std::string(FileBytes(file).bytes()), file);
+}
+
+}  // namespace
 
 /// Rejects requests that conflict with a run folder or its absence.
 void TrainingContext::check_out() const {
@@ -51,6 +69,7 @@ void TrainingContext::prepare() {
     const Config stored = read_config(folder_.config());
     for (const ConfigEntry& entry : stored.entries()) stored_.insert(entry.key);
     apply_stored(stored, request_.given, settings(), run());
+    selection_ = stored_selection(folder_);
   }
   if (settings().data.empty() && !settings().task)
     throw UsageError(request_.resume ? folder_.path() + " contains no run to resume: config.toml is missing or empty"
@@ -136,6 +155,7 @@ void TrainingContext::begin_folder(bool resume) {
   if (!resume) check_folder();  // another process may have removed it first
   if (!resume) folder_.clear();
   folder_.write_config(kept(Keep::run));
+  if (!selection_.is_null()) write_file_atomically(selection_file(folder_), selection_.dump() + "\n");
 }
 
 TrainOutcome TrainingContext::outcome(Index parameters) {

@@ -80,6 +80,10 @@ class TrainingContext {
   /// Sets the SPEC that is stored with the model if it differs from the settings: the one with the graph of the
   /// selected restart.
   void set_chosen_model(std::string spec) { chosen_model_ = std::move(spec); }
+  /// Sets how the model of the run was selected; it is kept in the run folder. REQUIRES: begin_folder was not called.
+  void set_selection(nlohmann::json selection) { selection_ = std::move(selection); }
+  /// Returns how the model of this run, or of the run that it continues, was selected; null if it was not.
+  const nlohmann::json& selection() const { return selection_; }
   /// Called when all checks have passed: removes the files of an earlier run and writes the configuration.
   void begin_folder(bool resume);
   /// Returns an outcome with the folder, the model file and the settings.
@@ -109,6 +113,7 @@ class TrainingContext {
   Reporter& reporter_;
   std::string model_bytes_ = {};
   std::string chosen_model_ = {};  // empty: as in the settings
+  nlohmann::json selection_;
   TrainingDevice device_;
   bool continues_ = false;
   bool begins_ = true;

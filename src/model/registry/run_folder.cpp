@@ -101,7 +101,8 @@ void RunFolder::create() const {
 }
 
 void RunFolder::clear() const {
-  for (const std::string& file : {checkpoint(), model(), log(), config(), path_ + "/" + kLogCountsFile}) {
+  for (const std::string& file :
+       {checkpoint(), model(), log(), config(), path_ + "/" + kLogCountsFile, path_ + "/" + kSelectionFile}) {
     std::error_code error;
     fs::remove(file, error);
     if (error) throw RuntimeFailure(fmt::format("cannot remove {}: {}", file, error.message()));

@@ -29,7 +29,7 @@ class RunFolder {
   void lock() const;
   /// Creates the folder with its parents, and locks it. Throws RuntimeFailure.
   void create() const;
-  /// Removes the four files. Throws RuntimeFailure.
+  /// Removes the four files and those of run_files.h. Throws RuntimeFailure.
   void clear() const;
   void write_config(const Config& config) const;
 

@@ -30,8 +30,8 @@ std::vector<std::string> columns_beside_text(const Examples& examples) {
   std::vector<std::string> names;
   if (examples.schema == nullptr || examples.schema->text() == nullptr) return names;
   for (const ColumnSchema& column : examples.schema->columns)
-    if (column.role == ColumnRole::read && column.role_reason != "set by --read" && column.type != ColumnType::text &&
-        examples.find(column.name) != nullptr && names.size() < kMost)
+    if (column.role == ColumnRole::read && column.type != ColumnType::text && examples.find(column.name) != nullptr &&
+        names.size() < kMost)
       names.push_back(column.name);
   return names;
 }

@@ -9,8 +9,7 @@
 
 namespace unfold {
 
-/// Returns the columns that are read by default in addition to the text of each row of a table, at most four; `--read`
-/// would choose them.
+/// Returns the columns that are read in addition to the text of each row of a table, at most four.
 std::vector<std::string> columns_beside_text(const Examples& examples);
 
 /// Returns, for each column, the metric of each head on the validation examples with and without its values, in the
