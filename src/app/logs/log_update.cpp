@@ -10,6 +10,7 @@
 #include "app/logs/log_sessions.h"
 #include "app/settings/train_settings.h"
 #include "base/formats/text_encoding.h"
+#include "base/options/shell_argument.h"
 #include "data/logs/log_time.h"
 #include "data/text/labels.h"
 #include "model/logs/log_json.h"
@@ -21,6 +22,7 @@
 #include "unfold/base/formats/file.h"
 #include "unfold/base/threads/team.h"
 #include "unfold/data/text/text_batches.h"
+#include "unfold/model/registry/registry.h"
 
 namespace unfold {
 namespace {
@@ -238,6 +240,32 @@ void forget(LogCounts& counts, double half_life, Index new_lines) {
   counts.detector.decay(factor);
 }
 
+std::string as_arguments(const std::vector<std::string>& files) {
+  std::string text;
+  for (const std::string& file : files) text += (text.empty() ? "" : " ") + shell_argument(file);
+  return text;
+}
+
+/// Returns the data files of a run as they were given; "EARLIER" if they are not known.
+std::string earlier_data(const RunFolder& run) {
+  constexpr std::size_t kMost = 3;
+  if (!run.has_config()) return "EARLIER";
+  const Config config = read_config(run.config());
+  const ConfigEntry* data = config.find(name_of(&TrainSettings::data));
+  const auto* files = data == nullptr ? nullptr : std::get_if<std::vector<std::string>>(&data->value);
+  if (files == nullptr || files->empty() || files->size() > kMost) return "EARLIER";
+  return as_arguments(*files);
+}
+
+[[noreturn]] void refuse_update(const Model& model, const LogUpdateRequest& request) {
+  throw UsageError(
+      fmt::format("--update: only n-gram models of logs (train LOG --format log) can be updated; the model in {} is {} "
+                  "for data of the "
+                  "kind \"{}\". Train again with the earlier and the new data: unfold train {} {} --out NEW",
+                  request.run, model.spec_text(), model.data().source, earlier_data(RunFolder(request.run)),
+                  as_arguments(request.logs)));
+}
+
 }  // namespace
 
 bool supports_log_update(const SymbolModel& model) {
@@ -259,11 +287,10 @@ void write_log_counts(const RunFolder& folder, const SymbolModel& model, const L
 LogUpdate update_log_model(const LogUpdateRequest& request, Reporter& reporter) {
   const RunFolder folder(request.run);
   folder.lock();
-  const std::unique_ptr<SymbolModel> model = load_model(request.run);
-  std::optional<LogCard> card = log_card(*model);
-  if (!card || !supports_log_update(*model))
-    throw UsageError(
-        fmt::format("--update: {} does not hold an n-gram model of a log; train again with all data", request.run));
+  const std::unique_ptr<Model> loaded = load_model_file(model_file(request.run));
+  const auto* const model = loaded->as<SymbolModel>();
+  std::optional<LogCard> card = model == nullptr ? std::nullopt : log_card(*model);
+  if (!card || !supports_log_update(*model)) refuse_update(*loaded, request);
   LogCounts counts = read_log_counts(folder, *model);
   const NewerLogs newer(request, *card, trained_label(*model), counts.learned, reporter);
   LogUpdate update{.model_file = folder.model()};

@@ -461,6 +461,28 @@ TEST_F(LogTest, logs_in_reverse_order_are_noted) {
   EXPECT_FALSE(reversed("Dec 31 23:00:00", "Jan  1 01:00:00"));
 }
 
+TEST_F(LogTest, update_of_another_model_says_what_to_do_instead) {
+  std::string rows = "a,b,label\n";
+  for (int i = 0; i < 30; ++i) rows += std::to_string(i % 7) + "," + std::to_string(i % 4) + (i % 2 ? ",x\n" : ",y\n");
+  const std::vector<std::pair<std::string, std::string>> kinds = {{folder_.write("rows.csv", rows), "gru:2"},
+                                                                  {folder_.write("rows2.csv", rows), "esn:5"},
+                                                                  {folder_.write("text.txt", small_log()), "ngram:2"}};
+  for (const auto& [data, model] : kinds) {
+    TrainRequest request{.out = folder_.path("run" + std::to_string(++runs_))};
+    request.settings.data = {data};
+    request.settings.model = model;
+    request.run.threads = 1;
+    request.given = {"model"};
+    if (model == "gru:2") request.settings.steps = 2, request.given.insert("steps");
+    train(request);
+    Reporter silent;
+    const std::string message =
+        message_of<UsageError>([&] { update_log_model({.run = request.out, .logs = {"new data.csv"}}, silent); });
+    EXPECT_TRUE(contains(message, "only n-gram models of logs (train LOG --format log) can be updated")) << message;
+    EXPECT_TRUE(contains(message, "unfold train " + data + " 'new data.csv' --out NEW")) << message;
+  }
+}
+
 TEST_F(LogTest, update_learns_no_line_twice) {
   trained(small_log());
   const std::string run = folder_.path("run" + std::to_string(runs_)), name = "log" + std::to_string(runs_);
