@@ -17,6 +17,7 @@ namespace {
 
 constexpr Index kRowsPerGroup = 2;
 constexpr Index kRowsPerUnorderedGroup = 3;
+constexpr Index kRowsPerCode = 10;             ///< minimum mean number of rows of a code that is read as a category
 constexpr Index kRowsOfDay = 5;                ///< minimum mean number of rows of a day, if times of day order the rows
 constexpr double kShareOfNumberedPanel = 0.9;  ///< like kShareOfPanel, if integers distinguish the rows
 
@@ -63,6 +64,7 @@ class RoleAssignment {
       }
     }
     decide_rows(group, order);
+    if (text_ != nullptr || schema_.independent_rows) read_repeated_codes();
   }
 
  private:
@@ -104,6 +106,21 @@ class RoleAssignment {
       case ColumnType::date: return set(column, ColumnRole::read, "calendar features of the date");
       case ColumnType::text: return set_text(column, target);
       default: return set(column, ColumnRole::read, "an input");
+    }
+  }
+
+  /// Reads codes that repeat, such as a postcode, as categories: their names suggest identifiers, but each stands for
+  /// many examples.
+  void read_repeated_codes() {
+    for (ColumnSchema& column : schema_.columns) {
+      if (column.type != ColumnType::identifier || column.stated || column.distinct < 2) continue;
+      if (column.entries() < kRowsPerCode * column.distinct || named(options_.predict, column)) continue;
+      column.type = ColumnType::category;
+      column.class_labels = column.least.has_value();
+      column.type_reason = fmt::format("codes that repeat, {} rows each on average",
+                                       column.entries() / std::max<Index>(column.distinct, 1));
+      if (options_.read.empty() && column.role == ColumnRole::left_out && !is_date_part(column))
+        set(column, ColumnRole::read, "an input");
     }
   }
 
