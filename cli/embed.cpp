@@ -56,8 +56,10 @@ Embed::Embed()
   options_.add({.name = "format",
                 .target = &format_,
                 .placeholder = "FORMAT",
-                .help = "output format: tsv, jsonl (one object per vector), or npy (one NumPy array)",
-                .choices = {"tsv", "jsonl", "npy"},
+                .help =
+                    "output format: tsv, csv, jsonl (one object per vector), or npy (one NumPy array); default tsv, or "
+                    "csv if the name of --out ends in .csv",
+                .choices = {"tsv", "csv", "jsonl", "npy"},
                 .group = OptionGroup::output,
                 .common = true});
   options_.add({.name = "out",
@@ -81,11 +83,11 @@ ExitCode Embed::run(Console& console) {
   request_.data = {inputs_.begin() + 1, inputs_.end()};
   request_.every_position = states_ || by_ == "position";
   request_.by_line = by_ == "line";
-  request_.format = format_ == "tsv" ? StateFormat::tsv : format_ == "jsonl" ? StateFormat::jsonl : StateFormat::npy;
+  request_.format = format_ == "jsonl" ? StateFormat::jsonl : format_ == "npy" ? StateFormat::npy : StateFormat::tsv;
   request_.threads = threads_;
   ConsoleReporter reporter(console);
   request_.reporter = &reporter;
-  ResultFile file(out_);
+  ResultFile file(out_, separator_of(format_, options_.is_given(format_), out_));
   embed(request_, [&](std::string_view text) { file.write(text); });
   file.commit();
   return ExitCode::success;

@@ -88,7 +88,7 @@ Eval::Eval()
   options_.add({.name = "per-symbol",
                 .target = &per_symbol_,
                 .placeholder = "FILE",
-                .help = "write the surprisal of every symbol (TSV)",
+                .help = "write the surprisal of every symbol (TSV; CSV if the name ends in .csv)",
                 .file = FileUse::printed,
                 .group = OptionGroup::output,
                 .kinds = Kind::text});
@@ -290,7 +290,7 @@ ExitCode Eval::run(Console& console) {
   std::optional<ResultFile> file;
   if (per_symbol_)
     what.symbol = [&](Index position, std::string_view symbol, float nats) {
-      if (!file) file.emplace(*per_symbol_).write(kSymbolHeading);
+      if (!file) file.emplace(*per_symbol_, separator_of("", false, *per_symbol_)).write(kSymbolHeading);
       file->write(symbol_line(position, symbol, nats));
     };
   ConsoleReporter reporter(console);

@@ -135,7 +135,7 @@ void ForecastOptions::run(const std::string& model, const std::string& data, Ind
   }
   if (output.json) print_result(forecast_json(forecast).dump() + "\n");
   if (output.json && output.out == "-") return;
-  ResultFile file(output.out);
+  ResultFile file(output.out, output.separator);
   write_forecast(forecast, output.format, [&](std::string_view text) { file.write(text); });
   file.commit();
 }

@@ -4,6 +4,7 @@
 #include "app/forecast/forecast_table.h"
 #include "app/settings/train_settings.h"
 #include "cli/terminal/options.h"
+#include "cli/terminal/result_file.h"
 #include "cli/verb.h"
 
 namespace unfold {
@@ -23,8 +24,9 @@ class ForecastOptions {
   struct Output {
     std::string out;  ///< file, or "-"
     TableFormat format = TableFormat::tsv;
-    bool json = false;   ///< write one JSON object to standard output instead of the table
-    bool quiet = false;  ///< do not print the table of members
+    CellSeparator separator = CellSeparator::tab;  ///< of a table
+    bool json = false;                             ///< write one JSON object to standard output instead of the table
+    bool quiet = false;                            ///< do not print the table of members
   };
   /// Forecasts the series of a table. `model`: a time-series model; empty: none.
   void run(const std::string& model, const std::string& data, Index horizon, Index threads, const Output& output,

@@ -87,8 +87,8 @@ Predict::Predict(const char* name) : Verb(CommandOptions(name, summary_of(name),
   add({.name = "format",
        .target = &format_,
        .placeholder = "FORMAT",
-       .help = "output format: tsv or jsonl",
-       .choices = {"tsv", "jsonl"},
+       .help = "output format: tsv, csv or jsonl; default tsv, or csv if the name of --out ends in .csv",
+       .choices = {"tsv", "csv", "jsonl"},
        .group = OptionGroup::output,
        .common = true},
       kAnyTask);
@@ -225,6 +225,7 @@ void Predict::forecast_series(const std::string& model, Console& console) {
   forecast_->run(model, inputs_.back(), request_.ahead, threads_,
                  {.out = out_,
                   .format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv,
+                  .separator = separator_of(format_, options_.is_given(format_), out_),
                   .json = json_,
                   .quiet = quiet_},
                  console);
@@ -312,7 +313,7 @@ ExitCode Predict::run(Console& console) {
   if (given_) request_.given = split_given(*given_);
   ConsoleReporter reporter(console);
   if (request_.follow && out_ != "-") throw UsageError("--follow writes to standard output; leave out --out");
-  ResultFile file(out_);
+  ResultFile file(out_, separator_of(format_, json_ || options_.is_given(format_), out_));
   JsonElements elements;
   const auto write = [&](std::string_view text) {
     file.write(json_ ? elements.next(text) : std::string(text));

@@ -102,6 +102,34 @@ TEST_F(HabitsTest, MissingFieldsAreReportedWithTheFieldsOfTheFile) {
   expect_failure({"predict", run_, other}, 3, "the model reads this column: add it, with empty cells if");
 }
 
+TEST_F(HabitsTest, OutputFilesNamedCsvHaveCommas) {
+  const auto row = [](int i) {
+    return fmt::format("\"the printer, number {}\",{}", i, i % 2 ? "low" : "\"very \"\"high\"\"\"");
+  };
+  trained(data("a.csv", lines_of(40, row, "body,label")));
+  const std::string more = data("more.csv", lines_of(3, row, "body,label")), out = folder_ / "out.csv";
+  const auto printed = [&](const Arguments& more_options) {
+    return output_of(Arguments{"predict", run_, more} + more_options);
+  };
+  const auto written = [&](const Arguments& more_options) {
+    EXPECT_EQ(printed(Arguments{"--out", out} + more_options), "");
+    return read_bytes(out);
+  };
+  const std::string tabs = printed({}), commas = printed({"--format", "csv"});
+  EXPECT_THAT(tabs, testing::StartsWith("body\tlabel\tlabel.best\tlabel.probability\nthe printer, number 1\tlow\t"));
+  EXPECT_THAT(commas, testing::StartsWith("body,label,label.best,label.probability\n\"the printer, number 1\",low,"));
+  EXPECT_THAT(commas, HasSubstr("\n\"the printer, number 2\",\"very \"\"high\"\"\","));
+  EXPECT_EQ(written({}), commas);
+  EXPECT_EQ(written({"--format", "tsv"}), tabs);
+  EXPECT_EQ(written({"--format", "jsonl"}), printed({"--format", "jsonl"}));
+  EXPECT_EQ(written({"--json"}), printed({"--json"}));
+  const auto value = [](int i) { return std::to_string(i % 5); };
+  const Arguments forecast = {"forecast", data("series.csv", lines_of(40, value, "v")), "--horizon", "2", "--quiet"};
+  EXPECT_EQ(output_of(forecast + Arguments{"--out", out}), "");
+  EXPECT_EQ(read_bytes(out), output_of(forecast + Arguments{"--format", "csv"}));
+  EXPECT_EQ(std::ranges::count(read_bytes(out), '\t'), 0);
+}
+
 TEST_F(HabitsTest, ColumnsThatNewDataShouldHaveWithATextAreNamed) {
   const auto row = [](int i) {
     return fmt::format("the printer number {} in room {} is {},{},{}", i, i % 7, i % 2 ? "slow" : "broken",
