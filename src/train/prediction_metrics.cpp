@@ -45,6 +45,14 @@ void add(MatchCounts& sum, const MatchCounts& other) {
 
 double part_of(Index part, Index all) { return ratio_or(0, static_cast<double>(part), static_cast<double>(all)); }
 
+double median_of_values(std::vector<double> values) {
+  if (values.empty()) return kNotANumber;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
 double MatchCounts::precision() const { return part_of(right, found); }
 double MatchCounts::recall() const { return part_of(right, wanted); }
 double MatchCounts::f1() const { return part_of(2 * right, found + wanted); }

@@ -17,6 +17,9 @@ namespace unfold {
 /// Returns part / all; 0 if all is 0.
 double part_of(Index part, Index all);
 
+/// Returns the median of values, the mean of the middle two for an even number; NaN without values.
+double median_of_values(std::vector<double> values);
+
 /// Numbers of items (chunks, or positions of one class) in the reference, in the prediction, and in both.
 struct MatchCounts {
   Index wanted = 0, found = 0, right = 0;

@@ -130,6 +130,30 @@ TEST_F(HabitsTest, OutputFilesNamedCsvHaveCommas) {
   EXPECT_EQ(std::ranges::count(read_bytes(out), '\t'), 0);
 }
 
+TEST_F(HabitsTest, ATargetThatIsHardlyExplainedHasANote) {
+  Random random(2, "prices");
+  const auto table = [&](double noise, bool outliers, int count = 1500) {
+    std::string text = "area,rooms,price\n";
+    for (int i = 0; i < count; ++i) {
+      const double area = random.normal(), rooms = random.normal();
+      const double price = area + rooms + noise * random.normal();
+      text += fmt::format("{},{},{}\n", area, rooms, outliers && i % 100 == 7 ? 1e5 + price : price);
+    }
+    return text;
+  };
+  const Arguments rows = {"--rows", "independent", "--steps", "200", "--batch", "16", "--optimizer", "adam:rate=0.02"};
+  const std::string hardly = "note: the squared error of \"price\" is ";
+  EXPECT_THAT(trained(data("known.csv", table(0.1, false)), rows).err, testing::Not(HasSubstr(hardly)));
+  const std::string noise = trained(data("noise.csv", table(30, false)), rows).err;
+  EXPECT_THAT(noise, HasSubstr(hardly));
+  EXPECT_THAT(noise, HasSubstr("The median absolute error is "));
+  EXPECT_THAT(noise, testing::Not(HasSubstr("values far from the others")));
+  const Arguments valid = {"--valid", data("valid.csv", table(0.1, true, 200))};
+  const std::string far = trained(data("far.csv", table(0.1, true)), rows + valid).err;
+  EXPECT_THAT(far, HasSubstr(hardly));
+  EXPECT_THAT(far, HasSubstr("values far from the others dominate it: 1 % of the values have "));
+}
+
 TEST_F(HabitsTest, ColumnsThatNewDataShouldHaveWithATextAreNamed) {
   const auto row = [](int i) {
     return fmt::format("the printer number {} in room {} is {},{},{}", i, i % 7, i % 2 ? "slow" : "broken",

@@ -38,6 +38,13 @@ Labels random_labels(Random& random, Index count, Index labels, double missing =
   return result;
 }
 
+TEST(ValueMetrics, median_is_the_middle_value_or_the_mean_of_two) {
+  EXPECT_TRUE(std::isnan(median_of_values({})));
+  EXPECT_EQ(median_of_values({4}), 4);
+  EXPECT_EQ(median_of_values({9, 1, 4}), 4);
+  EXPECT_EQ(median_of_values({9, 1, 4, 5}), 4.5);
+}
+
 TEST(LabelMetrics, label_metrics_equal_those_of_the_confusion_matrix) {
   Random random(1, "labels");
   LabelMetrics measures({"a", "b", "c", "d", "e"});  // d and e never occur

@@ -22,6 +22,7 @@
 #include "app/train/stages/refit.h"
 #include "app/train/stages/ridge_training.h"
 #include "app/train/stages/series_training.h"
+#include "app/train/stages/squared_error_note.h"
 #include "app/train/stages/without_columns.h"
 #include "base/interruptible.h"
 #include "data/examples/transformations/weight_column.h"
@@ -416,6 +417,10 @@ void FieldsTraining<T>::add_baselines(TrainOutcome& outcome) const {
       parts_[1].count() > 0 ? parts_[1] : parts_[0], settings().ahead.value_or(0));
   if (parts_[1].count() > 0 && predicts_events(plan_, examples_)) add_event_baselines(outcome);
   report_baselines(outcome.baselines, "validation", context_.reporter());
+  if (plan_.problem == Problem::classifying)
+    for (const std::string& note :
+         squared_error_notes(*outcome.field_valid, parts_[0], parts_[1].count() > 0 ? parts_[1] : parts_[0]))
+      context_.reporter().remark(note);
   const auto is_unbeaten = [](const ComparedBaseline& each) {
     return each.baseline.name == "persistence" && !is_better(each.result, each.baseline) &&
            !are_both_exact(each.result, each.baseline);

@@ -117,6 +117,7 @@ class HeadCount {
     figures_.measures = labels_                   ? labels_->measures()
                         : unsegmented_ != nullptr ? errors_.measures()
                                                   : values_.measures();
+    figures_.median_absolute_error = median_of_values(std::move(distances_));
     if (nodes_) std::ranges::copy(nodes_->measures(), std::back_inserter(figures_.measures));
     // Published results of densities are for standardized numbers.
     if (head_.loss->template as<VectorDensity<T>>() != nullptr && !field_.deviation.empty())
@@ -127,6 +128,8 @@ class HeadCount {
   }
 
  private:
+  static constexpr std::size_t kMostDistances = 1'000'000;
+
   void list_classes() {
     for (const auto& [label, counts] : labels_->classes()) figures_.classes.push_back({names_[at(label)], counts});
     if (labels_->has_chunks())
@@ -190,6 +193,7 @@ class HeadCount {
     distribution_->component_crps(signal, wanted, scores_);
     double crps = 0;
     for (std::size_t i = 0; i < size; ++i) crps += scores_[i] * (field_.deviation.empty() ? 1 : field_.deviation[i]);
+    if (size == 1 && distances_.size() < kMostDistances) distances_.push_back(std::abs(observed_[0] - mean_[0]));
     values_.see(observed_, {.mean = mean_, .crps = crps, .low = low_, .high = high_});
   }
 
@@ -216,6 +220,7 @@ class HeadCount {
   std::vector<T> nats_, scaled_;
   std::vector<Symbol> found_, wanted_, best_;  // found_: by rows of the batch
   std::vector<double> mean_, low_, high_, observed_, scores_;
+  std::vector<double> distances_;  // of single numbers from their predicted means
 };
 
 /// Returns the name under which lengths are reported among the heads.

@@ -2,6 +2,7 @@
 /// Metrics of models for data with fields, for each head.
 
 #include <functional>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ struct HeadFigures {
   Index predicted = 0;  ///< number of entries with a known target
   double nats = 0;      ///< total nats of these entries, in units of the data (not standardized)
   Measures measures = {};
+  /// Of predicted numbers, one per entry; NaN for others. Of the first million entries.
+  double median_absolute_error = std::numeric_limits<double>::quiet_NaN();
   /// The counts of a class, or of a type of chunks.
   struct ClassFigures {
     std::string name;
