@@ -169,6 +169,7 @@ nb::object eval(const PythonModel& self, nb::handle data, nb::handle text, const
                                            .part = part,
                                            .unknown = unknown,
                                            .threads = threads,
+                                           .reporter = &reporter,
                                            .loaded = &self.model()}));
     else
       result = to_json(evaluate({.model = self.name(),
@@ -335,6 +336,7 @@ nb::object score_examples(const PythonModel& self, nb::handle data, const std::s
                   .json = true,
                   .unknown = unknown,
                   .threads = threads,
+                  .reporter = &reporter,
                   .loaded = &self.model()},
                  [&](std::string_view piece) { text += piece; });
   };

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "app/common/perplexity.h"
 #include "unfold/base/error.h"
@@ -118,7 +119,11 @@ void PythonReporter::tell(const Json& event) {
 }
 
 void PythonReporter::remark(std::string_view text) { tell({{"event", "remark"}, {"text", text}}); }
-void PythonReporter::warn(std::string_view text) { tell({{"event", "warning"}, {"text", text}}); }
+void PythonReporter::warn(std::string_view text) {
+  if (wanted()) return tell({{"event", "warning"}, {"text", text}});
+  const std::lock_guard lock(mutex_);
+  warnings_.push_back(with_keywords(text));
+}
 void PythonReporter::progress(const WorkDone& work) {
   throw_if_stopped();
   if (due())
@@ -198,6 +203,8 @@ void PythonReporter::run(const std::function<void()>& work) {
   }
   if (from_python_ != nullptr) std::rethrow_exception(from_python_);
   if (failed != nullptr) std::rethrow_exception(failed);
+  for (const std::string& text : std::exchange(warnings_, {}))
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw nb::python_error();
 }
 
 }  // namespace unfold::python

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/common/reporter.h"
 
@@ -29,6 +31,7 @@ nb::object to_python(const nlohmann::json& json);
 
 /// Reports events to an optional Python callback as dictionaries: {"event": "progress", "step": 10, ...}. Progress
 /// events occur at most ten times per second. An exception in the callback stops the work and is rethrown by `run`.
+/// Without a callback, warnings become Python warnings of the class UserWarning.
 class PythonReporter final : public Reporter, private Observer {
  public:
   explicit PythonReporter(nb::object callback) : callback_(std::move(callback)) {}
@@ -59,6 +62,8 @@ class PythonReporter final : public Reporter, private Observer {
   void stop_with(std::exception_ptr error);
 
   nb::object callback_;
+  std::mutex mutex_;
+  std::vector<std::string> warnings_;  // guarded by mutex_; those of a reporter without a callback, until the work ends
   std::atomic<bool> stop_ = false;
   std::exception_ptr from_python_ = nullptr;  // guarded by the GIL
   std::chrono::steady_clock::time_point last_ = {};

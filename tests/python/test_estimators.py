@@ -183,8 +183,12 @@ class ClassifierTest(unittest.TestCase):
                 self.assertEqual(SequenceTagger("bilstm:4", steps=1).fit(module.Series(texts), tags).predict(texts),
                                  SequenceTagger("bilstm:4", steps=1).fit(texts, tags).predict(module.Series(texts)))
             X = module.DataFrame({"subject": [f"ticket {i}" for i in range(20)], "body": texts})
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                fitted = SequenceClassifier("bag:4,pool=mean", **settings).fit(X, y)
+                self.assertEqual((fitted.rows_, fitted.predict(X[:3]).shape), ("independent", (3,)))
             with self.assertWarnsRegex(UserWarning, "each row of X is a sequence of 2 symbols.*column subject are texts"):
-                SequenceClassifier("bag:4,pool=mean", **settings).fit(X, y)
+                SequenceClassifier("bag:4,pool=mean", options={"rows": "sequence"}, **settings).fit(X, y)
 
     def test_data_in_the_form_of_sktime_has_a_message(self):
         y = ["a", "b"] * 5

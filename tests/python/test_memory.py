@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import unittest
+import warnings
 
 import numpy
 
@@ -305,6 +306,23 @@ class ModelTest(Folder):
 
         _Line(stream)({"event": "remark", "text": "note"})
         self.assertEqual(stream.getvalue(), "note\n")
+
+    def test_a_missing_column_has_a_warning(self):
+        rows = [("page is slow", "high", "web"), ("wrong invoice", "low", "billing"), ("page is down", "low", "web")]
+        tickets = self.write("tickets.csv", "subject,priority,queue\n" + "".join(f"{a} {i},{b},{c}\n" for i in range(20)
+                                                                                for a, b, c in rows))
+        subjects = self.write("subjects.csv", "subject\n" + "".join(f"{a}\n" for a, _, _ in rows))
+        model = unfold.train(tickets, predict="queue", model="bag:4,pool=mean", steps=4, threads=1).model
+        with self.assertWarnsRegex(UserWarning, 'column "priority", which the model reads, is absent.*in validation'):
+            self.assertEqual(len(model.predict(subjects)), 3)
+        seen = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.predict(subjects, progress=seen.append)
+            model.predict(tickets)
+            with self.assertRaisesRegex(UserWarning, "is absent"):
+                model.predict(subjects)
+        self.assertIn("warning", [event["event"] for event in seen])
 
     def test_data_in_memory_that_does_not_fit_is_no_missing_file(self):
         rng = numpy.random.RandomState(0)

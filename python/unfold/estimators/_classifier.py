@@ -30,7 +30,8 @@ class SequenceClassifier(SequenceEstimator):
 
     An array ``[N, T]`` can contain series, or rows of a table whose columns have different meanings and scales. If no
     model is given, both are compared by cross-validation: in a row, each column is standardized separately. Tables with
-    columns of numbers and of strings contain rows. ``options={"rows": "independent"}`` always reads rows, and
+    columns of numbers and of strings, or with several columns of strings and texts of several words among them, contain
+    rows. ``options={"rows": "independent"}`` always reads rows, and
     ``options={"rows": "sequence"}`` always reads sequences.
 
     A tenth of the sequences is used for validation, to select the best model; ``options={"split": "100/0/0"}`` trains
@@ -138,7 +139,7 @@ class SequenceClassifier(SequenceEstimator):
         if self.rows_ == "sequence":
             return super()._read(X, who)
         require_feature_names(X, getattr(self, "feature_names_in_", None))
-        rows = Rows.of_table(X, who) or Rows.of_sequences(Sequences(X, who, self._empty_texts), X)
+        rows = Rows.of_table(X, who, known=True) or Rows.of_sequences(Sequences(X, who, self._empty_texts), X)
         if rows is None:
             raise UsageError(f"{who}: X must be a table with {self.n_features_in_} columns, as in fit")
         rows.like(self.n_features_in_, who)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import _data
 from ..errors import DataError, UsageError
 from .._feature_names import feature_names_of
-from ._sequences import Sequences
+from ._sequences import Sequences, is_text_column
 
 
 def require_cells(values: Any, who: str, name: Any) -> None:
@@ -37,8 +37,16 @@ class Rows:
             self.label += "_"
 
     @classmethod
-    def of_table(cls, X: Any, who: str) -> Optional[Rows]:
-        """Return the rows of a table with columns of numbers and columns of texts, which is not a list of sequences."""
+    def of_table(cls, X: Any, who: str, known: bool = False) -> Optional[Rows]:
+        """Return the rows of a table with columns of different kinds, which is not a list of sequences.
+
+        Its columns contain numbers and strings, or strings, and some of them are texts of several words.
+
+        Parameters
+        ----------
+        known
+            Whether the rows of a table with columns of strings are examples, as in fit.
+        """
         if feature_names_of(X) is None:
             return None
         columns: list[tuple[str, _data.Values]] = []
@@ -46,8 +54,9 @@ class Rows:
             cells = _data.array_of_column(column)
             require_cells(cells, who, name)
             columns.append((str(name), _data.cells_of(cells, f"{who}: column {name}")))
-        kinds = {isinstance(values, numpy.ndarray) for _, values in columns}
-        return cls(columns, feature_names_of(X)) if len(kinds) > 1 else None
+        strings = [values for _, values in columns if not isinstance(values, numpy.ndarray)]
+        different = len(strings) < len(columns) or known or (len(columns) > 1 and any(map(is_text_column, strings)))
+        return cls(columns, feature_names_of(X)) if strings and different else None
 
     @classmethod
     def of_sequences(cls, sequences: Sequences, X: Any) -> Optional[Rows]:

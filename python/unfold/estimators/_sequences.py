@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 import numpy
@@ -162,7 +162,7 @@ def _texts_of_table(X: Any, who: str) -> NDArray[Any]:
     array = _data.array_of_table(X, who)
     if array.dtype.kind not in "OUS" or array.ndim != 2:
         return array
-    texts = [_is_text_column(column) for column in array.T]
+    texts = [is_text_column(column.tolist()) for column in array.T]
     if array.shape[1] == 1 and any(isinstance(cell, (str, bytes)) for cell in array.flat):
         return array[:, 0]
     if any(texts) and who != "predict":
@@ -174,9 +174,9 @@ def _texts_of_table(X: Any, who: str) -> NDArray[Any]:
     return array
 
 
-def _is_text_column(column: NDArray[Any]) -> bool:
+def is_text_column(column: Iterable[Any]) -> bool:
     """Return whether most cells have several words, and most cells are different."""
-    cells = [cell for cell in column.tolist() if isinstance(cell, str)]
+    cells = [cell for cell in column if isinstance(cell, str)]
     return 2 * len(set(cells)) > len(cells) < 2 * sum(len(cell.split()) > 1 for cell in cells)
 
 

@@ -160,9 +160,12 @@ Examples read_for(const Model& model, const std::vector<std::string>& files, Rep
                   const SchemaOptions& stated) {
   Examples examples = read_fields(files, reader_options_for(model, stated));
   name_words(model, examples);
+  std::vector<std::string> missing;
   if (has_rows(model.data().source) && model.configuration().contains(name_of(&TrainSettings::predict)))
-    add_missing_columns(model, fields_read_by(model), examples);
-  if (reporter != nullptr) report_reader_notes(examples, *reporter);
+    missing = add_missing_columns(model, fields_read_by(model), examples);
+  if (reporter == nullptr) return examples;
+  report_reader_notes(examples, *reporter);
+  for (const std::string& warning : missing) reporter->warn(warning);
   return examples;
 }
 

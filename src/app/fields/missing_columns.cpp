@@ -116,7 +116,8 @@ std::string loss_without(const Model& model, const std::string& column) {
 
 }  // namespace
 
-void add_missing_columns(const Model& model, const std::vector<std::string>& inputs, Examples& examples) {
+std::vector<std::string> add_missing_columns(const Model& model, const std::vector<std::string>& inputs,
+                                             Examples& examples) {
   const ColumnsByName columns(examples);
   for (const std::string& text : joined_texts(model))
     if (FieldOrigin(columns, text).column == nullptr) refuse_missing(model, columns, inputs, text);
@@ -139,22 +140,24 @@ void add_missing_columns(const Model& model, const std::vector<std::string>& inp
     if (std::ranges::find(missing, name, &MissingInput::name) == missing.end())
       missing.push_back({name, field.once, field.type == Type::values ? field.size : 0});
   }
-  if (missing.empty()) return;
+  if (missing.empty()) return {};
   if (!any) refuse_missing(model, columns, inputs, first);
   const std::vector<std::string> others = other_columns(examples, known);
   for (const MissingInput& input : missing)
     if (!did_you_mean(input.name, others).empty()) refuse_missing(model, columns, inputs, input.name);
   constexpr std::size_t kMostNamed = 10;
+  std::vector<std::string> warnings;
   for (std::size_t i = 0; i < missing.size(); ++i) {
     if (i < kMostNamed)
-      examples.remarks.push_back(
+      warnings.push_back(
           fmt::format("{}: column {}, which the model reads, is absent; its values are treated as missing{}",
                       examples.source, in_quotes(missing[i].name), loss_without(model, missing[i].name)));
     examples.columns.push_back(column_without_values(missing[i], examples));
   }
   if (missing.size() > kMostNamed)
-    examples.remarks.push_back(fmt::format("{}: {} other columns that the model reads are treated as missing, too",
-                                           examples.source, missing.size() - kMostNamed));
+    warnings.push_back(fmt::format("{}: {} other columns that the model reads are treated as missing, too",
+                                   examples.source, missing.size() - kMostNamed));
+  return warnings;
 }
 
 Examples without_values_of(Examples examples, const std::string& name) {

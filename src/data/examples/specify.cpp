@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/printable.h"
 #include "data/examples/derived.h"
 #include "data/examples/field_origin.h"
 #include "data/text/example_weights.h"
@@ -89,10 +90,21 @@ FieldSpecification field_of(const std::string& name, Alphabet symbols) {
   return {.name = name, .type = FieldType::symbols, .size = size, .alphabet = std::move(alphabet)};
 }
 
+[[noreturn]] void refuse_different(const std::string& name) {
+  std::string column = name;
+  while (const std::optional<DerivedField> derived = parse_derived(column)) column = derived->field;
+  const std::string what = column == name ? "its entries" : fmt::format("its parts that are read ({})", name);
+  throw DataError(
+      fmt::format("column {}: {} are all different in the training data, so nothing can be learned from them; use more "
+                  "examples, or read other columns (--read)",
+                  in_quotes(column), what));
+}
+
 FieldSpecification specify_symbols(const Examples& examples, const FieldOrigin& origin, std::span<const Index> entries,
                                    const std::string& name, bool predicted, const FieldChoice& choice) {
   if (!predicted && choice.hash_bits > 0 && !origin.spelt()) return field_of(name, Alphabet::hashed(choice.hash_bits));
   std::vector<std::string> texts = distinct_texts(examples, origin, entries, predicted ? 1 : choice.least);
+  if (texts.empty() && !distinct_texts(examples, origin, entries, 1).empty()) refuse_different(name);
   if (texts.empty())
     throw DataError(fmt::format("field {} is empty: every entry is missing; leave the field out", name));
   if (predicted) {
