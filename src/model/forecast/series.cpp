@@ -98,8 +98,6 @@ Index period_of_stationary(const std::vector<double>& y, std::span<const Index> 
   const auto passes = [&](Index m) {
     if (m < 2 || m > longest || r[at(m)] <= 0) return false;
     if (r[at(m)] < r[at(m - 1)] || r[at(m)] < r[at(m + 1)]) return false;
-    // Noise lowers the first autocorrelation of differences, which alone is no sign of a period of 2.
-    if (m == 2 && 2 * (r[2] - r[3]) < r[2] - r[1]) return false;
     return candidates.empty() ? r[at(m)] > free_limit * bartlett_deviation(r, m, n)
                               : significant_autocorrelation(r, m, n);
   };

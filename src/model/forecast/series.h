@@ -68,12 +68,12 @@ std::vector<Index> calendar_periods(double seconds);
 /// Returns the seasonal period of the values, or 1 if no period is significant. The values are interpolated and a
 /// linear trend is removed; if the result has no period, or is still dominated by slow movement (r_1 > 0.9), the
 /// differences are searched in the same way. A period m must repeat at least three times, and its autocorrelation must
-/// be a positive local maximum (clear on both sides if m = 2) and pass a test: `significant_autocorrelation` for
-/// candidates; for a free search (without candidates: every m from 2 to n / 3), the limit at the level 0.1 divided by
-/// the number of lags. Among the periods that pass, the first one whose autocorrelation is at least 0.9 times the
-/// largest is chosen, so a period is preferred to its multiples. The autocorrelations rarely show a smooth season in a
-/// few years, so if no period passes, the first candidate of at most 12 steps is chosen whose seasonal means differ
-/// (`equal_seasons_probability` below 0.01).
+/// be a positive local maximum and pass a test: `significant_autocorrelation` for candidates; for a free search
+/// (without candidates: every m from 2 to n / 3), the limit at the level 0.1 divided by the number of lags. Among the
+/// periods that pass, the first one whose autocorrelation is at least 0.9 times the largest is chosen, so a period is
+/// preferred to its multiples. The autocorrelations rarely show a smooth season in a few years, so if no period passes,
+/// the first candidate of at most 12 steps is chosen whose seasonal means differ (`equal_seasons_probability` below
+/// 0.01).
 Index detect_period(std::span<const double> values, std::span<const Index> candidates = {});
 
 }  // namespace unfold::forecasting
