@@ -114,6 +114,35 @@ Index period_of_stationary(const std::vector<double>& y, std::span<const Index> 
   return 1;
 }
 
+/// Returns a long period of a calendar whose autocorrelation rises clearly above that of a shorter lag and is, up to
+/// twice the standard error of white noise, the largest one near it; 1 if there is none. Noise can make the
+/// autocorrelation of an adjacent lag slightly larger.
+Index clear_period(const std::vector<double>& y, std::span<const Index> candidates) {
+  constexpr Index kShortest = 24, kNeighborhood = 8;
+  constexpr double kLeastRise = 0.2, kShareOfBest = 0.9;
+  const Index n = static_cast<Index>(y.size());
+  Index longest = 0;
+  for (const Index m : candidates)
+    if (m >= kShortest && m <= n / 3) longest = std::max(longest, m);
+  if (longest == 0) return 1;
+  const std::vector<double> r = autocorrelations(y, longest + longest / kNeighborhood);
+  const double tolerance = 2 / std::sqrt(static_cast<double>(n));
+  const auto passes = [&](Index m) {
+    if (m < kShortest || m > longest || r[at(m)] <= 0 || !significant_autocorrelation(r, m, n)) return false;
+    const std::span<const double> shorter = std::span(r).subspan(1, at(m - 1));
+    const std::span<const double> near =
+        std::span(r).subspan(at(m - m / kNeighborhood), at(2 * (m / kNeighborhood) + 1));
+    return r[at(m)] - *std::ranges::min_element(shorter) >= kLeastRise &&
+           *std::ranges::max_element(near) - r[at(m)] <= tolerance;
+  };
+  double best = 0;
+  for (const Index m : candidates)
+    if (passes(m)) best = std::max(best, r[at(m)]);
+  for (const Index m : candidates)
+    if (passes(m) && r[at(m)] >= kShareOfBest * best) return m;
+  return 1;
+}
+
 }  // namespace
 
 std::vector<double> interpolate_missing(std::span<const double> values, Index period) {
@@ -186,8 +215,9 @@ Index detect_period(std::span<const double> values, std::span<const Index> candi
   // A slowly varying component masks the seasonality; differencing removes it.
   if (autocorrelations(y, 1).back() <= 0.9)
     if (const Index period = period_of_stationary(y, candidates, scale); period > 1) return period;
-  if (const Index period = period_of_stationary(without_linear_trend(difference(level)), candidates, scale); period > 1)
-    return period;
+  const Index period = period_of_stationary(without_linear_trend(difference(level)), candidates, scale);
+  if (const Index clear = clear_period(y, candidates); clear > period && clear % period == 0) return clear;
+  if (period > 1) return period;
   for (const Index m : candidates)
     if (m <= kLongestTested && equal_seasons_probability(level, m) < kSeasonLevel) return m;
   return 1;

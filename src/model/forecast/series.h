@@ -71,9 +71,10 @@ std::vector<Index> calendar_periods(double seconds);
 /// be a positive local maximum and pass a test: `significant_autocorrelation` for candidates; for a free search
 /// (without candidates: every m from 2 to n / 3), the limit at the level 0.1 divided by the number of lags. Among the
 /// periods that pass, the first one whose autocorrelation is at least 0.9 times the largest is chosen, so a period is
-/// preferred to its multiples. The autocorrelations rarely show a smooth season in a few years, so if no period passes,
-/// the first candidate of at most 12 steps is chosen whose seasonal means differ (`equal_seasons_probability` below
-/// 0.01).
+/// preferred to its multiples. Noise can hide the maximum, so a candidate of at least 24 steps also passes if the
+/// autocorrelation of the values rises by 0.2 from a shorter lag to it; it replaces a shorter period of the differences
+/// that divides it. The autocorrelations rarely show a smooth season in a few years, so if no period passes, the first
+/// candidate of at most 12 steps is chosen whose seasonal means differ (`equal_seasons_probability` below 0.01).
 Index detect_period(std::span<const double> values, std::span<const Index> candidates = {});
 
 }  // namespace unfold::forecasting

@@ -71,6 +71,23 @@ TEST(ForecastSeries, DetectsPeriods) {
   EXPECT_EQ(detect_period(line), 1);
 }
 
+/// Noise on smooth half-hourly values lowers the first autocorrelation of their differences.
+TEST(ForecastSeries, SmoothValuesWithNoiseHaveNoPeriodOfTwo) {
+  Random random(7, 0);
+  const std::vector<Index> candidates = calendar_periods(1800);
+  ASSERT_EQ(candidates, (std::vector<Index>{2, 48, 336}));
+  for (int trial = 0; trial < 20; ++trial) {
+    std::vector<double> values, alternating;
+    for (Index t = 0; t < 960; ++t) {
+      values.push_back(1000 + 300 * std::sin(static_cast<double>(t) * 2 * 3.141592653589793 / 48) +
+                       20 * random.normal());
+      alternating.push_back(1000 + (t % 2 == 0 ? 40 : 0) + 20 * random.normal());
+    }
+    EXPECT_EQ(detect_period(values, candidates), 48);
+    EXPECT_EQ(detect_period(alternating, candidates), 2);
+  }
+}
+
 TEST(ForecastSeries, RandomNumbersHaveNoPeriodAtTheNominalLevel) {
   int found = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
