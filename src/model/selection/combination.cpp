@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kInfiniteError = std::numeric_limits<double>::infinity();
 constexpr double kFactorOfBest = 1.5, kReferenceShare = 0.5;
+constexpr double kFactorOfOwnBest = 2, kLeastOrigins = 3;
+constexpr Index kLeastCompared = 100;  // values
 constexpr std::size_t kMostCombined = 6;
 constexpr double kLargestScore = 1e3;
 constexpr double kTypicalOrigins = 5;  // number of origins to which the errors on other series are equivalent
@@ -38,6 +40,15 @@ void average_with_typical(std::vector<double>& errors, double origins, std::span
   const double offset = (own - others) / count, share = origins / (origins + kTypicalOrigins);
   for (std::size_t m = 0; m < errors.size(); ++m)
     if (is_usable(m)) errors[m] = exp_of(share * log_of(errors[m]) + (1 - share) * (log_of(typical[m]) + offset));
+}
+
+/// Leaves out members whose own errors are more than twice the smallest one in at least three origins: after averaging
+/// with typical errors, they could be combined. `compared`: number of values after the first origin.
+void leave_out_worse(std::vector<double>& errors, const std::vector<double>& own, double origins, Index compared) {
+  if (origins < kLeastOrigins || compared < kLeastCompared || own.empty()) return;
+  const double best = *std::ranges::min_element(own);
+  for (std::size_t m = 0; m < errors.size(); ++m)
+    if (!(own[m] <= kFactorOfOwnBest * best)) errors[m] = kInfiniteError;
 }
 
 double score_of(double actual, const PointsAndWidths& forecast, std::size_t h, double scale) {
@@ -97,10 +108,14 @@ CombinationBacktest backtest_combination(std::span<const MemberBacktest> members
   CombinationBacktest result;
   result.scores.resize(at(horizon));
   double sum = 0, count = 0, squares = 0;
+  const Index compared = origins.empty() ? 0 : static_cast<Index>(series.values.size()) - origins.front();
   for (std::size_t k = 0; k < origins.size(); ++k) {
     std::vector<double> errors = mean_errors(members, k);
     // A single origin has the weights of the forecast: without its errors, nothing would be known about the series.
-    average_with_typical(errors, std::max(1.0, static_cast<double>(origins.size()) - 1), options.typical);
+    const double others = std::max(1.0, static_cast<double>(origins.size()) - 1);
+    const std::vector<double> own = errors;
+    average_with_typical(errors, others, options.typical);
+    if (options.exponent == kExponent) leave_out_worse(errors, own, others, compared);
     const std::vector<double> weights = combination_weights(errors, options.exponent);
     if (std::accumulate(weights.begin(), weights.end(), 0.0) == 0) break;
     std::vector<const PointsAndWidths*> forecasts;
@@ -123,7 +138,9 @@ CombinationBacktest backtest_combination(std::span<const MemberBacktest> members
   if (count > 0 && compares_squares(members))
     result.loss = std::sqrt((squares / variance_of(series.values) + 1) / (count + 1));
   std::vector<double> errors = mean_errors(members, origins.size());
+  const std::vector<double> own = errors;
   average_with_typical(errors, count, options.typical);
+  if (options.exponent == kExponent) leave_out_worse(errors, own, count, compared);
   result.weights = combination_weights(errors, options.exponent);
   if (options.reference >= 0 && members[at(options.reference)].error < result.error) {
     const double share = kReferenceShare * (options.typical.empty() ? 1 : count / (count + kTypicalOrigins));

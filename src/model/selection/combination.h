@@ -3,8 +3,10 @@
 ///
 /// Weights are proportional to error^-4 (error^-8 with many series) for the members (at most six) whose error is at
 /// most 1.5 times the smallest error, and 0 for the others. The errors of a member are averaged with its typical
-/// errors: those on the other series if there are many, otherwise those of `usual_errors`. If the combination was worse
-/// than seasonal-naive in the backtest, part of the weight goes to seasonal-naive: a quarter with five origins.
+/// errors: those on the other series if there are many, otherwise those of `usual_errors`; in the latter case, a member
+/// whose own error is more than twice the smallest one has the weight 0 (if at least three origins and 100 values are
+/// compared). If the combination was worse than seasonal-naive in the backtest, part of the weight goes to
+/// seasonal-naive: a quarter with five origins.
 
 #include <span>
 #include <vector>

@@ -135,6 +135,36 @@ TEST(Panel, FewOriginsDoNotDecideAlone) {
   EXPECT_LT(with[2], without[2]);
 }
 
+/// Returns a backtest whose forecasts are the values plus an offset.
+MemberBacktest backtest_with_offset(const UnivariateSeries& series, std::span<const Index> origins, Index horizon,
+                                    double offset) {
+  MemberBacktest result;
+  for (const Index origin : origins) {
+    PointsAndWidths& forecast = result.forecasts.emplace_back();
+    for (const double x : held_out(series, origin, horizon)) forecast.mean.push_back(x + offset);
+    forecast.below.assign(forecast.mean.size(), 1), forecast.above.assign(forecast.mean.size(), 1);
+  }
+  score_backtest(result, series, origins, horizon);
+  return result;
+}
+
+/// Typical errors do not bring back a member with more than twice the error, if enough values are compared.
+TEST(Panel, ClearlyWorseMembersAreNotCombined) {
+  UnivariateSeries series;
+  Random random(9, "panel test");
+  for (int t = 0; t < 300; ++t) series.values.push_back(random.normal());
+  const Values typical{2, 1};
+  const auto weight_of = [&](const std::vector<Index>& origins, Index horizon, double offset) {
+    const std::vector<MemberBacktest> members{backtest_with_offset(series, origins, horizon, 1),
+                                              backtest_with_offset(series, origins, horizon, offset)};
+    return backtest_combination(members, series, origins, horizon, {.typical = typical}).weights[1];
+  };
+  EXPECT_GT(weight_of({180, 210, 240, 270}, 30, 1.9), 0.3);
+  EXPECT_EQ(weight_of({180, 210, 240, 270}, 30, 2.1), 0);
+  EXPECT_GT(weight_of({240, 270}, 30, 2.1), 0.3);
+  EXPECT_GT(weight_of({280, 285, 290, 295}, 5, 2.1), 0.3);
+}
+
 TEST(Panel, MembersThatDoNotImproveTheCombinationAreDropped) {
   const std::vector<Index> origins{45, 50, 55};
   UnivariateSeries series{kNile, 1};

@@ -9,6 +9,7 @@
 #include "model/forecast/measures.h"
 #include "model/selection/automatic.h"
 #include "model/selection/backtest.h"
+#include "model/selection/panel.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
 
@@ -94,7 +95,8 @@ double error_of(const UnivariateSeries& series, bool weekly) {
   UnivariateSeries before = series;
   before.values.resize(series.values.size() - 168);
   if (!weekly) before.weekly = {};
-  const auto forecast = forecast_automatically({&before, 1}, {.horizon = 168, .budget = 3e9, .network_budget = 1}, team);
+  const auto forecast =
+      forecast_automatically({&before, 1}, {.horizon = 168, .budget = 3e9, .network_budget = 1}, team);
   return mase(std::span(series.values).last(168), forecast[0].mean, 1);
 }
 
@@ -108,6 +110,11 @@ TEST(WeeklyEffect, ReducesTheErrors) {
   }
   EXPECT_LT(with, 0.85 * naive);
   EXPECT_LT(with, without);
+}
+
+TEST(WeeklyEffect, MembersWithoutItUsuallyHaveLargerErrors) {
+  const std::vector<Member> members{{"theta"}, {"theta+weekly"}, {"seasonal-naive+weekly"}, {"ets+weekly+known"}};
+  EXPECT_EQ(usual_errors(members, true), (std::vector<double>{1.25, 1, 1.25, 1}));
 }
 
 TEST(WeeklyEffect, ChangesNothingIfThereIsNone) {
