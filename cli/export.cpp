@@ -66,8 +66,9 @@ class Export final : public Verb {
 
   ExitCode run(Console&) override {
     if (!to_)
-      throw UsageError("export needs --to: arpa for n-grams, hmm or network for hidden Markov models, crfsuite or crfpp "
-                       "for a crf, and c, safetensors, onnx or rtneural for networks");
+      throw UsageError(
+          "export needs --to: arpa for n-grams, hmm or network for hidden Markov models, crfsuite or crfpp "
+          "for a crf, and c, safetensors, onnx or rtneural for networks");
     if (json_ && out_ == "-") throw UsageError("--json and --out - both use standard output; name a file");
     if (name_ && to_ != "c") throw UsageError("--name requires --to c");
     if (!columns_.empty() && to_ != "crfpp") throw UsageError("--columns requires --to crfpp");

@@ -80,7 +80,8 @@ Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudge
     throw UsageError("the best model cannot be selected by error, because validation does not measure an error");
   Network<T> network = run.network;
   network.offload = run.options.offload;
-  if (!sources.judge) network.activations = run.options.activations;  // evaluated in pieces; a Judge needs whole batches
+  if (!sources.judge)
+    network.activations = run.options.activations;  // evaluated in pieces; a Judge needs whole batches
   evaluator_ = std::make_unique<Evaluator<T>>(network, run.team);
   if (sources.chooser) chosen_ = std::make_unique<SequenceObjectivePass<T>>(run.network, *sources.chooser, run.team);
   choose_interval();

@@ -114,7 +114,8 @@ TEST_F(UnusedOptions, forecast_options_apply_either_with_or_without_a_model) {
 
 TEST_F(UnusedOptions, score_normal_label_requires_labels) {
   train();
-  expect_failure({"score", run_, text_, "--normal", "ok"}, 2, "--normal requires --by line: add --by line or omit --normal");
+  expect_failure({"score", run_, text_, "--normal", "ok"}, 2,
+                 "--normal requires --by line: add --by line or omit --normal");
   expect_failure({"score", run_, text_, "--by", "line", "--normal", "ok"}, 2, "add --labels FILE");
   std::string lines;
   for (int i = 0; i < 60; ++i) lines += "host app[" + std::to_string(i) + "]: started job " + std::to_string(i) + "\n";

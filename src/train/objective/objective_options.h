@@ -23,7 +23,7 @@ struct BatchObjectiveOptions {
                                                      ///< (forward_gradient.h)
   Precision precision = Precision::exact;            ///< precision of loss and gradient; curvature requires `exact`
                                                      ///< (UsageError)
-  Precision activations = Precision::exact;           ///< precision of activations stored for the gradient; curvature
+  Precision activations = Precision::exact;          ///< precision of activations stored for the gradient; curvature
                                                      ///< requires `exact`
   std::shared_ptr<const Offload> offload = nullptr;  ///< where the passes run; if null, the passes run on the team
   Sharding sharding = {};                            ///< sharding of each batch
