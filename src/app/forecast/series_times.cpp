@@ -146,8 +146,8 @@ GroupRows SeriesTimes::all_times(const std::vector<GroupRows>& groups) const {
   }
   const auto keep_different = [](auto& times, const auto& key) {
     std::ranges::sort(times, {}, key);
-    const auto rest = std::ranges::unique(times, {}, key);
-    times.erase(rest.begin(), rest.end());
+    const auto same = [&key](const auto& a, const auto& b) { return key(a) == key(b); };
+    times.erase(std::unique(times.begin(), times.end(), same), times.end());
   };
   keep_different(all.dates, [](const Moment& moment) { return moment.seconds(); });
   keep_different(all.numbers, [](double time) { return time; });
