@@ -55,12 +55,13 @@ WeeklyEffect::WeeklyEffect(const UnivariateSeries& series) {
   const bool relative = std::ranges::none_of(values, [](double x) { return x < 0; });
   levels_ = weekly_means(values, week);
   std::vector<double> of_week(at(week)), of_day(at(day)), deviations(values.size());
+  const Index days = weeks * week / day;
   for (std::size_t t = 0; t < values.size(); ++t) {
     deviations[t] = values[t] - levels_[t];
     if (relative && levels_[t] > 0) deviations[t] /= levels_[t];
     if (!relative) levels_[t] = 1;
     of_week[t % at(week)] += deviations[t] / static_cast<double>(weeks);
-    of_day[t % at(day)] += deviations[t] / static_cast<double>(weeks * week / day);
+    of_day[t % at(day)] += deviations[t] / static_cast<double>(days);
   }
   for (std::size_t t = 0; t < values.size(); ++t) {
     const double rest = deviations[t] - of_week[t % at(week)];
