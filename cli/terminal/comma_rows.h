@@ -3,8 +3,8 @@
 /// contain a comma, a quotation mark or the end of a line, and line feeds between rows.
 ///
 ///   CommaRows rows;
-///   file.write(rows.next("name\tsta"));    // nothing yet
-///   file.write(rows.next("te\na,b\t1\n"));  // name,state and "a,b",1
+///   file.write(rows.next("name\tper"));    // nothing yet
+///   file.write(rows.next("son\na,b\t1\n"));  // name,person and "a,b",1
 
 #include <string>
 #include <string_view>
