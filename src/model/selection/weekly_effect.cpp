@@ -47,8 +47,7 @@ double find_weekly_effect(const UnivariateSeries& series) {
 WeeklyEffect::WeeklyEffect(const UnivariateSeries& series) {
   const Index n = observed_length(series.values), week = series.weekly.week, day = series.weekly.day;
   const Index weeks = std::min(kMostWeeks, n / std::max<Index>(1, week));
-  if (week == 0 || weeks < kLeastWeeks)
-    throw DataError("there are fewer than two weeks of values before the first origin");
+  if (week == 0 || weeks < kLeastWeeks) throw DataError("fewer than two weeks of values precede the first origin");
   first_ = n - weeks * week;
   const std::vector<double> values =
       interpolate_missing(std::span(series.values).subspan(at(first_), at(weeks * week)), week);

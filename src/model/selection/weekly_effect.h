@@ -10,7 +10,7 @@
 /// The deviations of the last ten weeks from their moving mean over a week are averaged for each time of the week. The
 /// effect is the difference of these means from the means for each time of the day, multiplied by 1 - 1 / F. F compares
 /// the variance of the differences with the variance of the deviations among the weeks and is about 1 if the days of
-/// the week do not differ. There is no effect if F is less than 2. F is determined from the whole series, like its
+/// the week do not differ. If F is less than 2, the effect is 0. F is determined from the whole series, like its
 /// seasonal period, and the means at each origin of a backtest from the values before it. If no value is negative,
 /// deviations are relative to the moving mean.
 
@@ -20,7 +20,7 @@
 
 namespace unfold::forecasting {
 
-/// Returns 1 - 1 / F; 0 if there is no effect, if the steps of a week are unknown, or if there are fewer than three
+/// Returns 1 - 1 / F; 0 if F is less than 2, if the steps of a week are unknown, or if the series has fewer than three
 /// weeks.
 double find_weekly_effect(const UnivariateSeries& series);
 
